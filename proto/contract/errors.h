@@ -1,0 +1,47 @@
+// absl::Status with google.rpc details. The details travel as status payloads keyed by their type URL, so that this
+// code needs no gRPC; proto/rpc turns them into what gRPC sends.
+#ifndef MUSTER_PROTO_CONTRACT_ERRORS_H_
+#define MUSTER_PROTO_CONTRACT_ERRORS_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "google/rpc/error_details.pb.h"
+
+namespace muster::contract {
+
+inline constexpr std::string_view kErrorDomain = "muster";
+
+// An error with an ErrorInfo. The reason is in UPPER_SNAKE_CASE and part of the API.
+absl::Status Error(absl::StatusCode code, std::string_view reason, std::string_view message,
+                   std::map<std::string, std::string> metadata = {});
+// RESOURCE_EXHAUSTED or UNAVAILABLE with a RetryInfo beside the ErrorInfo.
+absl::Status RetryableError(absl::StatusCode code, std::string_view reason,
+                            std::string_view message, absl::Duration retry_after);
+// INVALID_ARGUMENT that names one field.
+absl::Status BadField(std::string_view field, std::string_view description);
+
+// The details of a status, if it has them.
+std::optional<google::rpc::ErrorInfo> GetErrorInfo(const absl::Status& status);
+std::optional<google::rpc::BadRequest> GetBadRequest(const absl::Status& status);
+std::optional<absl::Duration> GetRetryDelay(const absl::Status& status);
+
+// Collects every bad field of a request before answering.
+class FieldErrors {
+ public:
+  void Add(std::string_view field, std::string_view description);
+  bool empty() const { return bad_request_.field_violations().empty(); }
+  // OK if nothing was added.
+  absl::Status ToStatus() const;
+
+ private:
+  google::rpc::BadRequest bad_request_;
+};
+
+}  // namespace muster::contract
+
+#endif  // MUSTER_PROTO_CONTRACT_ERRORS_H_
