@@ -1,0 +1,16 @@
+// Status on the wire: an absl::Status with its google.rpc details as a grpc::Status, and back.
+#ifndef MUSTER_PROTO_RPC_STATUS_H_
+#define MUSTER_PROTO_RPC_STATUS_H_
+
+#include <grpcpp/support/status.h>
+
+#include "absl/status/status.h"
+
+namespace muster::rpc {
+
+grpc::Status ToGrpc(const absl::Status& status);
+absl::Status FromGrpc(const grpc::Status& status);
+
+}  // namespace muster::rpc
+
+#endif  // MUSTER_PROTO_RPC_STATUS_H_

@@ -1,0 +1,85 @@
+// Writes of one gRPC callback stream: a bounded queue with one write in flight and exactly one Finish.
+//
+// gRPC allows one outstanding write for a stream, and its reactions run on any thread. This class is the one place
+// that keeps to that: all methods may be called from any thread.
+#ifndef MUSTER_PROTO_RPC_STREAM_WRITER_H_
+#define MUSTER_PROTO_RPC_STREAM_WRITER_H_
+
+#include <grpcpp/support/status.h>
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace muster::rpc {
+
+template <typename Message>
+class StreamWriter {
+ public:
+  // `start_write` and `finish` are called with the lock held; they only start an operation. `finish` on a client
+  // half-closes (StartWritesDone).
+  StreamWriter(size_t capacity, std::function<void(const Message*)> start_write,
+               std::function<void(const grpc::Status&)> finish)
+      : capacity_(capacity), start_write_(std::move(start_write)), finish_(std::move(finish)) {}
+
+  // False: the queue is full or the stream is closing; the message was not taken.
+  bool Offer(Message message) {
+    std::lock_guard lock(mutex_);
+    if (closing_ || queue_.size() >= capacity_) return false;
+    queue_.push_back(std::move(message));
+    if (queue_.size() == 1) start_write_(&queue_.front());
+    return true;
+  }
+
+  // Call from OnWriteDone. `ok` false: the stream is broken, and what is queued is dropped.
+  void OnWriteDone(bool ok) {
+    std::lock_guard lock(mutex_);
+    queue_.pop_front();
+    if (!ok) {
+      closing_ = true;
+      queue_.clear();
+    }
+    if (!queue_.empty()) {
+      start_write_(&queue_.front());
+    } else {
+      FinishIfDue();
+    }
+  }
+
+  // Finishes once what is queued has been written. Later calls change nothing.
+  void Close(const grpc::Status& status) {
+    std::lock_guard lock(mutex_);
+    closing_ = true;
+    if (!final_status_) final_status_ = status;
+    if (queue_.empty()) FinishIfDue();
+  }
+
+  size_t size() const {
+    std::lock_guard lock(mutex_);
+    return queue_.size();
+  }
+
+ private:
+  void FinishIfDue() {
+    if (!final_status_ || finished_) return;
+    finished_ = true;
+    finish_(*final_status_);
+  }
+
+  const size_t capacity_;
+  const std::function<void(const Message*)> start_write_;
+  const std::function<void(const grpc::Status&)> finish_;
+
+  mutable std::mutex mutex_;
+  std::deque<Message> queue_;  // the front is being written
+  std::optional<grpc::Status> final_status_;
+  bool closing_ = false;
+  bool finished_ = false;
+};
+
+}  // namespace muster::rpc
+
+#endif  // MUSTER_PROTO_RPC_STREAM_WRITER_H_
