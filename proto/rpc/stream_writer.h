@@ -57,6 +57,9 @@ class StreamWriter {
     if (queue_.empty()) FinishIfDue();
   }
 
+  // Call from OnDone before freeing the writer: waits until no other thread is inside it.
+  void AwaitIdle() { std::lock_guard lock(mutex_); }
+
   size_t size() const {
     std::lock_guard lock(mutex_);
     return queue_.size();

@@ -1,0 +1,170 @@
+// The agent's decisions: what to launch, look up, cancel and report. proto/decisions/0001-agent-protocol.md is the
+// text that this code follows.
+//
+// Pure and single-threaded, like the broker's core: the owner is the agent's core thread. Inputs go in with the time;
+// what is to be committed to the journal, and what is to be done after that commit, come out.
+#ifndef MUSTER_AGENTS_CORE_AGENT_CORE_H_
+#define MUSTER_AGENTS_CORE_AGENT_CORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "agents/core/backend.h"
+#include "muster/v1/agent_link.pb.h"
+
+namespace muster::agent {
+
+struct Options {
+  std::string cluster;
+  v1::ClusterKind kind = v1::CLUSTER_KIND_UNSPECIFIED;
+  uint32_t max_active_runs = 1000;
+  absl::Duration lookup_grace = absl::Seconds(30);
+  absl::Duration lookup_interval = absl::Seconds(2);   // between two look-ups of one run
+  absl::Duration cancel_interval = absl::Seconds(10);  // a cancel whose effect is not seen is repeated
+  int max_unacked_events = 10000;  // sent and not acknowledged; the rest waits in the journal
+  int silent_intervals = 3;        // without an answer to a heartbeat: the connection is given up
+};
+
+// ---- what the journal holds
+
+struct JournalRun {
+  v1::Assignment assignment;
+  v1::RunState state = v1::RUN_STATE_UNSPECIFIED;
+  std::string external_id;
+  bool cancel_requested = false;
+  bool logs_complete = false;
+  absl::Time launch_time = absl::InfinitePast();
+  uint64_t order = 0;  // of arrival
+};
+struct JournalMeta {
+  std::string journal_id;
+  std::string instance;
+  uint64_t broker_epoch = 0;
+  uint64_t next_event_sequence = 1;
+};
+struct JournalContent {
+  JournalMeta meta;
+  std::vector<JournalRun> runs;         // by order
+  std::vector<v1::RunEvent> events;     // not acknowledged, by sequence
+};
+
+struct PutRun {
+  JournalRun run;
+};
+struct DeleteRun {
+  std::string run_key;
+};
+struct PutEvent {
+  v1::RunEvent event;
+};
+struct DeleteEventsUpTo {
+  uint64_t sequence = 0;
+};
+struct PutMeta {
+  JournalMeta meta;
+};
+using JournalChange = std::variant<PutRun, DeleteRun, PutEvent, DeleteEventsUpTo, PutMeta>;
+
+// ---- inputs
+
+// A new connection: the effects begin with its hello.
+struct LinkUp {
+  v1::Inventory inventory;
+};
+struct LinkDown {};
+struct BrokerSaid {
+  v1::ConnectResponse message;
+};
+struct Launched {
+  std::string run_key;
+  LaunchOutcome outcome;
+};
+struct LookedUp {
+  std::string run_key;
+  LookupOutcome outcome;
+};
+struct CancelAsked {
+  std::string run_key;
+  absl::Status status;
+};
+struct Observed {
+  ObserveOutcome outcome;
+};
+// The archive has every byte of a run that has ended.
+struct LogsShipped {
+  std::string run_key;
+};
+struct InventoryRead {
+  v1::Inventory inventory;
+  std::map<std::string, uint64_t> scheduler_calls;
+};
+struct Tick {};
+using Input = std::variant<LinkUp, LinkDown, BrokerSaid, Launched, LookedUp, CancelAsked, Observed,
+                           LogsShipped, InventoryRead, Tick>;
+
+// ---- effects: to be carried out, in order, once the journal changes of the same Output are on disk
+
+struct DoLaunch {
+  RunHandle run;
+};
+struct DoLookup {
+  RunHandle run;
+};
+struct DoCancel {
+  RunHandle run;
+};
+// Ship its logs from now on, until LogsShipped.
+struct ShipLogs {
+  RunHandle run;
+  bool ended = false;  // no byte will be added: ship to the end, then say LogsShipped
+};
+struct DoForget {
+  RunHandle run;
+};
+struct SendToBroker {
+  v1::ConnectRequest message;
+};
+// Give this connection up and dial again; `status` is logged.
+struct Redial {
+  absl::Status status;
+  absl::Duration after;
+};
+// The agent must not go on (a broker of another instance or of an older epoch).
+struct Stop {
+  absl::Status status;
+};
+using Effect = std::variant<DoLaunch, DoLookup, DoCancel, ShipLogs, DoForget, SendToBroker, Redial, Stop>;
+
+struct Output {
+  std::vector<JournalChange> changes;
+  std::vector<Effect> effects;
+};
+
+class AgentCore {
+ public:
+  // Runs found in LAUNCHING become LAUNCH_UNKNOWN: the last process may have died in the middle of a launch. The
+  // effects that this needs come with the first Tick.
+  AgentCore(Options options, JournalContent content);
+  ~AgentCore();
+
+  void Handle(Input input, absl::Time now, Output* out);
+
+  // The runs that Observe is to be asked about.
+  std::vector<RunHandle> RunsToObserve() const;
+  // Every run held, for Backend::Adopt.
+  std::vector<RunHandle> AllRuns() const;
+  absl::Status CheckInvariants() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_AGENT_CORE_H_

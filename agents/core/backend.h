@@ -1,0 +1,116 @@
+// The contract that every kind of cluster fulfils for the agent.
+//
+// The agent calls a backend from several threads at once (launches in parallel with an observation), but never with two
+// calls for the same run at the same time. Calls may block; each bounds its own time.
+#ifndef MUSTER_AGENTS_CORE_BACKEND_H_
+#define MUSTER_AGENTS_CORE_BACKEND_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "muster/v1/agent_link.pb.h"
+#include "muster/v1/cluster.pb.h"
+#include "muster/v1/job.pb.h"
+#include "muster/v1/jobs_service.pb.h"
+
+namespace muster::agent {
+
+// A run as the journal remembers it.
+struct RunHandle {
+  std::string run_key;
+  std::string external_id;  // empty: not known
+  v1::RunState state = v1::RUN_STATE_UNSPECIFIED;
+  absl::Time launch_time;   // of the latest Launch; infinite past: never launched
+  std::shared_ptr<const v1::Assignment> assignment;
+};
+
+struct LaunchOutcome {
+  enum class Kind {
+    kLaunched,  // the scheduler has it
+    kRefused,   // the scheduler does not have it and never will; `failure` says why
+    kUnclear,   // nobody knows: look it up
+  };
+  Kind kind = Kind::kUnclear;
+  std::string external_id;  // kLaunched
+  v1::Failure failure;      // kRefused
+  v1::Evidence evidence;    // what the scheduler said, whole
+};
+
+struct LookupOutcome {
+  enum class Kind { kFound, kAbsent, kCouldNotAsk };
+  Kind kind = Kind::kCouldNotAsk;
+  std::string external_id;  // kFound
+  v1::Evidence evidence;
+};
+
+// What the cluster says about one run now. A run about which nothing could be learnt is left out.
+struct Observation {
+  std::string run_key;
+  v1::RunState state = v1::RUN_STATE_UNSPECIFIED;
+  v1::Evidence evidence;
+  std::string external_id;
+  std::string reason;
+  std::vector<std::string> nodes;
+  std::optional<absl::Time> start_time;
+  std::optional<absl::Time> end_time;
+  std::optional<v1::ExitStatus> exit;
+  std::optional<v1::Failure> failure;
+};
+
+struct ObserveOutcome {
+  absl::Status scheduler;  // not OK: it could not be asked; what is in `observations` holds all the same
+  std::vector<Observation> observations;
+};
+
+// Where one output of one rank is. Files appear when the run starts and only grow.
+struct LogSource {
+  uint32_t rank = 0;
+  v1::LogStream stream = v1::LOG_STREAM_STDOUT;
+  std::string path;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  // What works and what is missing; an error keeps the agent from starting and says what to do.
+  virtual absl::Status Probe() = 0;
+  virtual absl::StatusOr<v1::Inventory> Inventory() = 0;
+  // What Launch would submit, for people: the batch script, the command.
+  virtual absl::StatusOr<std::string> Preview(const v1::Assignment& assignment) = 0;
+
+  // The runs in the journal, once, before any other call about runs.
+  virtual absl::Status Adopt(const std::vector<RunHandle>& runs) = 0;
+  // Idempotent by run key: a run that the cluster has already is kLaunched and not launched again.
+  virtual LaunchOutcome Launch(const v1::Assignment& assignment) = 0;
+  virtual LookupOutcome Lookup(const RunHandle& run) = 0;
+  // All given runs in as few scheduler queries as possible.
+  virtual ObserveOutcome Observe(const std::vector<RunHandle>& runs) = 0;
+  // Asks the cluster to end the run; idempotent. OK: it was asked, or the run is not there. The end itself is observed.
+  virtual absl::Status Cancel(const RunHandle& run) = 0;
+  // One source for each rank and stream.
+  virtual std::vector<LogSource> Logs(const RunHandle& run) = 0;
+  // The broker has the end and the logs: clean up what is not the user's.
+  virtual void Forget(const RunHandle& run) = 0;
+
+  // How long a look-up must go on saying "absent" before a launch is repeated.
+  virtual absl::Duration LookupGrace() const = 0;
+  // How often to observe. `wake` in SetWaker asks for an observation at once.
+  virtual absl::Duration ObserveInterval() const = 0;
+  // `wake` may be called from any thread, as long as the backend lives.
+  virtual void SetWaker(std::function<void()> wake) = 0;
+  // Scheduler calls since the start, by command name.
+  virtual std::map<std::string, uint64_t> SchedulerCalls() const = 0;
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_BACKEND_H_

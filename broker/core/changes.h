@@ -1,0 +1,112 @@
+// What the core wants on disk. A batch of changes is committed whole, in order, or not at all.
+#ifndef MUSTER_BROKER_CORE_CHANGES_H_
+#define MUSTER_BROKER_CORE_CHANGES_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "muster/v1/cluster.pb.h"
+#include "muster/v1/job.pb.h"
+#include "muster/v1/job_spec.pb.h"
+
+namespace muster::core {
+
+// Detects that a repeated request_id came with another spec.
+using Fingerprint = uint64_t;
+
+// A job that has just been accepted.
+struct InsertJob {
+  uint64_t id = 0;
+  std::shared_ptr<const v1::JobSpec> spec;  // normalized
+  std::string request_id;                   // empty: none
+  Fingerprint fingerprint = 0;              // of the normalized spec
+  uint32_t shape = 0;                       // what placement needs to know of the spec, see InsertShape
+  std::string user;
+  absl::Time create_time;
+};
+
+// The columns of a job that change during its life.
+struct UpdateJob {
+  uint64_t id = 0;
+  v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
+  uint64_t job_sequence = 0;
+  bool cancel_requested = false;
+  uint32_t runs = 0;  // how many it has had; the latest one's number
+  std::string cluster;  // of the latest run
+  std::optional<absl::Time> start_time;  // of its command, first start
+  std::optional<absl::Time> end_time;
+};
+
+// A run as it is now: inserted or replaced.
+struct PutRun {
+  uint64_t job = 0;
+  v1::Run run;
+};
+
+struct AppendTransition {
+  uint64_t job = 0;
+  v1::Transition transition;
+};
+
+// Jobs that look alike to placement share a shape: a JobSpec of which only nodes, resources, time_limit, placement and the
+// presence of a backend section are left.
+struct InsertShape {
+  uint32_t id = 0;
+  std::string spec_bytes;
+};
+
+// A cluster as the broker remembers it while its agent is away.
+struct PutCluster {
+  std::string name;
+  v1::ClusterKind kind = v1::CLUSTER_KIND_UNSPECIFIED;
+  v1::Inventory inventory;
+  std::string agent_version;
+  std::string journal_id;
+  uint64_t acked_event_sequence = 0;  // of that journal
+  uint64_t agent_epoch = 0;
+  uint32_t max_active_runs = 0;
+  absl::Time last_seen;
+};
+
+// Only the position in a cluster's event stream; far more frequent than the rest.
+struct AdvanceCluster {
+  std::string name;
+  uint64_t acked_event_sequence = 0;
+};
+
+struct PutBrokerEpoch {
+  uint64_t epoch = 0;
+};
+
+using Change = std::variant<InsertJob, UpdateJob, PutRun, AppendTransition, InsertShape, PutCluster,
+                            AdvanceCluster, PutBrokerEpoch>;
+using Changes = std::vector<Change>;
+
+// What the core is restored from: everything that has not ended.
+struct LiveJob {
+  uint64_t id = 0;
+  uint32_t shape = 0;
+  int32_t priority = 0;
+  v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
+  uint64_t job_sequence = 0;
+  bool cancel_requested = false;
+  uint32_t runs = 0;
+  std::optional<absl::Time> start_time;
+};
+
+struct RememberedRequest {
+  std::string project;
+  std::string request_id;
+  Fingerprint fingerprint = 0;
+  uint64_t job = 0;
+};
+
+}  // namespace muster::core
+
+#endif  // MUSTER_BROKER_CORE_CHANGES_H_

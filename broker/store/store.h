@@ -1,0 +1,70 @@
+// Where the broker's truth is kept. Memory (tests), SQLite (default); one conformance suite in tests/unit/store.
+#ifndef MUSTER_BROKER_STORE_STORE_H_
+#define MUSTER_BROKER_STORE_STORE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "broker/core/changes.h"
+#include "broker/core/core.h"
+#include "contract/filter.h"
+#include "muster/v1/job.pb.h"
+
+namespace muster::store {
+
+struct JobPage {
+  std::vector<v1::Job> jobs;    // without runs, newest first
+  std::string next_page_token;  // empty: no more
+};
+
+struct JobTransition {
+  uint64_t job = 0;
+  v1::Transition transition;
+};
+
+// What an assignment carries besides what the core knows.
+struct StoredSpec {
+  v1::JobSpec spec;
+  std::string user;
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // ---- the writer: one thread, the engine's store thread (before it starts, the main thread)
+
+  virtual absl::StatusOr<core::Restored> Restore(absl::Time now) = 0;
+  // All or nothing; durable when it returns OK. After an error the store is not to be used again.
+  virtual absl::Status Commit(absl::Span<const core::Change> changes) = 0;
+  // Housekeeping while there is nothing to commit (checkpoints); bounded to about 100 ms.
+  virtual absl::Status Idle() = 0;
+
+  // ---- readers: any thread; they see what has been committed
+
+  // NOT_FOUND: no such job.
+  virtual absl::StatusOr<v1::Job> GetJob(uint64_t id) const = 0;
+  // In the order of the ids; without spec and runs. NOT_FOUND names the first unknown one.
+  virtual absl::StatusOr<std::vector<v1::Job>> GetJobs(absl::Span<const uint64_t> ids) const = 0;
+  // INVALID_ARGUMENT: a page token that is not of this store or of another filter. A page ends early after a bounded
+  // amount of work.
+  virtual absl::StatusOr<JobPage> ListJobs(const contract::Filter& filter, int page_size,
+                                           const std::string& page_token,
+                                           bool include_spec) const = 0;
+  // Transitions with a higher sequence, in order, at most `limit`. No ids: those of all jobs.
+  virtual absl::StatusOr<std::vector<JobTransition>> ListTransitions(
+      absl::Span<const uint64_t> jobs, uint64_t after_sequence, int limit) const = 0;
+  // The sequence of the latest transition; 0: none.
+  virtual absl::StatusOr<uint64_t> LastSequence() const = 0;
+  virtual absl::StatusOr<std::vector<StoredSpec>> GetSpecs(
+      absl::Span<const uint64_t> ids) const = 0;
+};
+
+}  // namespace muster::store
+
+#endif  // MUSTER_BROKER_STORE_STORE_H_
