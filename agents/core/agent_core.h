@@ -7,6 +7,7 @@
 #define MUSTER_AGENTS_CORE_AGENT_CORE_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <variant>
@@ -22,18 +23,20 @@ namespace muster::agent {
 struct Options {
   std::string cluster;
   v1::ClusterKind kind = v1::CLUSTER_KIND_UNSPECIFIED;
-  uint32_t max_active_runs = 1000;
+  uint32_t max_active_runs = 1000;      // what the hello says; the broker keeps to it
+  int max_launches_in_flight = 4;       // launches that the backend is busy with; the rest stays ASSIGNED
   absl::Duration lookup_grace = absl::Seconds(30);
   absl::Duration lookup_interval = absl::Seconds(2);   // between two look-ups of one run
   absl::Duration cancel_interval = absl::Seconds(10);  // a cancel whose effect is not seen is repeated
   int max_unacked_events = 10000;  // sent and not acknowledged; the rest waits in the journal
   int silent_intervals = 3;        // without an answer to a heartbeat: the connection is given up
+  absl::Duration handshake_timeout = absl::Seconds(30);  // from LinkUp to the broker's welcome
 };
 
 // ---- what the journal holds
 
 struct JournalRun {
-  v1::Assignment assignment;
+  std::shared_ptr<const v1::Assignment> assignment;  // never null; never changes, shared to spare copies of the spec
   v1::RunState state = v1::RUN_STATE_UNSPECIFIED;
   std::string external_id;
   bool cancel_requested = false;
@@ -92,8 +95,10 @@ struct CancelAsked {
   std::string run_key;
   absl::Status status;
 };
+// Also says whether the scheduler answers: `outcome` without observations after a failed Inventory().
 struct Observed {
   ObserveOutcome outcome;
+  std::map<std::string, uint64_t> scheduler_calls = {};  // empty: not read
 };
 // The archive has every byte of a run that has ended.
 struct LogsShipped {

@@ -1,7 +1,7 @@
 // The contract that every kind of cluster fulfils for the agent.
 //
-// The agent calls a backend from several threads at once (launches in parallel with an observation), but never with two
-// calls for the same run at the same time. Calls may block; each bounds its own time.
+// The agent calls a backend from several threads at once, but never with two of Launch, Lookup, Cancel and Forget for the
+// same run at the same time; Observe and Logs may overlap with any of them. Calls may block; each bounds its own time.
 #ifndef MUSTER_AGENTS_CORE_BACKEND_H_
 #define MUSTER_AGENTS_CORE_BACKEND_H_
 
