@@ -1,8 +1,9 @@
-// absl::Status with google.rpc details. The details travel as status payloads keyed by their type URL, so that this
-// code needs no gRPC; proto/rpc turns them into what gRPC sends.
+// absl::Status with google.rpc details. The details travel as status payloads keyed by their type
+// URL, so that this code needs no gRPC; proto/rpc turns them into what gRPC sends.
 #ifndef MUSTER_PROTO_CONTRACT_ERRORS_H_
 #define MUSTER_PROTO_CONTRACT_ERRORS_H_
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -30,7 +31,8 @@ std::optional<google::rpc::ErrorInfo> GetErrorInfo(const absl::Status& status);
 std::optional<google::rpc::BadRequest> GetBadRequest(const absl::Status& status);
 std::optional<absl::Duration> GetRetryDelay(const absl::Status& status);
 
-// Collects every bad field of a request before answering.
+// Collects every bad field of a request before answering. Lists about as many as fit into a gRPC
+// status and counts the rest.
 class FieldErrors {
  public:
   void Add(std::string_view field, std::string_view description);
@@ -40,6 +42,8 @@ class FieldErrors {
 
  private:
   google::rpc::BadRequest bad_request_;
+  size_t bytes_ = 0;  // of the fields and descriptions listed
+  int unlisted_ = 0;
 };
 
 }  // namespace muster::contract

@@ -1,0 +1,112 @@
+#include "contract/errors.h"
+
+#include "absl/strings/cord.h"
+#include "contract/characters.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+#include "google/protobuf/any.pb.h"
+
+namespace muster::contract {
+namespace {
+
+// A status travels in HTTP/2 trailers, which gRPC refuses beyond 8 KiB
+// (GRPC_ARG_MAX_METADATA_SIZE); what is over these is counted, not listed.
+constexpr size_t kMaxViolationBytes = 2000;
+constexpr size_t kMaxMessageBytes = 800;
+
+template <typename Detail>
+std::string TypeUrl() {
+  return "type.googleapis.com/" + Detail::descriptor()->full_name();
+}
+
+template <typename Detail>
+void Attach(const Detail& detail, absl::Status* status) {
+  status->SetPayload(TypeUrl<Detail>(), absl::Cord(detail.SerializeAsString()));
+}
+
+template <typename Detail>
+std::optional<Detail> Find(const absl::Status& status) {
+  const auto payload = status.GetPayload(TypeUrl<Detail>());
+  Detail detail;
+  if (!payload || !detail.ParseFromString(std::string(*payload))) return std::nullopt;
+  return detail;
+}
+
+}  // namespace
+
+absl::Status Error(absl::StatusCode code, std::string_view reason, std::string_view message,
+                   std::map<std::string, std::string> metadata) {
+  google::rpc::ErrorInfo info;
+  info.set_reason(std::string(reason));
+  info.set_domain(std::string(kErrorDomain));
+  info.mutable_metadata()->insert(metadata.begin(), metadata.end());
+  absl::Status status(code, ToAbsl(message));
+  Attach(info, &status);
+  return status;
+}
+
+absl::Status RetryableError(absl::StatusCode code, std::string_view reason,
+                            std::string_view message, absl::Duration retry_after) {
+  absl::Status status = Error(code, reason, message);
+  google::rpc::RetryInfo retry;
+  absl::Duration rest;
+  retry.mutable_retry_delay()->set_seconds(
+      absl::IDivDuration(retry_after, absl::Seconds(1), &rest));
+  retry.mutable_retry_delay()->set_nanos(static_cast<int>(absl::ToInt64Nanoseconds(rest)));
+  Attach(retry, &status);
+  return status;
+}
+
+absl::Status BadField(std::string_view field, std::string_view description) {
+  FieldErrors errors;
+  errors.Add(field, description);
+  return errors.ToStatus();
+}
+
+std::optional<google::rpc::ErrorInfo> GetErrorInfo(const absl::Status& status) {
+  return Find<google::rpc::ErrorInfo>(status);
+}
+
+std::optional<google::rpc::BadRequest> GetBadRequest(const absl::Status& status) {
+  return Find<google::rpc::BadRequest>(status);
+}
+
+std::optional<absl::Duration> GetRetryDelay(const absl::Status& status) {
+  const auto retry = Find<google::rpc::RetryInfo>(status);
+  if (!retry || !retry->has_retry_delay()) return std::nullopt;
+  return absl::Seconds(retry->retry_delay().seconds()) +
+         absl::Nanoseconds(retry->retry_delay().nanos());
+}
+
+void FieldErrors::Add(std::string_view field, std::string_view description) {
+  const bool is_first = bad_request_.field_violations().empty();
+  if (!is_first && bytes_ + field.size() + description.size() > kMaxViolationBytes) {
+    ++unlisted_;
+    return;
+  }
+  bytes_ += field.size() + description.size();
+  auto* violation = bad_request_.add_field_violations();
+  violation->set_field(std::string(CutBetweenCharacters(field, kMaxViolationBytes / 2)));
+  violation->set_description(
+      std::string(CutBetweenCharacters(description, kMaxViolationBytes / 2)));
+}
+
+absl::Status FieldErrors::ToStatus() const {
+  if (empty()) return absl::OkStatus();
+  std::string message;
+  int listed = 0;
+  for (const auto& violation : bad_request_.field_violations()) {
+    const std::string line = fmt::format("{}{}: {}", message.empty() ? "" : "; ", violation.field(),
+                                         violation.description());
+    if (listed > 0 && message.size() + line.size() > kMaxMessageBytes) break;
+    message += CutBetweenCharacters(line, kMaxMessageBytes);
+    ++listed;
+  }
+  const int left_out = bad_request_.field_violations_size() - listed + unlisted_;
+  if (left_out > 0) message += fmt::format("; and {} more bad fields", left_out);
+  absl::Status status(absl::StatusCode::kInvalidArgument, message);
+  Attach(bad_request_, &status);
+  return status;
+}
+
+}  // namespace muster::contract

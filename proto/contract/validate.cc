@@ -1,0 +1,351 @@
+#include "contract/validate.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "contract/characters.h"
+#include "contract/errors.h"
+#include "contract/honoured.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+
+namespace muster::contract {
+namespace {
+
+constexpr size_t kMaxLabelBytes = 63;
+constexpr size_t kMaxClusterNameBytes = 63;
+constexpr size_t kMaxPathBytes = 4095;         // PATH_MAX less the NUL
+constexpr size_t kMaxPlacementClusters = 100;  // a list that a person still writes
+constexpr size_t kMaxOptionBytes =
+    1024;  // one line of a batch script, far from any limit of sbatch's
+constexpr uint64_t kMaxCpuMillis = 10'000'000;
+constexpr uint64_t kMaxMemoryBytes = uint64_t{1} << 50;
+constexpr uint64_t kMaxGpuMillis = 1'000'000;
+constexpr int64_t kMaxTimeLimitSeconds = 365 * int64_t{86400};
+constexpr int32_t kMaxPriority = 1000;
+constexpr uint32_t kMaxTasksPerNode = 10000;
+constexpr std::string_view kDefaultProject = "default";
+constexpr std::string_view kDefaultName = "job";
+constexpr uint64_t kDefaultCpuMillis = 1000;
+
+bool IsClusterName(std::string_view name) {
+  const auto is_inner = [](char c) { return IsLowerLetter(c) || IsDigit(c) || c == '-'; };
+  return !name.empty() && name.size() <= kMaxClusterNameBytes && name.front() != '-' &&
+         name.back() != '-' && std::all_of(name.begin(), name.end(), is_inner);
+}
+
+bool HasNul(std::string_view text) { return text.find('\0') != text.npos; }
+
+// ---- defaults
+
+std::string_view Basename(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == path.npos ? path : path.substr(slash + 1);
+}
+
+// Of a script: the first word that is not in a comment.
+std::string_view FirstWord(std::string_view script) {
+  while (!script.empty()) {
+    const std::string_view line = script.substr(0, script.find('\n'));
+    script.remove_prefix(std::min(script.size(), line.size() + 1));
+    const size_t begin = line.find_first_not_of(" \t\r");
+    if (begin == line.npos || line[begin] == '#') continue;
+    const size_t end = line.find_first_of(" \t\r", begin);
+    return line.substr(begin, end == line.npos ? line.npos : end - begin);
+  }
+  return {};
+}
+
+std::string DefaultName(const v1::Command& command) {
+  std::string_view word;
+  if (command.has_argv() && command.argv().args_size() > 0) word = command.argv().args(0);
+  if (command.form_case() == v1::Command::kScript) word = FirstWord(command.script());
+  std::string name;
+  for (char c : Basename(word)) {
+    const bool keep = IsLetter(c) || IsDigit(c) || c == '-' || c == '_' || c == '.' || c == '+';
+    if (keep && name.size() < kMaxNameBytes) name += c;
+  }
+  return name.empty() ? std::string(kDefaultName) : name;
+}
+
+void FillDefaults(v1::JobSpec* spec) {
+  if (spec->name().empty()) spec->set_name(DefaultName(spec->command()));
+  if (spec->project().empty()) spec->set_project(std::string(kDefaultProject));
+  if (spec->nodes() == 0) spec->set_nodes(1);
+  if (spec->resources().cpu_millis() == 0) {
+    spec->mutable_resources()->set_cpu_millis(kDefaultCpuMillis);
+  }
+  if (spec->on_cluster_loss() == v1::ON_CLUSTER_LOSS_UNSPECIFIED) {
+    spec->set_on_cluster_loss(v1::ON_CLUSTER_LOSS_WAIT);
+  }
+  if (spec->has_slurm() && spec->slurm().tasks_per_node() == 0) {
+    spec->mutable_slurm()->set_tasks_per_node(1);
+  }
+}
+
+// ---- checks; each adds what is wrong with its part of the spec
+
+template <typename Number>
+void CheckAtMost(std::string_view field, Number value, Number max, FieldErrors* errors) {
+  if (value > max) errors->Add(field, fmt::format("{} is too large; use at most {}", value, max));
+}
+
+void CheckIdentity(const v1::JobSpec& spec, FieldErrors* errors) {
+  if (spec.name().size() > kMaxNameBytes) {
+    errors->Add("name", fmt::format("{} is longer than {} bytes; shorten it", Quoted(spec.name()),
+                                    kMaxNameBytes));
+  }
+  if (HasControlCharacter(spec.name()) || !IsUtf8(spec.name())) {
+    errors->Add("name", fmt::format("{} holds a control character or is not UTF-8; use plain text",
+                                    Quoted(spec.name())));
+  }
+  if (!IsClusterName(spec.project())) {
+    errors->Add("project", fmt::format("{} is not a project name; use 1 to 63 of a-z, 0-9 and "
+                                       "'-', with a letter or digit at both ends",
+                                       Quoted(spec.project())));
+  }
+  if (spec.priority() < -kMaxPriority || spec.priority() > kMaxPriority) {
+    errors->Add("priority", fmt::format("{} is out of range; use {} to {}", spec.priority(),
+                                        -kMaxPriority, kMaxPriority));
+  }
+}
+
+void CheckLabels(const v1::JobSpec& spec, FieldErrors* errors) {
+  if (spec.labels_size() > static_cast<int>(kMaxLabels)) {
+    errors->Add("labels", fmt::format("{} labels; use at most {}", spec.labels_size(), kMaxLabels));
+  }
+  const auto is_key_character = [](char c) {
+    return IsLowerLetter(c) || IsDigit(c) || c == '-' || c == '_' || c == '.';
+  };
+  for (const auto& [key, value] : spec.labels()) {
+    const std::string field = fmt::format("labels[{}]", Quoted(key));
+    if (key.empty() || key.size() > kMaxLabelBytes ||
+        !std::all_of(key.begin(), key.end(), is_key_character)) {
+      errors->Add(field, "not a label key; use 1 to 63 of a-z, 0-9, '-', '_' and '.'");
+    }
+    if (value.size() > kMaxLabelBytes || HasControlCharacter(value) || !IsUtf8(value)) {
+      errors->Add(field, fmt::format("{} is not a label value; use up to 63 bytes of UTF-8 "
+                                     "without control characters",
+                                     Quoted(value)));
+    }
+  }
+}
+
+void CheckGpus(const v1::Resources& resources, FieldErrors* errors) {
+  for (int i = 0; i < resources.gpus_size(); ++i) {
+    const v1::GpuRequest& gpus = resources.gpus(i);
+    const std::string field = fmt::format("resources.gpus[{}]", i);
+    if (gpus.count_millis() == 0 || gpus.count_millis() > kMaxGpuMillis) {
+      errors->Add(field + ".count_millis",
+                  fmt::format("{} is out of range; use 1000 (one GPU) to {}", gpus.count_millis(),
+                              kMaxGpuMillis));
+    }
+    const auto is_type_character = [](char c) {
+      return IsLetter(c) || IsDigit(c) || c == '-' || c == '_' || c == '.';
+    };
+    if (gpus.type().size() > kMaxLabelBytes ||
+        !std::all_of(gpus.type().begin(), gpus.type().end(), is_type_character)) {
+      errors->Add(field + ".type",
+                  fmt::format("{} is not a GPU type; use up to 63 letters, digits, '-', '_' and "
+                              "'.'",
+                              Quoted(gpus.type())));
+    }
+  }
+}
+
+void CheckResources(const v1::JobSpec& spec, FieldErrors* errors) {
+  CheckAtMost("nodes", spec.nodes(), kMaxNodes, errors);
+  CheckAtMost("resources.cpu_millis", spec.resources().cpu_millis(), kMaxCpuMillis, errors);
+  CheckAtMost("resources.memory_bytes", spec.resources().memory_bytes(), kMaxMemoryBytes, errors);
+  CheckGpus(spec.resources(), errors);
+  if (!spec.has_time_limit()) return;
+  const auto& limit = spec.time_limit();
+  const bool is_too_long = limit.seconds() > kMaxTimeLimitSeconds ||
+                           (limit.seconds() == kMaxTimeLimitSeconds && limit.nanos() > 0);
+  if (limit.seconds() < 1 || is_too_long || limit.nanos() < 0 || limit.nanos() > 999'999'999) {
+    errors->Add("time_limit",
+                fmt::format("{} s and {} ns is out of range; use 1 s to 365 days, or leave it out "
+                            "for the cluster's own limit",
+                            limit.seconds(), limit.nanos()));
+  }
+}
+
+void CheckScript(std::string_view field, std::string_view script, FieldErrors* errors) {
+  if (HasNul(script)) errors->Add(field, "holds a NUL byte; scripts are text");
+  if (!IsUtf8(script)) errors->Add(field, "is not UTF-8; scripts are text");
+}
+
+void CheckArgv(const v1::Argv& argv, FieldErrors* errors) {
+  if (argv.args_size() == 0 || argv.args(0).empty()) {
+    errors->Add("command.argv.args", "names no program; give at least the program");
+  }
+  if (argv.args_size() > static_cast<int>(kMaxArgs)) {
+    errors->Add("command.argv.args",
+                fmt::format("{} arguments; use at most {}", argv.args_size(), kMaxArgs));
+  }
+  for (int i = 0; i < argv.args_size(); ++i) {
+    const std::string& arg = argv.args(i);
+    const std::string field = fmt::format("command.argv.args[{}]", i);
+    if (arg.size() > kMaxArgBytes) {
+      errors->Add(field, fmt::format("{} bytes; Linux takes at most {} for one argument, put more "
+                                     "into a file",
+                                     arg.size(), kMaxArgBytes));
+    }
+    if (HasNul(arg)) errors->Add(field, "holds a NUL byte, which no argument can carry");
+    if (!IsUtf8(arg)) errors->Add(field, "is not UTF-8");
+  }
+}
+
+void CheckCommand(const v1::JobSpec& spec, FieldErrors* errors) {
+  const v1::Command& command = spec.command();
+  switch (command.form_case()) {
+    case v1::Command::kArgv:
+      CheckArgv(command.argv(), errors);
+      break;
+    case v1::Command::kScript:
+      if (command.script().find_first_not_of(" \t\r\n") == std::string::npos) {
+        errors->Add("command.script", "is empty; give the script's text");
+      }
+      CheckScript("command.script", command.script(), errors);
+      break;
+    default:
+      errors->Add("command", "is missing; give command.argv or command.script");
+  }
+  CheckScript("setup", spec.setup(), errors);
+  const std::string& directory = spec.working_directory();
+  if (!directory.empty() && (directory.front() != '/' || directory.size() > kMaxPathBytes ||
+                             HasControlCharacter(directory) || !IsUtf8(directory))) {
+    errors->Add("working_directory",
+                fmt::format("{} is not a usable path; use an absolute one of at most {} bytes "
+                            "without control characters",
+                            Quoted(directory), kMaxPathBytes));
+  }
+}
+
+bool IsEnvName(std::string_view name) {
+  const auto is_character = [](char c) { return IsLetter(c) || IsDigit(c) || c == '_'; };
+  return !name.empty() && !IsDigit(name.front()) &&
+         std::all_of(name.begin(), name.end(), is_character);
+}
+
+void CheckEnv(const v1::JobSpec& spec, FieldErrors* errors) {
+  if (spec.env_size() > static_cast<int>(kMaxEnvVars)) {
+    errors->Add("env", fmt::format("{} variables; use at most {}", spec.env_size(), kMaxEnvVars));
+  }
+  for (const auto& [name, value] : spec.env()) {
+    const std::string field = fmt::format("env[{}]", Quoted(name));
+    if (!IsEnvName(name)) {
+      errors->Add(field, "not a variable's name; use [A-Za-z_][A-Za-z0-9_]*");
+    }
+    for (std::string_view prefix : {"LD_", "SLURM_", "MUSTER_"}) {
+      if (std::string_view(name).starts_with(prefix)) {
+        errors->Add(field, fmt::format("{}* is set by the cluster and Muster; set it in the "
+                                       "command if you must",
+                                       prefix));
+      }
+    }
+    if (name.size() + 1 + value.size() > kMaxArgBytes) {
+      errors->Add(field, fmt::format("{} bytes; Linux takes at most {} for one variable, put more "
+                                     "into a file",
+                                     name.size() + 1 + value.size(), kMaxArgBytes));
+    }
+    if (HasNul(value)) errors->Add(field, "holds a NUL byte, which no variable can carry");
+    if (!IsUtf8(value)) errors->Add(field, "is not UTF-8");
+  }
+}
+
+// Values of sbatch's options. A leading '-' could be taken for another option; blanks, quotes and
+// backslashes would change meaning where sbatch splits a line into words.
+void CheckOption(std::string_view field, std::string_view value, FieldErrors* errors) {
+  const auto is_good = [](char c) {
+    return c > ' ' && c < 0x7F && c != '"' && c != '\'' && c != '\\' && c != '`' && c != '#';
+  };
+  if (value.empty()) return;
+  if (value.size() > kMaxOptionBytes || value.front() == '-' ||
+      !std::all_of(value.begin(), value.end(), is_good)) {
+    errors->Add(field, fmt::format("{} is not a usable value; use up to {} printable ASCII "
+                                   "characters, no blank, quote, backslash or '#', not starting "
+                                   "with '-'",
+                                   Quoted(value), kMaxOptionBytes));
+  }
+}
+
+void CheckPlacement(const v1::JobSpec& spec, FieldErrors* errors) {
+  const v1::Placement& placement = spec.placement();
+  if (placement.clusters_size() > static_cast<int>(kMaxPlacementClusters)) {
+    errors->Add("placement.clusters",
+                fmt::format("{} clusters; use at most {}", placement.clusters_size(),
+                            kMaxPlacementClusters));
+  }
+  for (int i = 0; i < placement.clusters_size(); ++i) {
+    if (IsClusterName(placement.clusters(i))) continue;
+    errors->Add(fmt::format("placement.clusters[{}]", i),
+                fmt::format("{} is not a cluster's name; `muster clusters` lists them",
+                            Quoted(placement.clusters(i))));
+  }
+  CheckOption("placement.pool", placement.pool(), errors);
+  if (placement.pool().find(',') != std::string::npos) {
+    errors->Add("placement.pool", fmt::format("{} names several pools; use one, or "
+                                              "slurm.partition",
+                                              Quoted(placement.pool())));
+  }
+}
+
+void CheckSlurm(const v1::SlurmOptions& slurm, FieldErrors* errors) {
+  CheckOption("slurm.partition", slurm.partition(), errors);
+  CheckOption("slurm.account", slurm.account(), errors);
+  CheckOption("slurm.qos", slurm.qos(), errors);
+  CheckOption("slurm.reservation", slurm.reservation(), errors);
+  CheckOption("slurm.constraint", slurm.constraint(), errors);
+  CheckOption("slurm.nodelist", slurm.nodelist(), errors);
+  CheckOption("slurm.exclude", slurm.exclude(), errors);
+  const std::string& comment = slurm.comment();
+  if (comment.size() > kMaxOptionBytes || HasControlCharacter(comment) || !IsUtf8(comment)) {
+    errors->Add("slurm.comment", fmt::format("{} is not a usable comment; use up to {} bytes of "
+                                             "UTF-8 on one line without control characters",
+                                             Quoted(comment), kMaxOptionBytes));
+  }
+  CheckAtMost("slurm.tasks_per_node", slurm.tasks_per_node(), kMaxTasksPerNode, errors);
+}
+
+}  // namespace
+
+absl::StatusOr<v1::JobSpec> NormalizeJobSpec(v1::JobSpec spec) {
+  if (absl::Status honoured = CheckHonoured(spec); !honoured.ok()) return honoured;
+  FillDefaults(&spec);
+  FieldErrors errors;
+  if (spec.ByteSizeLong() > kMaxSpecBytes) {
+    errors.Add("spec", fmt::format("{} bytes; use at most {}, and files on the cluster for more",
+                                   spec.ByteSizeLong(), kMaxSpecBytes));
+  }
+  CheckIdentity(spec, &errors);
+  CheckResources(spec, &errors);
+  CheckCommand(spec, &errors);
+  CheckEnv(spec, &errors);
+  CheckLabels(spec, &errors);
+  CheckPlacement(spec, &errors);
+  CheckSlurm(spec.slurm(), &errors);
+  if (!errors.empty()) return errors.ToStatus();
+  return spec;
+}
+
+absl::Status ValidateClusterName(std::string_view name) {
+  if (IsClusterName(name)) return absl::OkStatus();
+  return BadField("cluster", fmt::format("{} is not a cluster's name; use 1 to 63 of a-z, 0-9 and "
+                                         "'-', with a letter or digit at both ends",
+                                         Quoted(name)));
+}
+
+absl::Status ValidateRequestId(std::string_view request_id) {
+  if (request_id.size() <= kMaxRequestIdBytes && IsUtf8(request_id) &&
+      !HasControlCharacter(request_id)) {
+    return absl::OkStatus();
+  }
+  return BadField("request_id",
+                  fmt::format("{} is not a usable request id; use up to {} bytes without control "
+                              "characters, a UUID for example",
+                              Quoted(request_id), kMaxRequestIdBytes));
+}
+
+}  // namespace muster::contract
