@@ -1,0 +1,122 @@
+// Where an agent runs commands and keeps files: on its own machine (LocalHost), later over SSH.
+//
+// Nothing here assumes that the host is near: every call may block for its bounded time, and every
+// call may fail because the host could not be reached (UNAVAILABLE). All calls may be made from any
+// thread, also at the same time.
+//
+// Paths are absolute; another path is INVALID_ARGUMENT. File errors carry the operating system's
+// words and the path: NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED, RESOURCE_EXHAUSTED (full disk,
+// quota), FAILED_PRECONDITION and so on.
+#ifndef MUSTER_AGENTS_HOSTS_HOST_H_
+#define MUSTER_AGENTS_HOSTS_HOST_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace muster::hosts {
+
+// A scheduler's command answers within seconds or is stuck.
+inline constexpr absl::Duration kDefaultCommandTimeout = absl::Seconds(30);
+// One line for each of a hundred thousand runs; a listing that is longer is asked for in pieces.
+inline constexpr size_t kDefaultMaxStdoutBytes = 64 << 20;
+// Complaints; more of them than this helps nobody.
+inline constexpr size_t kDefaultMaxStderrBytes = 1 << 20;
+// Bounds the memory of one read.
+inline constexpr size_t kMaxReadBytes = 64 << 20;
+// Bounds the memory of one listing.
+inline constexpr size_t kMaxDirectoryEntries = 1'000'000;
+
+struct Command {
+  // The program, looked up in the host's PATH if it has no '/', then its arguments. No shell reads
+  // them.
+  std::vector<std::string> argv = {};
+  // What the program reads from its standard input.
+  std::string stdin_data = {};
+  // Set in addition to the host's environment, or in place of a variable there.
+  std::map<std::string, std::string> env = {};
+  // Variables of the host's environment that the program does not get: exact names, or prefixes
+  // that end with '*'.
+  std::vector<std::string> unset_env = {};
+  // Where the program starts. Empty: wherever the host starts programs.
+  std::string working_directory = {};
+  // When it is over, the program and its process group are killed.
+  absl::Duration timeout = kDefaultCommandTimeout;
+  // More output than this kills the program and is an error; output is never cut in silence.
+  size_t max_stdout_bytes = kDefaultMaxStdoutBytes;
+  size_t max_stderr_bytes = kDefaultMaxStderrBytes;
+};
+
+// How a program ended.
+struct CommandResult {
+  int exit_code = 0;  // 0 to 255; 0 if a signal ended it
+  int signal = 0;     // the signal that ended it; 0 if none
+  std::string stdout_data;
+  std::string stderr_data;
+
+  bool ok() const { return exit_code == 0 && signal == 0; }
+};
+
+enum class FileType { kRegular, kDirectory, kSymlink, kOther };
+
+// A file itself; symbolic links are not followed.
+struct FileInfo {
+  FileType type = FileType::kOther;
+  uint64_t size = 0;  // bytes
+  uint32_t mode = 0;  // permission bits
+  absl::Time modify_time = {};
+};
+
+struct WriteOptions {
+  uint32_t mode = 0644;  // permission bits, whatever the umask
+  // Whether content and name are on disk when the call returns OK.
+  bool sync = true;
+};
+
+class Host {
+ public:
+  virtual ~Host() = default;
+
+  // How messages name the host.
+  virtual std::string Name() const = 0;
+
+  // Runs a program to its end. A program that ends badly is a result, not an error. Processes that
+  // it leaves behind are not waited for, and what they write after its end is not read. Errors:
+  //   NOT_FOUND, PERMISSION_DENIED, INVALID_ARGUMENT, FAILED_PRECONDITION: it was not started (see
+  //   NotStarted); DEADLINE_EXCEEDED: killed after its time-out; RESOURCE_EXHAUSTED: killed because
+  //   it wrote too much; others, such as UNAVAILABLE: it may have run, nobody knows how far.
+  virtual absl::StatusOr<CommandResult> Run(const Command& command) = 0;
+
+  // Writes the file in one step: a reader sees the old content or the new one, never a part. The
+  // directory must exist.
+  virtual absl::Status WriteFile(std::string_view path, std::string_view content,
+                                 const WriteOptions& options) = 0;
+  // At most max_bytes (up to kMaxReadBytes) from offset on; fewer only at the end of the file, none
+  // beyond it.
+  virtual absl::StatusOr<std::string> ReadFileRange(std::string_view path, uint64_t offset,
+                                                    size_t max_bytes) = 0;
+  // The whole file; RESOURCE_EXHAUSTED if it is longer than max_bytes (up to kMaxReadBytes).
+  virtual absl::StatusOr<std::string> ReadFile(std::string_view path, size_t max_bytes) = 0;
+  // With its parents; OK if it exists. The mode is for directories that are made.
+  virtual absl::Status MakeDirectories(std::string_view path, uint32_t mode) = 0;
+  virtual absl::StatusOr<FileInfo> Stat(std::string_view path) = 0;
+  // Names in a directory, sorted, without "." and "..".
+  virtual absl::StatusOr<std::vector<std::string>> ListDirectory(std::string_view path) = 0;
+  // A file, or a directory with all that is in it; links are removed, not followed. OK if it does
+  // not exist.
+  virtual absl::Status RemoveTree(std::string_view path) = 0;
+};
+
+// Whether this error of Host::Run means that the program surely was not started.
+bool NotStarted(const absl::Status& status);
+
+}  // namespace muster::hosts
+
+#endif  // MUSTER_AGENTS_HOSTS_HOST_H_

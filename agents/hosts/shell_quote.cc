@@ -1,0 +1,26 @@
+#include "agents/hosts/shell_quote.h"
+
+#include "fmt/format.h"
+
+namespace muster::hosts {
+
+absl::StatusOr<std::string> ShellQuote(std::string_view text) {
+  if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    return absl::InvalidArgumentError(
+        fmt::format("text for a shell has a NUL byte at offset {}; remove it", nul));
+  }
+  // Between single quotes a shell reads every byte as itself, but cannot read a single quote: that
+  // one goes between double quotes.
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      quoted += "'\"'\"'";
+    } else {
+      quoted += c;
+    }
+  }
+  quoted += '\'';
+  return quoted;
+}
+
+}  // namespace muster::hosts

@@ -1,0 +1,31 @@
+// A directory for one test, removed at its end.
+#ifndef MUSTER_TESTS_UNIT_HOSTS_TEMP_DIR_H_
+#define MUSTER_TESTS_UNIT_HOSTS_TEMP_DIR_H_
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+namespace muster::hosts {
+
+class TempDir {
+ public:
+  TempDir() : path_((std::filesystem::temp_directory_path() / "muster-hosts-XXXXXX").string()) {
+    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("mkdtemp failed: " + path_);
+  }
+  ~TempDir() { std::filesystem::remove_all(path_); }
+  TempDir(const TempDir&) = delete;
+  TempDir& operator=(const TempDir&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace muster::hosts
+
+#endif  // MUSTER_TESTS_UNIT_HOSTS_TEMP_DIR_H_
