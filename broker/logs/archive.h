@@ -1,0 +1,119 @@
+// The log archive: what runs have printed, kept in files of its own, apart from the database.
+//
+// A log is one output of one rank of one run. Bytes are appended in order and read from any offset.
+// Names of files are made of numbers only. What is on disk is the truth: after a crash the archive
+// goes on from the sizes that it finds, and whoever pushes sends the rest again.
+//
+// All methods may be called from any thread; they do blocking file I/O. Logs are locked one by one,
+// so that a slow reader of one delays no other.
+#ifndef MUSTER_BROKER_LOGS_ARCHIVE_H_
+#define MUSTER_BROKER_LOGS_ARCHIVE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "muster/v1/jobs_service.pb.h"
+
+namespace muster::logs {
+
+struct LogId {
+  uint64_t job = 0;
+  uint32_t run = 0;
+  uint32_t rank = 0;
+  v1::LogStream stream = v1::LOG_STREAM_STDOUT;  // STDOUT or STDERR
+
+  friend auto operator<=>(const LogId&, const LogId&) = default;
+};
+
+struct Options {
+  // affects behaviour
+  uint64_t max_job_bytes = uint64_t{1}
+                           << 30;  // of all logs of a job; what comes after is counted, not kept
+  absl::Duration retention =
+      absl::Hours(24 * 30);  // a job's logs are removed this long after its last log ended
+  uint64_t max_total_bytes = uint64_t{100}
+                             << 30;  // beyond it the jobs whose logs ended first are removed
+  // affects performance
+  size_t max_open_files = 512;  // descriptors kept open between calls
+  uint64_t sync_after_bytes =
+      uint64_t{8} << 20;  // written to one log before the disk is asked to begin writing it
+};
+
+struct AppendResult {
+  uint64_t next_offset =
+      0;                    // the pusher goes on from here; less than it sent: send again from here
+  bool complete = false;    // the end is there, and every byte kept is on disk (fdatasync)
+  bool discarding = false;  // the cap is reached or the log has expired: only the end is of use
+};
+
+struct ReadResult {
+  uint64_t offset = 0;  // of the first byte of data
+  std::string data;
+  // Set if no byte follows `data` now: MORE_LATER, COMPLETE, TRUNCATED (complete or not, the cap
+  // ends it here) or EXPIRED. LOG_END_UNSPECIFIED: read on.
+  v1::LogEnd end = v1::LOG_END_UNSPECIFIED;
+};
+
+struct Usage {
+  uint64_t bytes = 0;  // in all logs kept
+  size_t jobs = 0;     // that have logs
+  size_t open_files = 0;
+  size_t followers = 0;
+};
+
+// Ends a follow when it is destroyed; no wake begins after that. Must not outlive the archive.
+class Follow {
+ public:
+  virtual ~Follow() = default;
+};
+
+class Archive {
+ public:
+  // Opens or makes the directory and reads what is there. Times come from `now`.
+  // FAILED_PRECONDITION: another process has it open.
+  static absl::StatusOr<std::unique_ptr<Archive>> Open(const std::filesystem::path& directory,
+                                                       Options options,
+                                                       std::function<absl::Time()> now);
+  virtual ~Archive() = default;
+
+  // Appends what is new of `data`, whose first byte has this offset in the log. An overlap with
+  // what is there is skipped; after a gap nothing is taken and next_offset says where to go on. An
+  // empty `data` asks for next_offset. `end`: no byte follows; it is only taken if the log then
+  // reaches offset + data.size(). OK with complete is durable. RESOURCE_EXHAUSTED (disk full,
+  // ErrorInfo DISK_FULL) or INTERNAL with the system's words: nothing is lost, append again from
+  // the offset that the next OK tells.
+  virtual absl::StatusOr<AppendResult> Append(const LogId& log, uint64_t offset,
+                                              std::string_view data, bool end) = 0;
+
+  // Up to max_bytes from an offset. An offset beyond the end: no data and the end's kind. A log of
+  // which nothing has come is empty and MORE_LATER.
+  virtual absl::StatusOr<ReadResult> Read(const LogId& log, uint64_t offset,
+                                          size_t max_bytes) const = 0;
+
+  // Calls `wake` after each change of the log (bytes, end, expiry) until the result is destroyed.
+  // It is called by the thread that made the change, with no lock of the archive held that Read or
+  // Append needs, so it may call Read; it should only post a task. Changes before the call are not
+  // told: follow first, then read.
+  virtual std::unique_ptr<Follow> StartFollow(const LogId& log, std::function<void()> wake) = 0;
+
+  // Whether every log of the run that has begun is complete; true for a run without logs.
+  virtual bool RunComplete(uint64_t job, uint32_t run) const = 0;
+
+  // Removes what is too old or too much, at most `max_jobs` jobs, and returns how many it removed.
+  // A removed log leaves a mark, so that readers see EXPIRED. Call about once a minute.
+  virtual absl::StatusOr<int> Expire(int max_jobs) = 0;
+
+  virtual Usage usage() const = 0;
+};
+
+}  // namespace muster::logs
+
+#endif  // MUSTER_BROKER_LOGS_ARCHIVE_H_
