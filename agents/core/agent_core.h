@@ -1,8 +1,9 @@
-// The agent's decisions: what to launch, look up, cancel and report. proto/decisions/0001-agent-protocol.md is the
-// text that this code follows.
+// The agent's decisions: what to launch, look up, cancel and report.
+// proto/decisions/0001-agent-protocol.md is the text that this code follows.
 //
-// Pure and single-threaded, like the broker's core: the owner is the agent's core thread. Inputs go in with the time;
-// what is to be committed to the journal, and what is to be done after that commit, come out.
+// Pure and single-threaded, like the broker's core: the owner is the agent's core thread. Inputs go
+// in with the time; what is to be committed to the journal, and what is to be done after that
+// commit, come out.
 #ifndef MUSTER_AGENTS_CORE_AGENT_CORE_H_
 #define MUSTER_AGENTS_CORE_AGENT_CORE_H_
 
@@ -23,11 +24,13 @@ namespace muster::agent {
 struct Options {
   std::string cluster;
   v1::ClusterKind kind = v1::CLUSTER_KIND_UNSPECIFIED;
-  uint32_t max_active_runs = 1000;      // what the hello says; the broker keeps to it
-  int max_launches_in_flight = 4;       // launches that the backend is busy with; the rest stays ASSIGNED
+  uint32_t max_active_runs = 1000;  // what the hello says; the broker keeps to it
+  int max_launches_in_flight =
+      4;  // launches that the backend is busy with; the rest stays ASSIGNED
   absl::Duration lookup_grace = absl::Seconds(30);
-  absl::Duration lookup_interval = absl::Seconds(2);   // between two look-ups of one run
-  absl::Duration cancel_interval = absl::Seconds(10);  // a cancel whose effect is not seen is repeated
+  absl::Duration lookup_interval = absl::Seconds(2);  // between two look-ups of one run
+  absl::Duration cancel_interval =
+      absl::Seconds(10);           // a cancel whose effect is not seen is repeated
   int max_unacked_events = 10000;  // sent and not acknowledged; the rest waits in the journal
   int silent_intervals = 3;        // without an answer to a heartbeat: the connection is given up
   absl::Duration handshake_timeout = absl::Seconds(30);  // from LinkUp to the broker's welcome
@@ -36,7 +39,8 @@ struct Options {
 // ---- what the journal holds
 
 struct JournalRun {
-  std::shared_ptr<const v1::Assignment> assignment;  // never null; never changes, shared to spare copies of the spec
+  std::shared_ptr<const v1::Assignment>
+      assignment;  // never null; never changes, shared to spare copies of the spec
   v1::RunState state = v1::RUN_STATE_UNSPECIFIED;
   std::string external_id;
   bool cancel_requested = false;
@@ -49,11 +53,13 @@ struct JournalMeta {
   std::string instance;
   uint64_t broker_epoch = 0;
   uint64_t next_event_sequence = 1;
+
+  friend bool operator==(const JournalMeta&, const JournalMeta&) = default;
 };
 struct JournalContent {
   JournalMeta meta;
-  std::vector<JournalRun> runs;         // by order
-  std::vector<v1::RunEvent> events;     // not acknowledged, by sequence
+  std::vector<JournalRun> runs;      // by order
+  std::vector<v1::RunEvent> events;  // not acknowledged, by sequence
 };
 
 struct PutRun {
@@ -95,7 +101,8 @@ struct CancelAsked {
   std::string run_key;
   absl::Status status;
 };
-// Also says whether the scheduler answers: `outcome` without observations after a failed Inventory().
+// Also says whether the scheduler answers: `outcome` without observations after a failed
+// Inventory().
 struct Observed {
   ObserveOutcome outcome;
   std::map<std::string, uint64_t> scheduler_calls = {};  // empty: not read
@@ -112,7 +119,8 @@ struct Tick {};
 using Input = std::variant<LinkUp, LinkDown, BrokerSaid, Launched, LookedUp, CancelAsked, Observed,
                            LogsShipped, InventoryRead, Tick>;
 
-// ---- effects: to be carried out, in order, once the journal changes of the same Output are on disk
+// ---- effects: to be carried out, in order, once the journal changes of the same Output are on
+// disk
 
 struct DoLaunch {
   RunHandle run;
@@ -143,7 +151,8 @@ struct Redial {
 struct Stop {
   absl::Status status;
 };
-using Effect = std::variant<DoLaunch, DoLookup, DoCancel, ShipLogs, DoForget, SendToBroker, Redial, Stop>;
+using Effect =
+    std::variant<DoLaunch, DoLookup, DoCancel, ShipLogs, DoForget, SendToBroker, Redial, Stop>;
 
 struct Output {
   std::vector<JournalChange> changes;
@@ -152,8 +161,8 @@ struct Output {
 
 class AgentCore {
  public:
-  // Runs found in LAUNCHING become LAUNCH_UNKNOWN: the last process may have died in the middle of a launch. The
-  // effects that this needs come with the first Tick.
+  // Runs found in LAUNCHING become LAUNCH_UNKNOWN: the last process may have died in the middle of
+  // a launch. The effects that this needs come with the first Tick.
   AgentCore(Options options, JournalContent content);
   ~AgentCore();
 

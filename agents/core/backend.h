@@ -1,7 +1,8 @@
 // The contract that every kind of cluster fulfils for the agent.
 //
-// The agent calls a backend from several threads at once, but never with two of Launch, Lookup, Cancel and Forget for the
-// same run at the same time; Observe and Logs may overlap with any of them. Calls may block; each bounds its own time.
+// The agent calls a backend from several threads at once, but never with two of Launch, Lookup,
+// Cancel and Forget for the same run at the same time; Observe and Logs may overlap with any of
+// them. Calls may block; each bounds its own time.
 #ifndef MUSTER_AGENTS_CORE_BACKEND_H_
 #define MUSTER_AGENTS_CORE_BACKEND_H_
 
@@ -28,7 +29,7 @@ struct RunHandle {
   std::string run_key;
   std::string external_id;  // empty: not known
   v1::RunState state = v1::RUN_STATE_UNSPECIFIED;
-  absl::Time launch_time;   // of the latest Launch; infinite past: never launched
+  absl::Time launch_time;  // of the latest Launch; infinite past: never launched
   std::shared_ptr<const v1::Assignment> assignment;
 };
 
@@ -66,7 +67,8 @@ struct Observation {
 };
 
 struct ObserveOutcome {
-  absl::Status scheduler;  // not OK: it could not be asked; what is in `observations` holds all the same
+  absl::Status
+      scheduler;  // not OK: it could not be asked; what is in `observations` holds all the same
   std::vector<Observation> observations;
 };
 
@@ -94,7 +96,8 @@ class Backend {
   virtual LookupOutcome Lookup(const RunHandle& run) = 0;
   // All given runs in as few scheduler queries as possible.
   virtual ObserveOutcome Observe(const std::vector<RunHandle>& runs) = 0;
-  // Asks the cluster to end the run; idempotent. OK: it was asked, or the run is not there. The end itself is observed.
+  // Asks the cluster to end the run; idempotent. OK: it was asked, or the run is not there. The end
+  // itself is observed.
   virtual absl::Status Cancel(const RunHandle& run) = 0;
   // One source for each rank and stream.
   virtual std::vector<LogSource> Logs(const RunHandle& run) = 0;

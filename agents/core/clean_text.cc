@@ -1,0 +1,81 @@
+#include "agents/core/clean_text.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace muster::agent {
+namespace {
+
+// The length of the UTF-8 character at the front of `text` as RFC 3629 has it; 0: there is none.
+size_t CharacterLength(std::string_view text) {
+  auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  auto continues = [&](size_t i) { return i < text.size() && (byte(i) & 0xC0) == 0x80; };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) return continues(1) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF) {
+    if (!continues(1) || !continues(2)) return 0;
+    const bool overlong = first == 0xE0 && byte(1) < 0xA0;
+    const bool surrogate = first == 0xED && byte(1) > 0x9F;
+    return overlong || surrogate ? 0 : 3;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    if (!continues(1) || !continues(2) || !continues(3)) return 0;
+    const bool overlong = first == 0xF0 && byte(1) < 0x90;
+    const bool too_large = first == 0xF4 && byte(1) > 0x8F;
+    return overlong || too_large ? 0 : 4;
+  }
+  return 0;
+}
+
+void CleanInPlace(std::string* text, size_t max_bytes) { *text = CleanText(*text, max_bytes); }
+
+}  // namespace
+
+std::string CleanText(std::string_view text, size_t max_bytes) {
+  std::string clean;
+  clean.reserve(std::min(text.size(), max_bytes));
+  while (!text.empty()) {
+    const size_t length = CharacterLength(text);
+    if (clean.size() + std::max<size_t>(length, 1) > max_bytes) break;
+    if (length == 0) {
+      clean += '?';
+      text.remove_prefix(1);
+    } else {
+      clean += text.substr(0, length);
+      text.remove_prefix(length);
+    }
+  }
+  return clean;
+}
+
+void CleanTexts(v1::RunEvent* event) {
+  CleanInPlace(event->mutable_external_id(), kMaxNameBytes);
+  CleanInPlace(event->mutable_reason(), kMaxNameBytes);
+  for (std::string& node : *event->mutable_nodes()) CleanInPlace(&node, kMaxNameBytes);
+  if (event->has_evidence()) {
+    CleanInPlace(event->mutable_evidence()->mutable_detail(), kMaxDetailBytes);
+  }
+  if (event->has_failure()) {
+    CleanInPlace(event->mutable_failure()->mutable_message(), kMaxDetailBytes);
+    CleanInPlace(event->mutable_failure()->mutable_suggestion(), kMaxDetailBytes);
+  }
+}
+
+void CleanTexts(v1::Inventory* inventory) {
+  CleanInPlace(inventory->mutable_identity(), kMaxNameBytes);
+  CleanInPlace(inventory->mutable_scheduler_version(), kMaxNameBytes);
+  for (std::string& warning : *inventory->mutable_warnings()) {
+    CleanInPlace(&warning, kMaxDetailBytes);
+  }
+  for (v1::Pool& pool : *inventory->mutable_pools()) {
+    CleanInPlace(pool.mutable_name(), kMaxNameBytes);
+    for (v1::NodeGroup& group : *pool.mutable_node_groups()) {
+      google::protobuf::Map<std::string, uint32_t> gpus;
+      for (const auto& [type, count] : group.gpus()) gpus[CleanText(type, kMaxNameBytes)] += count;
+      group.mutable_gpus()->swap(gpus);
+    }
+  }
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,54 @@
+// The events that the broker has not acknowledged, and how far they have been sent.
+//
+// Owner: the agent's core thread.
+#ifndef MUSTER_AGENTS_CORE_EVENT_LOG_H_
+#define MUSTER_AGENTS_CORE_EVENT_LOG_H_
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "agents/core/agent_core.h"
+
+namespace muster::agent {
+
+// The contract's bound for one message of events.
+inline constexpr int kMaxEventsPerMessage = 1000;
+// gRPC refuses messages of more than 4 MiB; this leaves room for the event that crosses the mark.
+inline constexpr size_t kMaxEventBytesPerMessage = 2 << 20;
+
+class EventLog {
+ public:
+  EventLog(uint64_t next_sequence, std::vector<v1::RunEvent> unacknowledged);
+
+  // Gives the event its number and adds it to the changes. Returns the number.
+  uint64_t Append(v1::RunEvent event, std::vector<JournalChange>* changes);
+
+  // The broker has everything up to `sequence` on disk. An error: the broker and this journal do
+  // not belong together.
+  absl::Status Acknowledge(uint64_t sequence, std::vector<JournalChange>* changes);
+
+  // After the welcome of a new connection: everything that is not acknowledged is to be sent again.
+  void Rewind() { sent_ = acknowledged_; }
+
+  // Adds messages with what has not been sent, as long as at most `max_in_flight` events are
+  // unacknowledged.
+  void Send(int max_in_flight, std::vector<Effect>* effects);
+
+  uint64_t next_sequence() const { return next_; }
+  uint64_t acknowledged() const { return acknowledged_; }
+  uint64_t sent() const { return sent_; }
+
+  absl::Status CheckInvariants() const;
+
+ private:
+  uint64_t next_;
+  uint64_t acknowledged_;            // all up to this one
+  uint64_t sent_;                    // on this connection, all up to this one
+  std::deque<v1::RunEvent> events_;  // acknowledged_ + 1 ... next_ - 1
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_EVENT_LOG_H_

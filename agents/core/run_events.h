@@ -1,0 +1,25 @@
+// Events about runs, made from what backends say.
+#ifndef MUSTER_AGENTS_CORE_RUN_EVENTS_H_
+#define MUSTER_AGENTS_CORE_RUN_EVENTS_H_
+
+#include <string_view>
+
+#include "absl/time/time.h"
+#include "agents/core/backend.h"
+#include "muster/v1/agent_link.pb.h"
+
+namespace muster::agent {
+
+// The agent's own word for something.
+v1::Evidence AgentEvidence(absl::Time now, std::string_view detail);
+
+// A backend's evidence, with the source and the time filled in where it left them out.
+v1::Evidence Completed(v1::Evidence evidence, absl::Time now);
+
+// Moves what an observation says and `told` does not yet have into both `told` and `event`:
+// external id, reason, nodes, times, exit and failure. Returns whether there was anything.
+bool TakeNews(const Observation& observation, v1::RunEvent* told, v1::RunEvent* event);
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_RUN_EVENTS_H_

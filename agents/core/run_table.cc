@@ -1,0 +1,410 @@
+#include "agents/core/run_table.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "agents/core/clean_text.h"
+#include "agents/core/run_events.h"
+#include "contract/run_key.h"
+#include "contract/states.h"
+
+namespace muster::agent {
+namespace {
+
+// Whether the cluster has the run, as far as the agent knows.
+bool IsOnCluster(v1::RunState state) {
+  return state >= v1::RUN_STATE_PENDING && state <= v1::RUN_STATE_FINISHING;
+}
+
+v1::RunEvent EventWith(v1::Evidence evidence) {
+  v1::RunEvent event;
+  *event.mutable_evidence() = std::move(evidence);
+  return event;
+}
+
+v1::RunEvent AgentEvent(absl::Time now, std::string_view detail) {
+  return EventWith(AgentEvidence(now, detail));
+}
+
+}  // namespace
+
+RunTable::RunTable(const Options& options, EventLog* events, std::vector<JournalRun> runs)
+    : options_(options), events_(*events) {
+  for (JournalRun& record : runs) {
+    next_order_ = std::max(next_order_, record.order + 1);
+    std::string key = record.assignment->run_key();
+    Run run;
+    run.record = std::move(record);
+    runs_.emplace(std::move(key), std::move(run));
+  }
+}
+
+void RunTable::Recover(const std::vector<v1::RunEvent>& unacknowledged, const Step& step) {
+  for (const v1::RunEvent& event : unacknowledged) {
+    if (event.logs_complete()) logs_event_.emplace(event.sequence(), event.run_key());
+  }
+  for (const RunHandle& handle : AllRuns()) Resume(*Find(handle.run_key), step);
+}
+
+void RunTable::Resume(Run& run, const Step& step) {
+  const v1::RunState state = run.record.state;
+  if (state == v1::RUN_STATE_ASSIGNED) {
+    waiting_.emplace(run.record.order, run.key());
+  } else if (state == v1::RUN_STATE_LAUNCHING) {
+    Change(run, AgentEvent(step.now, "the agent was restarted while it launched the run"),
+           v1::RUN_STATE_LAUNCH_UNKNOWN, step);
+  } else if (state == v1::RUN_STATE_LAUNCH_UNKNOWN) {
+    AskLookup(run, step);
+  } else if (contract::IsTerminal(state) && run.record.logs_complete) {
+    const bool is_told = std::none_of(logs_event_.begin(), logs_event_.end(),
+                                      [&](const auto& event) { return event.second == run.key(); });
+    if (is_told) LetGo(run, step);
+  } else {
+    AfterChange(run, step);
+  }
+}
+
+absl::Status RunTable::Take(const v1::Assignment& assignment, const Step& step) {
+  const std::string& key = assignment.run_key();
+  // Backends make directories and job names of it.
+  if (auto parsed = contract::RunKey::Parse(key); !parsed.ok()) return parsed.status();
+  if (Find(key) != nullptr) {
+    if (assignment.cancel_requested()) WantCancel(key, step);
+    return absl::OkStatus();
+  }
+  Run& run = runs_[key];
+  run.record.assignment = std::make_shared<const v1::Assignment>(assignment);
+  run.record.state = v1::RUN_STATE_ASSIGNED;
+  run.record.order = next_order_++;
+  changed_.emplace(run.record.order, key);
+  if (assignment.may_have_been_launched()) {
+    run.record.cancel_requested = assignment.cancel_requested();
+    Change(run, AgentEvent(step.now, "an earlier connection may have carried this assignment"),
+           v1::RUN_STATE_LAUNCH_UNKNOWN, step);
+    return absl::OkStatus();
+  }
+  waiting_.emplace(run.record.order, key);
+  if (assignment.cancel_requested()) WantCancel(key, step);
+  return absl::OkStatus();
+}
+
+void RunTable::WantCancel(const std::string& run_key, const Step& step) {
+  Run* run = Find(run_key);
+  if (run == nullptr || contract::IsTerminal(run->record.state)) return;
+  if (!run->record.cancel_requested) {
+    run->record.cancel_requested = true;
+    changed_.emplace(run->record.order, run_key);
+  }
+  if (run->record.state == v1::RUN_STATE_ASSIGNED) {
+    EndUnlaunched(*run, AgentEvent(step.now, "canceled before its launch"), v1::RUN_STATE_CANCELED,
+                  step);
+  } else if (IsOnCluster(run->record.state) && run->due == absl::InfiniteFuture()) {
+    AskCancel(*run, step);
+  }
+}
+
+void RunTable::Release(const std::string& run_key, const Step& step) {
+  Run* run = Find(run_key);
+  if (run == nullptr) return;
+  run->released = true;
+  if (contract::IsTerminal(run->record.state)) {
+    LetGo(*run, step);
+  } else {
+    WantCancel(run_key, step);
+  }
+}
+
+void RunTable::Acknowledged(uint64_t sequence, const Step& step) {
+  while (!logs_event_.empty() && logs_event_.begin()->first <= sequence) {
+    const std::string key = logs_event_.begin()->second;
+    logs_event_.erase(logs_event_.begin());
+    if (Run* run = Find(key)) LetGo(*run, step);
+  }
+}
+
+void RunTable::OnLaunched(Launched launched, const Step& step) {
+  Run* run = Settle(launched.run_key, Call::kLaunch);
+  if (run == nullptr) return;
+  LaunchOutcome& outcome = launched.outcome;
+  v1::Evidence evidence = Completed(std::move(outcome.evidence), step.now);
+  switch (outcome.kind) {
+    case LaunchOutcome::Kind::kLaunched:
+      Adopt(*run, outcome.external_id, std::move(evidence), step);
+      return;
+    case LaunchOutcome::Kind::kRefused: {
+      v1::RunEvent event = EventWith(std::move(evidence));
+      *event.mutable_failure() = std::move(outcome.failure);
+      if (event.failure().failure_class() == v1::FAILURE_CLASS_UNSPECIFIED) {
+        event.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_CONFIG);
+      }
+      EndUnlaunched(*run, std::move(event), v1::RUN_STATE_FAILED, step);
+      return;
+    }
+    case LaunchOutcome::Kind::kUnclear:
+      Change(*run, EventWith(std::move(evidence)), v1::RUN_STATE_LAUNCH_UNKNOWN, step);
+      return;
+  }
+}
+
+void RunTable::OnLookedUp(LookedUp looked_up, const Step& step) {
+  Run* run = Settle(looked_up.run_key, Call::kLookup);
+  if (run == nullptr) return;
+  LookupOutcome& outcome = looked_up.outcome;
+  v1::Evidence evidence = Completed(std::move(outcome.evidence), step.now);
+  switch (outcome.kind) {
+    case LookupOutcome::Kind::kFound:
+      Adopt(*run, outcome.external_id, std::move(evidence), step);
+      return;
+    case LookupOutcome::Kind::kAbsent:
+      OnAbsent(*run, std::move(evidence), step);
+      return;
+    case LookupOutcome::Kind::kCouldNotAsk:
+      run->absent_since = absl::InfiniteFuture();
+      SetDue(*run, step.now + options_.lookup_interval);
+      return;
+  }
+}
+
+void RunTable::OnAbsent(Run& run, v1::Evidence evidence, const Step& step) {
+  // From the first answer to the last question: the scheduler has been asked over the whole of the
+  // grace period, however long an answer took.
+  if (run.asked - run.absent_since < options_.lookup_grace) {
+    run.absent_since = std::min(run.absent_since, step.now);
+    SetDue(run, step.now + options_.lookup_interval);
+  } else if (run.record.cancel_requested) {
+    EndUnlaunched(run, EventWith(std::move(evidence)), v1::RUN_STATE_CANCELED, step);
+  } else {
+    StartLaunch(run, "the cluster does not know the run; launching it again", step);
+  }
+}
+
+void RunTable::OnCancelAsked(const CancelAsked& asked, const Step& step) {
+  Run* run = Settle(asked.run_key, Call::kCancel);
+  if (run == nullptr) return;
+  if (run->let_go) {
+    LetGo(*run, step);
+  } else if (IsOnCluster(run->record.state)) {
+    SetDue(*run, step.now + options_.cancel_interval);
+  }
+}
+
+void RunTable::OnObserved(const ObserveOutcome& outcome, const Step& step) {
+  for (const Observation& seen : outcome.observations) {
+    Run* run = Find(seen.run_key);
+    // An observation never stands in for the answer to a launch or a look-up.
+    if (run != nullptr && IsOnCluster(run->record.state)) Observe(*run, seen, step);
+  }
+}
+
+void RunTable::Observe(Run& run, const Observation& seen, const Step& step) {
+  const v1::RunState from = run.record.state;
+  const bool moves = seen.state != from;
+  if (moves && (seen.state < v1::RUN_STATE_PENDING || !contract::IsLegal(from, seen.state))) return;
+  if (moves && seen.state == v1::RUN_STATE_PENDING) run.told.Clear();  // requeued: told anew
+  run.told.set_external_id(run.record.external_id);
+  v1::RunEvent event = EventWith(Completed(seen.evidence, step.now));
+  const bool news = TakeNews(seen, &run.told, &event);
+  if (!moves && !news) return;
+  run.record.external_id = run.told.external_id();
+  Change(run, std::move(event), seen.state, step);
+}
+
+void RunTable::OnLogsShipped(const std::string& run_key, const Step& step) {
+  Run* run = Find(run_key);
+  if (run == nullptr || !contract::IsTerminal(run->record.state) || run->record.logs_complete) {
+    return;
+  }
+  run->record.logs_complete = true;
+  Change(*run, AgentEvent(step.now, "the archive has all logs"), run->record.state, step);
+}
+
+void RunTable::OnTime(const Step& step) {
+  while (!due_.empty() && due_.begin()->first <= step.now) {
+    Run& run = *Find(due_.begin()->second);
+    if (run.record.state == v1::RUN_STATE_LAUNCH_UNKNOWN) {
+      AskLookup(run, step);
+    } else {
+      AskCancel(run, step);
+    }
+  }
+}
+
+void RunTable::Finish(const Step& step) {
+  while (!waiting_.empty() && launches_in_flight_ < options_.max_launches_in_flight) {
+    const std::string key = waiting_.begin()->second;
+    waiting_.erase(waiting_.begin());
+    StartLaunch(*Find(key), "launching", step);
+  }
+  for (const auto& [order, key] : changed_) {
+    step.out->changes.push_back(PutRun{Find(key)->record});
+  }
+  changed_.clear();
+}
+
+void RunTable::StartLaunch(Run& run, std::string_view why, const Step& step) {
+  run.record.launch_time = step.now;
+  run.absent_since = absl::InfiniteFuture();
+  run.call = Call::kLaunch;
+  ++launches_in_flight_;
+  Change(run, AgentEvent(step.now, why), v1::RUN_STATE_LAUNCHING, step);
+  step.out->effects.push_back(DoLaunch{Handle(run)});
+}
+
+void RunTable::AskLookup(Run& run, const Step& step) {
+  SetDue(run, absl::InfiniteFuture());
+  run.call = Call::kLookup;
+  run.asked = step.now;
+  step.out->effects.push_back(DoLookup{Handle(run)});
+}
+
+void RunTable::AskCancel(Run& run, const Step& step) {
+  SetDue(run, absl::InfiniteFuture());
+  if (run.call != Call::kNone) return;
+  run.call = Call::kCancel;
+  step.out->effects.push_back(DoCancel{Handle(run)});
+}
+
+void RunTable::Adopt(Run& run, const std::string& external_id, v1::Evidence evidence,
+                     const Step& step) {
+  run.record.external_id = CleanText(external_id, kMaxNameBytes);
+  v1::RunEvent event = EventWith(std::move(evidence));
+  event.set_external_id(run.record.external_id);
+  Change(run, std::move(event), v1::RUN_STATE_PENDING, step);
+}
+
+void RunTable::Change(Run& run, v1::RunEvent event, v1::RunState state, const Step& step) {
+  run.record.state = state;
+  changed_.emplace(run.record.order, run.key());
+  if (!run.released) {
+    event.set_run_key(run.key());
+    event.set_state(state);
+    event.set_logs_complete(run.record.logs_complete);
+    CleanTexts(&event);
+    const uint64_t sequence = events_.Append(std::move(event), &step.out->changes);
+    if (run.record.logs_complete) logs_event_.emplace(sequence, run.key());
+  }
+  AfterChange(run, step);
+}
+
+void RunTable::EndUnlaunched(Run& run, v1::RunEvent event, v1::RunState state, const Step& step) {
+  waiting_.erase(run.record.order);
+  run.record.logs_complete = true;
+  Change(run, std::move(event), state, step);
+}
+
+// What the state that a run is in asks for.
+void RunTable::AfterChange(Run& run, const Step& step) {
+  const v1::RunState state = run.record.state;
+  if (contract::IsTerminal(state)) {
+    SetDue(run, absl::InfiniteFuture());
+    if (run.released) {
+      LetGo(run, step);
+    } else if (!run.record.logs_complete) {
+      step.out->effects.push_back(ShipLogs{Handle(run), /*ended=*/true});
+    }
+    return;
+  }
+  if (state == v1::RUN_STATE_LAUNCH_UNKNOWN) AskLookup(run, step);
+  if (!IsOnCluster(state)) return;
+  if (state != v1::RUN_STATE_PENDING && !run.ships_logs) {
+    run.ships_logs = true;
+    step.out->effects.push_back(ShipLogs{Handle(run), /*ended=*/false});
+  }
+  if (run.record.cancel_requested && run.due == absl::InfiniteFuture()) AskCancel(run, step);
+}
+
+void RunTable::LetGo(Run& run, const Step& step) {
+  run.let_go = true;
+  if (run.call != Call::kNone) return;
+  step.out->changes.push_back(DeleteRun{run.key()});
+  step.out->effects.push_back(DoForget{Handle(run)});
+  SetDue(run, absl::InfiniteFuture());
+  changed_.erase(run.record.order);
+  const std::string key = run.key();
+  runs_.erase(key);
+}
+
+void RunTable::SetDue(Run& run, absl::Time due) {
+  if (run.due != absl::InfiniteFuture()) due_.erase({run.due, run.key()});
+  run.due = due;
+  if (run.due != absl::InfiniteFuture()) due_.emplace(run.due, run.key());
+}
+
+RunTable::Run* RunTable::Find(const std::string& run_key) {
+  auto found = runs_.find(run_key);
+  return found == runs_.end() ? nullptr : &found->second;
+}
+
+RunTable::Run* RunTable::Settle(const std::string& run_key, Call call) {
+  Run* run = Find(run_key);
+  if (run == nullptr || run->call != call) return nullptr;
+  if (call == Call::kLaunch) --launches_in_flight_;
+  run->call = Call::kNone;
+  return run;
+}
+
+RunHandle RunTable::Handle(const Run& run) const {
+  return RunHandle{run.key(), run.record.external_id, run.record.state, run.record.launch_time,
+                   run.record.assignment};
+}
+
+void RunTable::AddTo(v1::AgentHello* hello) const {
+  for (const auto& [key, run] : runs_) {
+    v1::HeldRun* held = hello->add_runs();
+    held->set_run_key(key);
+    held->set_state(run.record.state);
+  }
+}
+
+std::vector<RunHandle> RunTable::RunsToObserve() const {
+  std::vector<RunHandle> handles;
+  for (const auto& [key, run] : runs_) {
+    if (IsOnCluster(run.record.state)) handles.push_back(Handle(run));
+  }
+  return handles;
+}
+
+std::vector<RunHandle> RunTable::AllRuns() const {
+  std::map<uint64_t, const Run*> by_order;
+  for (const auto& [key, run] : runs_) by_order.emplace(run.record.order, &run);
+  std::vector<RunHandle> handles;
+  for (const auto& [order, run] : by_order) handles.push_back(Handle(*run));
+  return handles;
+}
+
+absl::Status RunTable::CheckInvariants() const {
+  int launching = 0;
+  size_t waiting = 0;
+  size_t due = 0;
+  for (const auto& [key, run] : runs_) {
+    const v1::RunState state = run.record.state;
+    const bool looks_up = run.call == Call::kLookup || run.due != absl::InfiniteFuture();
+    launching += run.call == Call::kLaunch;
+    waiting += waiting_.contains(run.record.order);
+    due += due_.contains({run.due, key});
+    const bool ok = (state == v1::RUN_STATE_ASSIGNED) == waiting_.contains(run.record.order) &&
+                    (state == v1::RUN_STATE_LAUNCHING) == (run.call == Call::kLaunch) &&
+                    (state != v1::RUN_STATE_LAUNCH_UNKNOWN || looks_up) &&
+                    (run.due != absl::InfiniteFuture()) == due_.contains({run.due, key}) &&
+                    !(run.call != Call::kNone && run.due != absl::InfiniteFuture()) &&
+                    (!run.record.logs_complete || contract::IsTerminal(state));
+    if (!ok) {
+      return absl::InternalError(fmt::format("run {} in state {} with call {}: its books disagree",
+                                             key, contract::Name(state),
+                                             static_cast<int>(run.call)));
+    }
+  }
+  if (launching != launches_in_flight_ || waiting != waiting_.size() || due != due_.size() ||
+      !changed_.empty()) {
+    return absl::InternalError(fmt::format(
+        "runs: {} launching of {} counted, {} waiting of {}, {} due of {}, {} not written",
+        launching, launches_in_flight_, waiting, waiting_.size(), due, due_.size(),
+        changed_.size()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster::agent

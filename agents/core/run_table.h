@@ -1,0 +1,114 @@
+// Every run that the agent holds, from its assignment until the broker has its end and its logs.
+//
+// Owner: the agent's core thread. Nothing is done here: changes to the journal and calls to the
+// backend come out as AgentCore::Output.
+#ifndef MUSTER_AGENTS_CORE_RUN_TABLE_H_
+#define MUSTER_AGENTS_CORE_RUN_TABLE_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "agents/core/agent_core.h"
+#include "agents/core/event_log.h"
+
+namespace muster::agent {
+
+// One call of AgentCore::Handle.
+struct Step {
+  absl::Time now;
+  Output* out;
+};
+
+class RunTable {
+ public:
+  // `options` and `events` outlive the table.
+  RunTable(const Options& options, EventLog* events, std::vector<JournalRun> runs);
+
+  // Once, before anything else: takes up every run where the last process left it. `unacknowledged`
+  // are the events that were in the journal then.
+  void Recover(const std::vector<v1::RunEvent>& unacknowledged, const Step& step);
+
+  // What the broker says.
+  absl::Status Take(const v1::Assignment& assignment, const Step& step);
+  void WantCancel(const std::string& run_key, const Step& step);
+  void Release(const std::string& run_key, const Step& step);
+  // The broker has all events up to `sequence`.
+  void Acknowledged(uint64_t sequence, const Step& step);
+
+  // What came of the effects.
+  void OnLaunched(Launched launched, const Step& step);
+  void OnLookedUp(LookedUp looked_up, const Step& step);
+  void OnCancelAsked(const CancelAsked& asked, const Step& step);
+  void OnObserved(const ObserveOutcome& outcome, const Step& step);
+  void OnLogsShipped(const std::string& run_key, const Step& step);
+
+  // Look-ups and cancels whose time has come.
+  void OnTime(const Step& step);
+  // Launches what waits, and adds the runs that changed to the journal's changes. Ends every step.
+  void Finish(const Step& step);
+
+  void AddTo(v1::AgentHello* hello) const;
+  std::vector<RunHandle> RunsToObserve() const;
+  std::vector<RunHandle> AllRuns() const;
+  absl::Status CheckInvariants() const;
+
+ private:
+  // What the backend is busy with for a run; at most one thing.
+  enum class Call { kNone, kLaunch, kLookup, kCancel };
+
+  struct Run {
+    JournalRun record;
+    v1::RunEvent told;  // the details that events of this process have carried
+    Call call = Call::kNone;
+    absl::Time due = absl::InfiniteFuture();           // of the next look-up or cancel
+    absl::Time asked = absl::InfinitePast();           // when the look-up under way was asked for
+    absl::Time absent_since = absl::InfiniteFuture();  // the first of the answers "absent" in a row
+    bool ships_logs = false;
+    bool released = false;  // the broker does not want it: no events, gone at its end
+    bool let_go = false;    // gone as soon as the backend is done with it
+
+    const std::string& key() const { return record.assignment->run_key(); }
+  };
+
+  Run* Find(const std::string& run_key);
+  // The run, if the backend was busy with this call for it; it no longer is.
+  Run* Settle(const std::string& run_key, Call call);
+  RunHandle Handle(const Run& run) const;
+
+  void Resume(Run& run, const Step& step);
+  void StartLaunch(Run& run, std::string_view why, const Step& step);
+  void AskLookup(Run& run, const Step& step);
+  void AskCancel(Run& run, const Step& step);
+  void Adopt(Run& run, const std::string& external_id, v1::Evidence evidence, const Step& step);
+  void OnAbsent(Run& run, v1::Evidence evidence, const Step& step);
+  void Observe(Run& run, const Observation& seen, const Step& step);
+
+  // Puts the run in the state that the event has and records both.
+  void Change(Run& run, v1::RunEvent event, v1::RunState state, const Step& step);
+  // A terminal state of a run that the cluster never had: there are no logs to wait for.
+  void EndUnlaunched(Run& run, v1::RunEvent event, v1::RunState state, const Step& step);
+  void AfterChange(Run& run, const Step& step);
+  void LetGo(Run& run, const Step& step);
+  void SetDue(Run& run, absl::Time due);
+
+  const Options& options_;
+  EventLog& events_;
+  std::map<std::string, Run> runs_;
+  uint64_t next_order_ = 1;
+  int launches_in_flight_ = 0;
+  std::map<uint64_t, std::string> waiting_;           // ASSIGNED, by order
+  std::set<std::pair<absl::Time, std::string>> due_;  // runs with a finite due time
+  std::map<uint64_t, std::string>
+      logs_event_;  // unacknowledged events with logs_complete, by sequence
+  std::map<uint64_t, std::string> changed_;  // in this step, by order
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_RUN_TABLE_H_
