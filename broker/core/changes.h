@@ -54,8 +54,8 @@ struct AppendTransition {
   v1::Transition transition;
 };
 
-// Jobs that look alike to placement share a shape: a JobSpec of which only nodes, resources, time_limit, placement and the
-// presence of a backend section are left.
+// Jobs that look alike to placement share a shape: a JobSpec of which only nodes, resources, time_limit, placement and, of
+// a backend section, its presence and the partition are left.
 struct InsertShape {
   uint32_t id = 0;
   std::string spec_bytes;
@@ -105,6 +105,7 @@ struct RememberedRequest {
   std::string request_id;
   Fingerprint fingerprint = 0;
   uint64_t job = 0;
+  std::optional<absl::Time> end_time;  // of the job
 };
 
 }  // namespace muster::core

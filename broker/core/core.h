@@ -32,6 +32,8 @@ struct Options {
   int silent_heartbeats = 3;             // a connection that missed as many is closed
   uint64_t max_queued_jobs = 10'000'000;  // QUEUED jobs held in memory (<= 700 B each); more are refused
   absl::Duration request_memory = absl::Hours(24);  // how long a request_id outlives its job
+  // Requests remembered at the same time, about 60 B each; more are refused until older ones expire.
+  uint64_t max_remembered_requests = 20'000'000;
   // affects performance
   int max_assignments_per_round = 1000;  // bounds one batch of one commit
 };
@@ -155,8 +157,9 @@ class Core {
   ~Core();
 
   void Handle(Input input, absl::Time now, Output* out);
-  // Assigns queued jobs to clusters. Call after each batch of inputs, so that a burst costs one round.
-  void PlaceJobs(absl::Time now, Output* out);
+  // Assigns queued jobs to clusters. Call after each batch of inputs, so that a burst costs one round. True: the round
+  // ended at max_assignments_per_round, call again once this output has been handed on.
+  bool PlaceJobs(absl::Time now, Output* out);
 
   Counters counters() const;
   // Cross-checks queues, runs and clusters; the tests and the simulation call it. INTERNAL names what is wrong.

@@ -1,0 +1,63 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "broker/core/impl.h"
+#include "contract/errors.h"
+
+namespace muster::core {
+
+void Core::Impl::On(Cancel& in, Step& step) {
+  for (uint64_t id : in.jobs) {
+    if (id > 0 && id < next_job_id_) continue;
+    step.out->effects.push_back(CancelReply{
+        in.ticket, contract::Error(absl::StatusCode::kNotFound, "UNKNOWN_JOB",
+                                   fmt::format("there is no job {}; nothing was canceled", id),
+                                   {{"job_id", fmt::format("{}", id)}})});
+    return;
+  }
+  std::string evidence = fmt::format("canceled by {}", in.user);
+  if (!in.reason.empty()) evidence += fmt::format(": {}", in.reason);
+  std::map<SessionId, std::vector<std::string>> cancellations;
+  for (uint64_t id : in.jobs) {
+    auto it = jobs_.find(id);
+    // A job that is not in memory has ended.
+    if (it == jobs_.end() || it->second.cancel_requested) continue;
+    CancelJob(id, it->second, evidence, step, &cancellations);
+  }
+  for (const auto& [session, run_keys] : cancellations) SendCancellations(session, run_keys, step);
+  step.out->effects.push_back(CancelReply{in.ticket, absl::OkStatus()});
+}
+
+void Core::Impl::CancelJob(uint64_t id, Job& job, const std::string& evidence, Step& step,
+                           std::map<SessionId, std::vector<std::string>>* cancellations) {
+  job.cancel_requested = true;
+  if (job.state() == v1::JOB_STATE_QUEUED) {
+    Dequeue(id, job);
+    job.set_state(v1::JOB_STATE_CANCELED);
+  } else {
+    const Cluster& cluster = *clusters_[job.cluster];
+    if (cluster.session) {
+      (*cancellations)[*cluster.session].push_back(cluster.runs.at({id, job.runs})->run_key());
+    }
+  }
+  v1::Transition transition;
+  transition.set_kind(v1::TRANSITION_KIND_CANCEL_REQUESTED);
+  *transition.mutable_evidence() = UserEvidence(evidence, step.now);
+  Record(step, id, job, std::move(transition));
+}
+
+void Core::Impl::SendCancellations(SessionId session, const std::vector<std::string>& run_keys,
+                                   Step& step) {
+  for (size_t begin = 0; begin < run_keys.size(); begin += kMaxPerMessage) {
+    const size_t end = std::min(begin + kMaxPerMessage, run_keys.size());
+    SendToAgent send;
+    send.session = session;
+    v1::Cancellations* message = send.message.mutable_cancellations();
+    for (size_t i = begin; i < end; ++i) message->add_run_keys(run_keys[i]);
+    step.out->effects.push_back(std::move(send));
+  }
+}
+
+}  // namespace muster::core

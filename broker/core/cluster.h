@@ -1,0 +1,52 @@
+// A cluster as the core sees it: what its agent last said, and the runs it was given.
+#ifndef MUSTER_BROKER_CORE_CLUSTER_H_
+#define MUSTER_BROKER_CORE_CLUSTER_H_
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/container/btree_map.h"
+#include "absl/time/time.h"
+#include "broker/core/changes.h"
+#include "broker/core/core.h"
+#include "muster/v1/job.pb.h"
+
+namespace muster::core {
+
+struct RunId {
+  uint64_t job = 0;
+  uint32_t number = 0;
+
+  friend auto operator<=>(const RunId&, const RunId&) = default;
+};
+
+// Names a cluster for the life of the process; 0: none.
+using ClusterIndex = uint16_t;
+
+struct Cluster {
+  ClusterIndex index = 0;
+  // The durable part, as it was last put or will be put with the next change.
+  PutCluster saved;
+
+  std::optional<SessionId> session;  // of the connected agent
+  absl::Time last_heard = absl::InfinitePast();
+  // What heartbeats say of the scheduler.
+  std::optional<absl::Time> scheduler_observed_at;
+  std::string scheduler_error;
+  std::map<std::string, uint64_t> scheduler_calls;
+
+  // Runs that have not ended, and ended ones whose logs are not complete.
+  absl::btree_map<RunId, std::unique_ptr<v1::Run>> runs;
+  uint32_t active = 0;  // those of them that have not ended
+
+  const std::string& name() const { return saved.name; }
+  bool TakesRuns() const { return session.has_value() && active < saved.max_active_runs; }
+};
+
+}  // namespace muster::core
+
+#endif  // MUSTER_BROKER_CORE_CLUSTER_H_

@@ -1,0 +1,122 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "broker/core/impl.h"
+#include "broker/core/timestamps.h"
+
+namespace muster::core {
+namespace {
+
+bool ByName(const Cluster* a, const Cluster* b) { return a->name() < b->name(); }
+
+v1::Cluster Describe(const Cluster& cluster) {
+  v1::Cluster out;
+  out.set_name(cluster.name());
+  out.set_kind(cluster.saved.kind);
+  out.set_state(cluster.session ? v1::CLUSTER_STATE_CONNECTED : v1::CLUSTER_STATE_DISCONNECTED);
+  SetTimestamp(cluster.last_heard, out.mutable_last_seen());
+  if (cluster.scheduler_observed_at) {
+    SetTimestamp(*cluster.scheduler_observed_at, out.mutable_scheduler_observed_at());
+  }
+  out.set_scheduler_error(cluster.scheduler_error);
+  *out.mutable_inventory() = cluster.saved.inventory;
+  out.set_agent_version(cluster.saved.agent_version);
+  out.set_active_runs(cluster.active);
+  out.set_max_active_runs(cluster.saved.max_active_runs);
+  for (const auto& [command, calls] : cluster.scheduler_calls) {
+    (*out.mutable_scheduler_calls())[command] = calls;
+  }
+  return out;
+}
+
+}  // namespace
+
+void Core::Impl::On(ListClusters& in, Step& step) {
+  ClustersReply reply;
+  reply.ticket = in.ticket;
+  reply.clusters.reserve(clusters_by_name_.size());
+  for (const auto& [name, cluster] : clusters_by_name_) {
+    reply.clusters.push_back(Describe(*cluster));
+  }
+  step.out->effects.push_back(std::move(reply));
+}
+
+Cluster* Core::Impl::FindCluster(std::string_view name) const {
+  auto it = clusters_by_name_.find(name);
+  return it == clusters_by_name_.end() ? nullptr : it->second;
+}
+
+Cluster* Core::Impl::AddCluster(std::string name) {
+  auto cluster = std::make_unique<Cluster>();
+  cluster->index = static_cast<ClusterIndex>(clusters_.size());
+  cluster->saved.name = name;
+  Cluster* raw = cluster.get();
+  clusters_.push_back(std::move(cluster));
+  clusters_by_name_.emplace(std::move(name), raw);
+  return raw;
+}
+
+ClusterSet Core::Impl::FittingClusters(const v1::JobSpec& shape) const {
+  ClusterSet fits;
+  for (const auto& [name, cluster] : clusters_by_name_) {
+    if (CheckFit(shape, cluster->saved).now()) fits.push_back(cluster);
+  }
+  return fits;
+}
+
+void Core::Impl::Refit(Cluster* cluster) {
+  shapes_.ForEach([&](Shape* shape) {
+    const ClusterSet& fits = shape->lane->fits;
+    auto at = std::lower_bound(fits.begin(), fits.end(), cluster, ByName);
+    const bool was = at != fits.end() && *at == cluster;
+    if (CheckFit(shape->spec, cluster->saved).now() == was) return;
+    ClusterSet changed = fits;
+    const auto offset = at - fits.begin();
+    if (was) {
+      changed.erase(changed.begin() + offset);
+    } else {
+      changed.insert(changed.begin() + offset, cluster);
+    }
+    lanes_.Join(shape, std::move(changed));
+  });
+}
+
+void Core::Impl::PutNow(const Cluster& cluster, Step& step) {
+  step.out->changes.push_back(cluster.saved);
+}
+
+std::string Core::Impl::KnownClusters() const {
+  if (clusters_by_name_.empty()) return "no cluster has connected to this broker yet";
+  std::string text = "the known ones are ";
+  size_t named = 0;
+  for (const auto& [name, cluster] : clusters_by_name_) {
+    if (named == kMaxNamedClusters) {
+      return text + fmt::format(" and {} more", clusters_by_name_.size() - named);
+    }
+    text += fmt::format("{}\"{}\"", named++ > 0 ? ", " : "", name);
+  }
+  return text;
+}
+
+std::string Core::Impl::DescribeLacks(const v1::JobSpec& shape) const {
+  std::vector<std::pair<Fit, const Cluster*>> found;
+  for (const auto& [name, cluster] : clusters_by_name_) {
+    Fit fit = CheckFit(shape, cluster->saved);
+    if (fit.verdict != Fit::Verdict::kNotNamed) found.emplace_back(std::move(fit), cluster);
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.first.verdict > b.first.verdict; });
+  std::string text;
+  for (size_t i = 0; i < std::min(found.size(), kMaxNamedClusters); ++i) {
+    const auto& [fit, cluster] = found[i];
+    text += fmt::format("{}cluster \"{}\": {}", i > 0 ? "; " : "", cluster->name(), fit.lacks);
+  }
+  if (found.size() > kMaxNamedClusters) {
+    text += fmt::format("; and {} more", found.size() - kMaxNamedClusters);
+  }
+  return text;
+}
+
+}  // namespace muster::core

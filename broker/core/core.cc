@@ -1,0 +1,49 @@
+#include "broker/core/core.h"
+
+#include <utility>
+
+#include "broker/core/impl.h"
+
+namespace muster::core {
+
+Core::Core(Options options, Restored restored)
+    : impl_(std::make_unique<Impl>(std::move(options), std::move(restored))) {}
+Core::~Core() = default;
+
+void Core::Handle(Input input, absl::Time now, Output* out) {
+  impl_->Handle(std::move(input), now, out);
+}
+bool Core::PlaceJobs(absl::Time now, Output* out) { return impl_->PlaceJobs(now, out); }
+Counters Core::counters() const { return impl_->counters(); }
+absl::Status Core::CheckInvariants() const { return impl_->CheckInvariants(); }
+
+void Core::Impl::Handle(Input input, absl::Time now, Output* out) {
+  Step step = Begin(now, out);
+  std::visit([&](auto& in) { On(in, step); }, input);
+  Finish(step);
+}
+
+Counters Core::Impl::counters() const {
+  Counters counters;
+  counters.queued = queued_;
+  for (const auto& [name, cluster] : clusters_by_name_) counters.active_runs += cluster->active;
+  counters.illegal_transitions = illegal_transitions_;
+  counters.stale_messages = stale_messages_;
+  return counters;
+}
+
+void Core::Impl::Enqueue(uint64_t id, const Job& job) {
+  Shape* shape = shapes_.Find(job.shape);
+  shape->queue.Push({job.priority, id});
+  lanes_.Refresh(shape);
+  ++queued_;
+}
+
+void Core::Impl::Dequeue(uint64_t id, const Job& job) {
+  Shape* shape = shapes_.Find(job.shape);
+  shape->queue.Remove({job.priority, id});
+  lanes_.Refresh(shape);
+  --queued_;
+}
+
+}  // namespace muster::core

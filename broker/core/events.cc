@@ -1,0 +1,141 @@
+// What agents report of runs: applied once and in order, acknowledged after the commit.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "broker/core/impl.h"
+#include "broker/core/timestamps.h"
+#include "contract/errors.h"
+#include "contract/run_key.h"
+#include "contract/states.h"
+
+namespace muster::core {
+namespace {
+
+// Cuts at a character's edge, so that the text stays UTF-8.
+void Truncate(std::string* text, size_t max_bytes) {
+  if (text->size() <= max_bytes) return;
+  size_t end = max_bytes;
+  while (end > 0 && (static_cast<unsigned char>((*text)[end]) & 0xC0) == 0x80) --end;
+  text->resize(end);
+}
+
+// Takes over what the event says; what it leaves out stays.
+void UpdateRun(v1::RunEvent& event, absl::Time now, v1::Run* run) {
+  const bool moved = event.state() != run->state();
+  run->set_state(event.state());
+  if (event.evidence().has_observed_at()) {
+    *run->mutable_observed_at() = event.evidence().observed_at();
+  } else {
+    SetTimestamp(now, run->mutable_observed_at());
+  }
+  if (!event.external_id().empty()) run->set_external_id(std::move(*event.mutable_external_id()));
+  // A reason explains one state.
+  if (moved || !event.reason().empty()) run->set_reason(std::move(*event.mutable_reason()));
+  if (event.nodes_size() > 0) *run->mutable_nodes() = std::move(*event.mutable_nodes());
+  if (event.has_start_time()) *run->mutable_start_time() = event.start_time();
+  if (event.has_end_time()) *run->mutable_end_time() = event.end_time();
+  if (event.has_exit()) *run->mutable_exit() = event.exit();
+  if (event.has_failure()) *run->mutable_failure() = std::move(*event.mutable_failure());
+  if (event.logs_complete()) run->set_logs_complete(true);
+}
+
+// What follows from a new state when the agent has not said it.
+void FillIn(v1::Run* run) {
+  if (run->state() == v1::RUN_STATE_RUNNING && !run->has_start_time()) {
+    *run->mutable_start_time() = run->observed_at();
+  }
+  if (contract::IsTerminal(run->state()) && !run->has_end_time()) {
+    *run->mutable_end_time() = run->observed_at();
+  }
+  if (run->state() != v1::RUN_STATE_LOST) return;
+  v1::Failure* failure = run->mutable_failure();
+  if (failure->failure_class() == v1::FAILURE_CLASS_UNSPECIFIED) {
+    failure->set_failure_class(v1::FAILURE_CLASS_INFRA);
+  }
+  if (failure->message().empty()) failure->set_message("nobody knows of the run any more");
+}
+
+}  // namespace
+
+void Core::Impl::On(AgentReported& in, Step& step) {
+  Cluster* cluster = CurrentCluster(in.session);
+  if (cluster == nullptr) return;
+  cluster->last_heard = step.now;
+  if (in.events.events_size() > static_cast<int>(kMaxPerMessage)) {
+    CloseSession(cluster,
+                 contract::BadField("events", fmt::format("has {} events, at most {} are taken",
+                                                          in.events.events_size(), kMaxPerMessage)),
+                 step);
+    return;
+  }
+  uint64_t& acked = cluster->saved.acked_event_sequence;
+  const uint64_t before = acked;
+  uint64_t gap_at = 0;
+  for (v1::RunEvent& event : *in.events.mutable_events()) {
+    if (event.sequence() <= acked) continue;
+    if (event.sequence() != acked + 1) {
+      gap_at = event.sequence();
+      break;
+    }
+    ++acked;
+    ApplyEvent(cluster, event, step);
+  }
+  if (acked != before) step.out->changes.push_back(AdvanceCluster{cluster->name(), acked});
+  SendToAgent send;
+  send.session = in.session;
+  send.message.mutable_event_ack()->set_sequence(acked);
+  step.out->effects.push_back(std::move(send));
+  if (gap_at != 0) {
+    CloseSession(
+        cluster,
+        contract::Error(absl::StatusCode::kAborted, "EVENT_GAP",
+                        fmt::format("event {} came after event {}; connect again", gap_at, acked)),
+        step);
+  }
+}
+
+void Core::Impl::ApplyEvent(Cluster* cluster, v1::RunEvent& event, Step& step) {
+  auto key = contract::RunKey::Parse(event.run_key());
+  const bool ours = key.ok() && key->instance == instance_;
+  auto it = ours ? cluster->runs.find({key->job, key->run}) : cluster->runs.end();
+  if (it == cluster->runs.end()) {
+    ++illegal_transitions_;
+    return;
+  }
+  const auto& [id, run] = *it;
+  const v1::RunState from = run->state();
+  const v1::RunState to = event.state();
+  const bool moved = from != to;
+  if ((moved && !contract::IsLegal(from, to)) ||
+      (event.logs_complete() && !contract::IsTerminal(to))) {
+    ++illegal_transitions_;
+    return;
+  }
+  v1::Evidence evidence = std::move(*event.mutable_evidence());
+  if (evidence.has_observed_at())
+    *event.mutable_evidence()->mutable_observed_at() = evidence.observed_at();
+  UpdateRun(event, step.now, run.get());
+  step.runs.emplace_back(cluster, id);
+  if (!moved) return;
+  FillIn(run.get());
+  if (contract::IsTerminal(to)) --cluster->active;
+  MoveJob(cluster, *run, id, std::move(evidence), step);
+}
+
+void Core::Impl::MoveJob(Cluster*, const v1::Run& run, RunId id, v1::Evidence evidence,
+                         Step& step) {
+  Job& job = jobs_.at(id.job);
+  job.set_state(contract::JobStateFor(run.state()));
+  if (run.has_start_time() && job.start_unix_micros == Job::kNotStarted) {
+    job.start_unix_micros = ToUnixMicros(run.start_time());
+  }
+  v1::Transition transition;
+  transition.set_run(id.number);
+  transition.set_run_state(run.state());
+  Truncate(evidence.mutable_detail(), kMaxDetailBytes);
+  *transition.mutable_evidence() = std::move(evidence);
+  Record(step, id.job, job, std::move(transition));
+}
+
+}  // namespace muster::core

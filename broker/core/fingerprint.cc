@@ -1,0 +1,48 @@
+#include "broker/core/fingerprint.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <openssl/evp.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace muster::core {
+namespace {
+
+RequestKey Digest(std::string_view bytes) {
+  // Fetched once: a fetch for each digest costs more than the digest.
+  static EVP_MD* const sha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  if (EVP_Digest(bytes.data(), bytes.size(), digest, &size, sha256, nullptr) != 1) std::abort();
+  RequestKey key;
+  std::memcpy(&key.high, digest, sizeof(key.high));
+  std::memcpy(&key.low, digest + sizeof(key.high), sizeof(key.low));
+  return key;
+}
+
+}  // namespace
+
+RequestKey RequestKeyOf(std::string_view project, std::string_view request_id) {
+  std::string text;
+  text.reserve(project.size() + 1 + request_id.size());
+  text.append(project).append(1, '\0').append(request_id);
+  return Digest(text);
+}
+
+std::string DeterministicBytes(const v1::JobSpec& spec) {
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    spec.SerializeToCodedStream(&coded);
+  }
+  return bytes;
+}
+
+Fingerprint FingerprintOf(const v1::JobSpec& spec) { return Digest(DeterministicBytes(spec)).low; }
+
+}  // namespace muster::core

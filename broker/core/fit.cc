@@ -1,0 +1,213 @@
+#include "broker/core/fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "contract/units.h"
+
+namespace muster::core {
+namespace {
+
+constexpr uint64_t kMillis = 1000;
+
+bool SameIgnoringCase(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
+    return std::tolower(x) == std::tolower(y);
+  });
+}
+
+// What one node must have.
+struct Need {
+  uint64_t cpus = 0;
+  uint64_t memory_bytes = 0;
+  std::string gpu_type;  // empty: any
+  uint64_t gpus = 0;
+};
+
+Need NeedOf(const v1::JobSpec& shape) {
+  Need need;
+  need.cpus = std::max<uint64_t>(1, (shape.resources().cpu_millis() + kMillis - 1) / kMillis);
+  need.memory_bytes = shape.resources().memory_bytes();
+  if (shape.resources().gpus_size() > 0) {
+    const v1::GpuRequest& gpus = shape.resources().gpus(0);
+    need.gpu_type = gpus.type();
+    need.gpus = (gpus.count_millis() + kMillis - 1) / kMillis;
+  }
+  return need;
+}
+
+// The most GPUs that one node of the group can give to the job.
+uint64_t GpusFor(const Need& need, const v1::NodeGroup& group) {
+  uint64_t most = 0;
+  for (const auto& [type, count] : group.gpus()) {
+    if (need.gpu_type.empty() || SameIgnoringCase(need.gpu_type, type)) {
+      most = std::max<uint64_t>(most, count);
+    }
+  }
+  return most;
+}
+
+bool HasMemory(const Need& need, const v1::NodeGroup& group) {
+  return group.memory_bytes() == 0 || group.memory_bytes() >= need.memory_bytes;
+}
+
+// What the largest node of the pool is short of; empty if each thing alone is there.
+std::string LacksOnANode(const Need& need, const v1::Pool& pool) {
+  uint64_t cpus = 0, gpus = 0, memory = 0;
+  bool has_memory = need.memory_bytes == 0;
+  for (const v1::NodeGroup& group : pool.node_groups()) {
+    if (group.count() == 0) continue;
+    cpus = std::max<uint64_t>(cpus, group.cpus());
+    gpus = std::max(gpus, GpusFor(need, group));
+    memory = std::max(memory, group.memory_bytes());
+    has_memory = has_memory || HasMemory(need, group);
+  }
+  const std::string kind =
+      need.gpu_type.empty() ? std::string("GPUs") : fmt::format("GPUs of type {}", need.gpu_type);
+  if (need.gpus > 0 && gpus == 0) return fmt::format("pool \"{}\" has no {}", pool.name(), kind);
+  if (gpus < need.gpus) {
+    return fmt::format("pool \"{}\" has at most {} {} on a node, {} are needed", pool.name(), gpus,
+                       kind, need.gpus);
+  }
+  if (cpus < need.cpus) {
+    return fmt::format("pool \"{}\" has at most {} cores on a node, {} are needed", pool.name(),
+                       cpus, need.cpus);
+  }
+  if (!has_memory) {
+    return fmt::format("pool \"{}\" has at most {} of memory on a node, {} are needed", pool.name(),
+                       contract::FormatBytes(memory), contract::FormatBytes(need.memory_bytes));
+  }
+  return "";
+}
+
+Fit CheckNodes(const v1::JobSpec& shape, const v1::Pool& pool) {
+  const Need need = NeedOf(shape);
+  const uint64_t nodes = std::max<uint32_t>(1, shape.nodes());
+  uint64_t good = 0;
+  for (const v1::NodeGroup& group : pool.node_groups()) {
+    if (group.cpus() >= need.cpus && HasMemory(need, group) && GpusFor(need, group) >= need.gpus) {
+      good += group.count();
+    }
+  }
+  if (good == 0) {
+    std::string lacks = LacksOnANode(need, pool);
+    if (lacks.empty()) {
+      lacks = fmt::format("pool \"{}\" has no node with all that is needed at once", pool.name());
+    }
+    return {Fit::Verdict::kTooLittle, std::move(lacks)};
+  }
+  if (good < nodes) {
+    return {Fit::Verdict::kTooLittle,
+            fmt::format("pool \"{}\" has {} such nodes, {} are needed", pool.name(), good, nodes)};
+  }
+  if (pool.max_nodes() > 0 && pool.max_nodes() < nodes) {
+    return {Fit::Verdict::kTooLittle,
+            fmt::format("pool \"{}\" gives a run at most {} nodes, {} are needed", pool.name(),
+                        pool.max_nodes(), nodes)};
+  }
+  return {};
+}
+
+Fit CheckPool(const v1::JobSpec& shape, const v1::Pool& pool) {
+  if (Fit fit = CheckNodes(shape, pool); !fit.now()) return fit;
+  if (pool.has_max_time_limit() && shape.has_time_limit() &&
+      shape.time_limit().seconds() > pool.max_time_limit().seconds()) {
+    return {Fit::Verdict::kTooShort,
+            fmt::format("pool \"{}\" has a time limit of {}, {} are needed", pool.name(),
+                        contract::FormatDuration(absl::Seconds(pool.max_time_limit().seconds())),
+                        contract::FormatDuration(absl::Seconds(shape.time_limit().seconds())))};
+  }
+  if (!pool.available()) {
+    return {Fit::Verdict::kNotNow,
+            fmt::format("pool \"{}\" takes no jobs at the moment", pool.name())};
+  }
+  return {};
+}
+
+// The names of the pools that the job may use; empty: the cluster's default.
+std::vector<std::string_view> WantedPools(const v1::JobSpec& shape) {
+  std::string_view text = shape.slurm().partition();
+  if (text.empty()) {
+    if (shape.placement().pool().empty()) return {};
+    return {shape.placement().pool()};
+  }
+  std::vector<std::string_view> names;
+  while (true) {
+    const size_t comma = text.find(',');
+    names.push_back(text.substr(0, comma));
+    if (comma == std::string_view::npos) return names;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+const v1::Pool* DefaultPool(const v1::Inventory& inventory) {
+  for (const v1::Pool& pool : inventory.pools()) {
+    if (pool.is_default()) return &pool;
+  }
+  return inventory.pools_size() > 0 ? &inventory.pools(0) : nullptr;
+}
+
+const v1::Pool* FindPool(const v1::Inventory& inventory, std::string_view name) {
+  for (const v1::Pool& pool : inventory.pools()) {
+    if (pool.name() == name) return &pool;
+  }
+  return nullptr;
+}
+
+std::string NoSuchPool(std::string_view wanted, const v1::Inventory& inventory) {
+  constexpr int kMaxNamed = 8;  // keeps the message readable
+  std::string known;
+  for (int i = 0; i < std::min(kMaxNamed, inventory.pools_size()); ++i) {
+    known += fmt::format("{}\"{}\"", i > 0 ? ", " : "", inventory.pools(i).name());
+  }
+  if (inventory.pools_size() > kMaxNamed) known += ", ...";
+  return fmt::format("it has no pool \"{}\" (it has {})", wanted, known.empty() ? "none" : known);
+}
+
+std::string_view KindName(v1::ClusterKind kind) {
+  switch (kind) {
+    case v1::CLUSTER_KIND_SLURM:
+      return "slurm";
+    case v1::CLUSTER_KIND_KUBERNETES:
+      return "kubernetes";
+    case v1::CLUSTER_KIND_MACHINES:
+      return "machines";
+    default:
+      return "unknown";
+  }
+}
+
+}  // namespace
+
+Fit CheckFit(const v1::JobSpec& shape, const PutCluster& cluster) {
+  const auto& named = shape.placement().clusters();
+  if (!named.empty() && std::find(named.begin(), named.end(), cluster.name) == named.end()) {
+    return {Fit::Verdict::kNotNamed, "the job names other clusters"};
+  }
+  if (shape.has_slurm() && cluster.kind != v1::CLUSTER_KIND_SLURM) {
+    return {
+        Fit::Verdict::kWrongKind,
+        fmt::format("it is of kind {}, and the job has a slurm section", KindName(cluster.kind))};
+  }
+  const std::vector<std::string_view> wanted = WantedPools(shape);
+  if (wanted.empty()) {
+    const v1::Pool* pool = DefaultPool(cluster.inventory);
+    if (pool == nullptr) return {Fit::Verdict::kNoPool, "it has no pool"};
+    return CheckPool(shape, *pool);
+  }
+  Fit best{Fit::Verdict::kNotNamed, ""};
+  for (std::string_view name : wanted) {
+    const v1::Pool* pool = FindPool(cluster.inventory, name);
+    Fit fit = pool != nullptr ? CheckPool(shape, *pool)
+                              : Fit{Fit::Verdict::kNoPool, NoSuchPool(name, cluster.inventory)};
+    if (fit.verdict > best.verdict) best = std::move(fit);
+  }
+  return best;
+}
+
+}  // namespace muster::core

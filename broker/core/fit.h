@@ -1,0 +1,39 @@
+// Whether a cluster could run a job, and in words why not.
+#ifndef MUSTER_BROKER_CORE_FIT_H_
+#define MUSTER_BROKER_CORE_FIT_H_
+
+#include <string>
+
+#include "broker/core/changes.h"
+#include "muster/v1/job_spec.pb.h"
+
+namespace muster::core {
+
+struct Fit {
+  // In the order of how near the cluster is to being right.
+  enum class Verdict {
+    kNotNamed,   // the job names other clusters
+    kWrongKind,  // the job needs another kind of cluster
+    kNoPool,     // no such pool
+    kTooLittle,  // the pool's nodes are too small, or too few
+    kTooShort,   // the pool's time limit is below the job's
+    kNotNow,     // it could, but the pool takes no jobs at the moment
+    kFits,
+  };
+
+  Verdict verdict = Verdict::kFits;
+  std::string lacks;  // e.g. `pool "gpu" has 2 nodes with 8 GPUs of type h100, 4 are needed`; empty
+                      // if it fits
+
+  bool now() const { return verdict == Verdict::kFits; }
+  // Whether waiting could help.
+  bool ever() const { return verdict >= Verdict::kNotNow; }
+};
+
+// `shape` is a spec or the shape of one. Reads the cluster's name, kind and inventory. Nodes count
+// whether or not they are up or busy: the cluster's own queue is the place to wait for them.
+Fit CheckFit(const v1::JobSpec& shape, const PutCluster& cluster);
+
+}  // namespace muster::core
+
+#endif  // MUSTER_BROKER_CORE_FIT_H_

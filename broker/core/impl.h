@@ -1,0 +1,166 @@
+// The insides of Core; one file for each kind of input. Owner: the core's thread.
+#ifndef MUSTER_BROKER_CORE_IMPL_H_
+#define MUSTER_BROKER_CORE_IMPL_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "broker/core/cluster.h"
+#include "broker/core/core.h"
+#include "broker/core/fit.h"
+#include "broker/core/job_table.h"
+#include "broker/core/lanes.h"
+#include "broker/core/request_memory.h"
+#include "broker/core/shapes.h"
+
+namespace muster::core {
+
+class Core::Impl {
+ public:
+  Impl(Options options, Restored restored);
+
+  void Handle(Input input, absl::Time now, Output* out);
+  bool PlaceJobs(absl::Time now, Output* out);
+  Counters counters() const;
+  absl::Status CheckInvariants() const;
+
+ private:
+  // What one call has done so far. Jobs and runs are written once at its end, however often they
+  // changed in it.
+  struct Step {
+    absl::Time now;
+    Output* out;
+    std::vector<uint64_t> jobs;                    // changed; may repeat
+    std::vector<std::pair<Cluster*, RunId>> runs;  // changed; may repeat
+    bool has_transitions = false;
+  };
+
+  // One item of a submit, looked at but not yet accepted.
+  struct Candidate;
+  // The items of one submit.
+  struct Batch;
+
+  // ---- step.cc
+  Step Begin(absl::Time now, Output* out);
+  // Adds a transition to the job's history; fills in its numbers, its time and the job's state.
+  void Record(Step& step, uint64_t id, Job& job, v1::Transition transition);
+  void Finish(Step& step);
+  void PutTouchedJob(Step& step, uint64_t id);
+  void PutTouchedRun(Step& step, Cluster* cluster, RunId id);
+
+  // ---- restore.cc
+  void RestoreShapes(std::vector<InsertShape> shapes);
+  void RestoreClusters(std::vector<PutCluster> clusters);
+  void RestoreJobs(const std::vector<LiveJob>& jobs);
+  void RestoreRuns(std::vector<PutRun> runs);
+  void RestoreRequests(const std::vector<RememberedRequest>& requests);
+
+  // ---- submit.cc
+  void On(Submit& in, Step& step);
+  absl::Status Examine(const SubmitItem& item, Batch& batch);
+  absl::Status CheckRoom(const std::vector<Candidate>& candidates) const;
+  uint64_t Accept(Candidate& candidate, const std::string& user, Step& step);
+  absl::Status CheckNamedClusters(const v1::JobSpec& spec) const;
+  absl::Status CheckPlaceable(const v1::JobSpec& spec) const;
+
+  // ---- cancel.cc
+  void On(Cancel& in, Step& step);
+  void CancelJob(uint64_t id, Job& job, const std::string& evidence, Step& step,
+                 std::map<SessionId, std::vector<std::string>>* cancellations);
+  void SendCancellations(SessionId session, const std::vector<std::string>& run_keys, Step& step);
+
+  // ---- explain.cc
+  void On(Explain& in, Step& step);
+  std::string WhyQueued(const Job& job) const;
+  std::string WhyPending(uint64_t id, const Job& job) const;
+
+  // ---- clusters.cc
+  void On(ListClusters& in, Step& step);
+  // Null: no such cluster.
+  Cluster* FindCluster(std::string_view name) const;
+  Cluster* AddCluster(std::string name);
+  // The clusters whose last inventory fits, connected or not.
+  ClusterSet FittingClusters(const v1::JobSpec& shape) const;
+  // To be called when what the cluster has is another than before.
+  void Refit(Cluster* cluster);
+  void PutNow(const Cluster& cluster, Step& step);
+  // What each cluster lacks, the nearest first, at most a few.
+  std::string DescribeLacks(const v1::JobSpec& shape) const;
+  std::string KnownClusters() const;
+
+  // ---- sessions.cc
+  void On(AgentConnected& in, Step& step);
+  void On(AgentBeat& in, Step& step);
+  void On(AgentGone& in, Step& step);
+  void On(Tick& in, Step& step);
+  absl::Status CheckHello(const v1::AgentHello& hello) const;
+  absl::Status CheckIdentity(const v1::AgentHello& hello, const Cluster* cluster) const;
+  void Welcome(Cluster* cluster, SessionId session, v1::AgentHello& hello, Step& step);
+  // Sends what differs between what the agent holds and what it should hold.
+  void Reconcile(Cluster* cluster, const v1::AgentHello& hello, Step& step);
+  void TakeInventory(Cluster* cluster, v1::Inventory& inventory, Step& step);
+  void Disconnect(Cluster* cluster, Step& step);
+  void CloseSession(Cluster* cluster, absl::Status status, Step& step);
+  // The cluster that speaks through this session; null, and counted: the session is not the current
+  // one.
+  Cluster* CurrentCluster(SessionId session);
+
+  // ---- events.cc
+  void On(AgentReported& in, Step& step);
+  void ApplyEvent(Cluster* cluster, v1::RunEvent& event, Step& step);
+  void MoveJob(Cluster* cluster, const v1::Run& run, RunId id, v1::Evidence evidence, Step& step);
+
+  // ---- place.cc
+  void AssignNext(Lane* lane, Cluster* cluster, Step& step,
+                  std::map<SessionId, std::vector<v1::Assignment>>* assignments);
+  static Cluster* FirstWithRoom(const ClusterSet& fits, size_t* from);
+
+  // ---- queue upkeep, in core.cc
+  void Enqueue(uint64_t id, const Job& job);
+  void Dequeue(uint64_t id, const Job& job);
+
+  const Options options_;
+  const std::string instance_;
+  const uint64_t broker_epoch_;
+  bool broker_epoch_put_ = false;
+  uint64_t next_job_id_;
+  uint64_t next_sequence_;
+
+  JobTable jobs_;
+  uint64_t queued_ = 0;
+  Shapes shapes_;
+  Lanes lanes_;
+  RequestMemory requests_;
+
+  std::map<std::string, Cluster*, std::less<>> clusters_by_name_;
+  std::vector<std::unique_ptr<Cluster>> clusters_;  // by index; the first is null
+  absl::flat_hash_map<SessionId, Cluster*> sessions_;
+
+  uint64_t illegal_transitions_ = 0;
+  uint64_t stale_messages_ = 0;
+};
+
+// A message carries at most so many run keys, assignments or events; the protocol says so.
+inline constexpr size_t kMaxPerMessage = 1000;
+inline constexpr uint32_t kProtocolVersion = 1;
+// Each costs an inventory in memory, and ClusterIndex ends at 65,535.
+inline constexpr size_t kMaxClusters = 10'000;
+// Bounds the messages that name clusters.
+inline constexpr size_t kMaxNamedClusters = 5;
+// As Evidence.detail says.
+inline constexpr size_t kMaxDetailBytes = 4096;
+
+v1::Evidence BrokerEvidence(std::string detail, absl::Time now);
+v1::Evidence UserEvidence(std::string detail, absl::Time now);
+
+}  // namespace muster::core
+
+#endif  // MUSTER_BROKER_CORE_IMPL_H_

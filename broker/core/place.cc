@@ -1,0 +1,92 @@
+// Which queued job goes where: connected clusters in the order of their names, the first that fits
+// and has room.
+#include <fmt/format.h>
+
+#include <queue>
+#include <utility>
+
+#include "broker/core/impl.h"
+#include "broker/core/timestamps.h"
+#include "contract/run_key.h"
+
+namespace muster::core {
+
+Cluster* Core::Impl::FirstWithRoom(const ClusterSet& fits, size_t* from) {
+  // Room only shrinks within a round, so what was passed over once stays so.
+  for (; *from < fits.size(); ++*from) {
+    if (fits[*from]->TakesRuns()) return fits[*from];
+  }
+  return nullptr;
+}
+
+bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
+  struct Contender {
+    Turn turn;
+    Lane* lane;
+    size_t from;  // clusters of the lane before this one have no room
+    bool operator>(const Contender& other) const { return turn > other.turn; }
+  };
+  Step step = Begin(now, out);
+  std::priority_queue<Contender, std::vector<Contender>, std::greater<>> contenders;
+  lanes_.ForEach([&](Lane* lane) {
+    size_t from = 0;
+    if (!lane->waiting.empty() && FirstWithRoom(lane->fits, &from) != nullptr) {
+      contenders.push({lane->waiting.begin()->first, lane, from});
+    }
+  });
+  std::map<SessionId, std::vector<v1::Assignment>> assignments;
+  int assigned = 0;
+  while (!contenders.empty() && assigned < options_.max_assignments_per_round) {
+    Contender next = contenders.top();
+    contenders.pop();
+    Cluster* cluster = FirstWithRoom(next.lane->fits, &next.from);
+    if (cluster == nullptr) continue;
+    AssignNext(next.lane, cluster, step, &assignments);
+    ++assigned;
+    if (next.lane->waiting.empty()) continue;
+    next.turn = next.lane->waiting.begin()->first;
+    contenders.push(next);
+  }
+  for (auto& [session, batch] : assignments) {
+    out->effects.push_back(SendAssignments{session, std::move(batch)});
+  }
+  Finish(step);
+  return assigned == options_.max_assignments_per_round;
+}
+
+void Core::Impl::AssignNext(Lane* lane, Cluster* cluster, Step& step,
+                            std::map<SessionId, std::vector<v1::Assignment>>* assignments) {
+  const uint64_t id = lane->waiting.begin()->first.job;
+  Job& job = jobs_.at(id);
+  Dequeue(id, job);
+  job.set_state(v1::JOB_STATE_PENDING);
+  job.cluster = cluster->index;
+  ++job.runs;
+
+  auto run = std::make_unique<v1::Run>();
+  run->set_number(job.runs);
+  run->set_run_key(contract::RunKey{instance_, id, job.runs}.ToString());
+  run->set_cluster(cluster->name());
+  run->set_state(v1::RUN_STATE_ASSIGNED);
+  SetTimestamp(step.now, run->mutable_assign_time());
+  SetTimestamp(step.now, run->mutable_observed_at());
+
+  v1::Assignment assignment;
+  assignment.set_run_key(run->run_key());
+  assignment.set_job_id(id);
+  assignment.set_run(job.runs);
+  (*assignments)[*cluster->session].push_back(std::move(assignment));
+
+  v1::Transition transition;
+  transition.set_run(job.runs);
+  transition.set_run_state(v1::RUN_STATE_ASSIGNED);
+  *transition.mutable_evidence() =
+      BrokerEvidence(fmt::format("assigned to cluster {}", cluster->name()), step.now);
+  const RunId run_id{id, job.runs};
+  Record(step, id, job, std::move(transition));
+  step.runs.emplace_back(cluster, run_id);
+  cluster->runs.emplace(run_id, std::move(run));
+  ++cluster->active;
+}
+
+}  // namespace muster::core

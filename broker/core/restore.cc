@@ -1,0 +1,80 @@
+#include <utility>
+
+#include "broker/core/impl.h"
+#include "contract/states.h"
+
+namespace muster::core {
+
+Core::Impl::Impl(Options options, Restored restored)
+    : options_(std::move(options)),
+      instance_(std::move(restored.instance)),
+      broker_epoch_(restored.broker_epoch + 1),
+      next_job_id_(restored.next_job_id),
+      next_sequence_(restored.next_sequence) {
+  clusters_.push_back(nullptr);
+  RestoreClusters(std::move(restored.clusters));
+  RestoreShapes(std::move(restored.shapes));
+  RestoreJobs(restored.jobs);
+  RestoreRuns(std::move(restored.runs));
+  RestoreRequests(restored.requests);
+}
+
+void Core::Impl::RestoreClusters(std::vector<PutCluster> clusters) {
+  for (PutCluster& saved : clusters) {
+    Cluster* cluster = AddCluster(saved.name);
+    cluster->last_heard = saved.last_seen;
+    cluster->saved = std::move(saved);
+  }
+}
+
+void Core::Impl::RestoreShapes(std::vector<InsertShape> shapes) {
+  for (InsertShape& saved : shapes) {
+    v1::JobSpec spec;
+    spec.ParseFromString(saved.spec_bytes);
+    Shape* shape = shapes_.Restore(saved.id, std::move(saved.spec_bytes), std::move(spec));
+    lanes_.Join(shape, FittingClusters(shape->spec));
+  }
+}
+
+void Core::Impl::RestoreJobs(const std::vector<LiveJob>& jobs) {
+  for (const LiveJob& saved : jobs) {
+    Job job;
+    job.sequence = static_cast<uint32_t>(saved.job_sequence);
+    job.shape = saved.shape;
+    job.runs = static_cast<uint16_t>(saved.runs);
+    job.priority = static_cast<int16_t>(saved.priority);
+    job.set_state(saved.state);
+    job.cancel_requested = saved.cancel_requested;
+    if (saved.start_time) job.start_unix_micros = absl::ToUnixMicros(*saved.start_time);
+    jobs_.emplace_hint(jobs_.end(), saved.id, job);
+    shapes_.AddJob(shapes_.Find(job.shape));
+    if (job.state() == v1::JOB_STATE_QUEUED) Enqueue(saved.id, job);
+  }
+}
+
+void Core::Impl::RestoreRuns(std::vector<PutRun> runs) {
+  for (PutRun& saved : runs) {
+    Cluster* cluster = FindCluster(saved.run.cluster());
+    if (cluster == nullptr) cluster = AddCluster(saved.run.cluster());
+    const RunId id{saved.job, saved.run.number()};
+    if (!contract::IsTerminal(saved.run.state())) ++cluster->active;
+    auto job = jobs_.find(saved.job);
+    if (job != jobs_.end() && job->second.runs == id.number) job->second.cluster = cluster->index;
+    cluster->runs.emplace(id, std::make_unique<v1::Run>(std::move(saved.run)));
+  }
+}
+
+void Core::Impl::RestoreRequests(const std::vector<RememberedRequest>& requests) {
+  for (const RememberedRequest& saved : requests) {
+    const RequestMemory::Slot slot = requests_.Add(
+        {RequestKeyOf(saved.project, saved.request_id), saved.fingerprint, saved.job});
+    auto job = jobs_.find(saved.job);
+    if (job != jobs_.end()) {
+      job->second.request = slot;
+    } else {
+      requests_.JobEnded(slot, saved.end_time.value_or(absl::UnixEpoch()));
+    }
+  }
+}
+
+}  // namespace muster::core

@@ -1,0 +1,291 @@
+// Agents come, say what they hold, give signs of life and go; see
+// proto/decisions/0001-agent-protocol.md.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "broker/core/impl.h"
+#include "broker/core/timestamps.h"
+#include "contract/errors.h"
+#include "contract/run_key.h"
+#include "contract/states.h"
+#include "contract/validate.h"
+
+namespace muster::core {
+namespace {
+
+constexpr uint32_t kMaxActiveRuns = 1'000'000;  // as AgentHello says
+// Bounds what one agent makes the broker keep in memory and on disk.
+constexpr size_t kMaxInventoryBytes = 1 << 20;
+
+// What decides where jobs fit or is shown of a cluster, without the time at which it was read.
+std::string Essence(const v1::Inventory& inventory) {
+  v1::Inventory copy = inventory;
+  copy.clear_observed_at();
+  return copy.SerializeAsString();
+}
+
+absl::Status Refused(std::string_view reason, std::string message) {
+  return contract::Error(absl::StatusCode::kFailedPrecondition, reason, message);
+}
+
+// Sends a list of anything in messages of at most kMaxPerMessage.
+template <typename T, typename F>
+void InChunks(const std::vector<T>& all, F send) {
+  for (size_t begin = 0; begin < all.size(); begin += kMaxPerMessage) {
+    const size_t end = std::min(begin + kMaxPerMessage, all.size());
+    send(std::vector<T>(all.begin() + begin, all.begin() + end));
+  }
+}
+
+}  // namespace
+
+Cluster* Core::Impl::CurrentCluster(SessionId session) {
+  auto it = sessions_.find(session);
+  if (it != sessions_.end()) return it->second;
+  ++stale_messages_;
+  return nullptr;
+}
+
+void Core::Impl::On(AgentConnected& in, Step& step) {
+  v1::AgentHello& hello = in.hello;
+  absl::Status status = CheckHello(hello);
+  Cluster* cluster = status.ok() ? FindCluster(hello.cluster()) : nullptr;
+  if (status.ok()) status = CheckIdentity(hello, cluster);
+  if (!status.ok()) {
+    step.out->effects.push_back(CloseAgent{in.session, std::move(status)});
+    return;
+  }
+  if (cluster == nullptr) cluster = AddCluster(hello.cluster());
+  // The same agent, back before its old connection was found dead.
+  if (cluster->session) CloseSession(cluster, absl::OkStatus(), step);
+  Welcome(cluster, in.session, hello, step);
+  Reconcile(cluster, hello, step);
+}
+
+absl::Status Core::Impl::CheckHello(const v1::AgentHello& hello) const {
+  if (hello.protocol_version() != kProtocolVersion) {
+    return Refused("PROTOCOL_VERSION",
+                   fmt::format("the agent speaks version {} of the agent protocol, this broker "
+                               "version {}; install the same release of both",
+                               hello.protocol_version(), kProtocolVersion));
+  }
+  contract::FieldErrors errors;
+  if (absl::Status name = contract::ValidateClusterName(hello.cluster()); !name.ok()) return name;
+  if (!v1::ClusterKind_IsValid(hello.kind()) || hello.kind() == v1::CLUSTER_KIND_UNSPECIFIED) {
+    errors.Add("hello.kind",
+               fmt::format("{} is no kind of cluster", static_cast<int>(hello.kind())));
+  }
+  if (hello.journal_id().empty()) errors.Add("hello.journal_id", "is empty");
+  if (hello.inventory().identity().empty()) {
+    errors.Add("hello.inventory.identity", "is empty; it must tell this cluster from others");
+  }
+  if (hello.max_active_runs() < 1 || hello.max_active_runs() > kMaxActiveRuns) {
+    errors.Add("hello.max_active_runs",
+               fmt::format("is {}, must be 1 to {}", hello.max_active_runs(), kMaxActiveRuns));
+  }
+  if (const size_t size = hello.inventory().ByteSizeLong(); size > kMaxInventoryBytes) {
+    errors.Add("hello.inventory", fmt::format("has {} bytes, at most {} are taken; group nodes "
+                                              "that are alike",
+                                              size, kMaxInventoryBytes));
+  }
+  return errors.ToStatus();
+}
+
+absl::Status Core::Impl::CheckIdentity(const v1::AgentHello& hello, const Cluster* cluster) const {
+  if (!hello.instance().empty() && hello.instance() != instance_) {
+    return Refused("WRONG_INSTANCE",
+                   fmt::format("the agent's journal belongs to broker \"{}\", this is \"{}\"; "
+                               "connect it to its own broker, or give it a new state directory",
+                               hello.instance(), instance_));
+  }
+  if (hello.broker_epoch() > broker_epoch_) {
+    return Refused("BROKER_EPOCH",
+                   fmt::format("the agent has seen epoch {} of this broker, whose epoch is now {}: "
+                               "the broker's database is an old copy, or another broker runs on it",
+                               hello.broker_epoch(), broker_epoch_));
+  }
+  if (cluster == nullptr) {
+    if (clusters_by_name_.size() < kMaxClusters) return absl::OkStatus();
+    return contract::Error(
+        absl::StatusCode::kResourceExhausted, "TOO_MANY_CLUSTERS",
+        fmt::format("this broker has {} clusters, the most that it takes", kMaxClusters));
+  }
+  const std::string& identity = cluster->saved.inventory.identity();
+  if (!identity.empty() &&
+      (identity != hello.inventory().identity() || cluster->saved.kind != hello.kind())) {
+    return Refused("WRONG_CLUSTER",
+                   fmt::format("the name \"{}\" belongs to the {} cluster \"{}\", the agent speaks "
+                               "for the {} cluster \"{}\"; give one of them another name",
+                               hello.cluster(), v1::ClusterKind_Name(cluster->saved.kind), identity,
+                               v1::ClusterKind_Name(hello.kind()), hello.inventory().identity()));
+  }
+  if (cluster->session && cluster->saved.journal_id != hello.journal_id()) {
+    return contract::Error(absl::StatusCode::kAlreadyExists, "NAME_CONNECTED",
+                           fmt::format("another agent is connected as \"{}\"; stop it, or give "
+                                       "this one another name",
+                                       hello.cluster()));
+  }
+  return absl::OkStatus();
+}
+
+void Core::Impl::Welcome(Cluster* cluster, SessionId session, v1::AgentHello& hello, Step& step) {
+  PutCluster& saved = cluster->saved;
+  const bool same_inventory =
+      saved.kind == hello.kind() && Essence(saved.inventory) == Essence(hello.inventory());
+  if (saved.journal_id != hello.journal_id()) saved.acked_event_sequence = 0;
+  saved.journal_id = hello.journal_id();
+  saved.kind = hello.kind();
+  saved.inventory = std::move(*hello.mutable_inventory());
+  saved.agent_version = hello.agent_version();
+  saved.max_active_runs = hello.max_active_runs();
+  saved.last_seen = step.now;
+  ++saved.agent_epoch;
+  cluster->session = session;
+  cluster->last_heard = step.now;
+  cluster->scheduler_observed_at.reset();
+  cluster->scheduler_error.clear();
+  cluster->scheduler_calls.clear();
+  sessions_.emplace(session, cluster);
+  PutNow(*cluster, step);
+  if (!same_inventory) Refit(cluster);
+
+  SendToAgent send;
+  send.session = session;
+  v1::BrokerWelcome* welcome = send.message.mutable_welcome();
+  welcome->set_instance(instance_);
+  welcome->set_broker_epoch(broker_epoch_);
+  welcome->set_agent_epoch(saved.agent_epoch);
+  const int64_t interval_ms = absl::ToInt64Milliseconds(options_.heartbeat_interval);
+  welcome->mutable_heartbeat_interval()->set_seconds(interval_ms / 1000);
+  welcome->mutable_heartbeat_interval()->set_nanos(interval_ms % 1000 * 1'000'000);
+  welcome->set_acked_event_sequence(saved.acked_event_sequence);
+  step.out->effects.push_back(std::move(send));
+}
+
+void Core::Impl::Reconcile(Cluster* cluster, const v1::AgentHello& hello, Step& step) {
+  std::set<RunId> held;
+  std::vector<std::string> releases;
+  for (const v1::HeldRun& run : hello.runs()) {
+    auto key = contract::RunKey::Parse(run.run_key());
+    const bool ours =
+        key.ok() && key->instance == instance_ && cluster->runs.contains({key->job, key->run});
+    if (ours) {
+      held.insert({key->job, key->run});
+    } else {
+      releases.push_back(run.run_key());
+    }
+  }
+  std::vector<v1::Assignment> assignments;
+  std::vector<std::string> cancellations;
+  for (auto it = cluster->runs.begin(); it != cluster->runs.end();) {
+    const auto& [id, run] = *it;
+    const bool ended = contract::IsTerminal(run->state());
+    const bool is_held = held.contains(id);
+    if (ended && !is_held) {
+      // Its journal is gone, so nobody will deliver the rest of the logs.
+      it = cluster->runs.erase(it);
+      continue;
+    }
+    const bool canceled = !ended && jobs_.at(id.job).cancel_requested;
+    if (!is_held) {
+      v1::Assignment& assignment = assignments.emplace_back();
+      assignment.set_run_key(run->run_key());
+      assignment.set_job_id(id.job);
+      assignment.set_run(id.number);
+      assignment.set_may_have_been_launched(true);
+      assignment.set_cancel_requested(canceled);
+    } else if (canceled) {
+      cancellations.push_back(run->run_key());
+    }
+    ++it;
+  }
+  const SessionId session = *cluster->session;
+  InChunks(releases, [&](std::vector<std::string> keys) {
+    SendToAgent send;
+    send.session = session;
+    for (std::string& key : keys) send.message.mutable_releases()->add_run_keys(std::move(key));
+    step.out->effects.push_back(std::move(send));
+  });
+  InChunks(assignments, [&](std::vector<v1::Assignment> chunk) {
+    step.out->effects.push_back(SendAssignments{session, std::move(chunk)});
+  });
+  SendCancellations(session, cancellations, step);
+}
+
+void Core::Impl::On(AgentBeat& in, Step& step) {
+  Cluster* cluster = CurrentCluster(in.session);
+  if (cluster == nullptr) return;
+  cluster->last_heard = step.now;
+  v1::AgentHeartbeat& beat = in.heartbeat;
+  if (beat.has_scheduler_observed_at()) {
+    cluster->scheduler_observed_at = ToTime(beat.scheduler_observed_at());
+  }
+  cluster->scheduler_error = beat.scheduler_error();
+  for (const auto& [command, calls] : beat.scheduler_calls()) {
+    cluster->scheduler_calls[command] = calls;
+  }
+  if (beat.has_inventory()) {
+    const std::string& identity = beat.inventory().identity();
+    if (identity != cluster->saved.inventory.identity()) {
+      CloseSession(
+          cluster,
+          Refused("WRONG_CLUSTER",
+                  fmt::format("the agent now speaks for \"{}\", the name \"{}\" belongs "
+                              "to \"{}\"",
+                              identity, cluster->name(), cluster->saved.inventory.identity())),
+          step);
+      return;
+    }
+    TakeInventory(cluster, *beat.mutable_inventory(), step);
+  }
+  SendToAgent send;
+  send.session = in.session;
+  send.message.mutable_event_ack()->set_sequence(cluster->saved.acked_event_sequence);
+  step.out->effects.push_back(std::move(send));
+}
+
+void Core::Impl::TakeInventory(Cluster* cluster, v1::Inventory& inventory, Step& step) {
+  const bool same = Essence(inventory) == Essence(cluster->saved.inventory);
+  cluster->saved.inventory = std::move(inventory);
+  if (same) return;
+  cluster->saved.last_seen = step.now;
+  PutNow(*cluster, step);
+  Refit(cluster);
+}
+
+void Core::Impl::On(AgentGone& in, Step& step) {
+  auto it = sessions_.find(in.session);
+  if (it != sessions_.end()) Disconnect(it->second, step);
+}
+
+void Core::Impl::Disconnect(Cluster* cluster, Step& step) {
+  sessions_.erase(*cluster->session);
+  cluster->session.reset();
+  cluster->saved.last_seen = cluster->last_heard;
+  PutNow(*cluster, step);
+}
+
+void Core::Impl::CloseSession(Cluster* cluster, absl::Status status, Step& step) {
+  step.out->effects.push_back(CloseAgent{*cluster->session, std::move(status)});
+  Disconnect(cluster, step);
+}
+
+void Core::Impl::On(Tick&, Step& step) {
+  const absl::Duration patience = options_.heartbeat_interval * options_.silent_heartbeats;
+  for (const auto& [name, cluster] : clusters_by_name_) {
+    if (!cluster->session || step.now - cluster->last_heard < patience) continue;
+    CloseSession(cluster,
+                 contract::Error(absl::StatusCode::kDeadlineExceeded, "SILENT",
+                                 fmt::format("nothing was heard from the agent for {}",
+                                             absl::FormatDuration(patience))),
+                 step);
+  }
+  constexpr size_t kMaxExpiredPerTick = 100'000;  // about 10 ms
+  requests_.Expire(step.now - options_.request_memory, kMaxExpiredPerTick);
+  shapes_.Sweep([this](Shape* shape) { lanes_.Leave(shape); });
+}
+
+}  // namespace muster::core

@@ -1,0 +1,52 @@
+#include "broker/core/shape_queue.h"
+
+#include <algorithm>
+
+namespace muster::core {
+namespace {
+
+// Below this many marks a sweep is not worth its time.
+constexpr size_t kSweepAt = 64;
+
+}  // namespace
+
+void ShapeQueue::Push(Turn turn) {
+  std::deque<uint64_t>& line = lines_[turn.priority];
+  ++size_;
+  if (line.empty() || line.back() < turn.job) {
+    line.push_back(turn.job);
+  } else {
+    line.insert(std::lower_bound(line.begin(), line.end(), turn.job), turn.job);
+  }
+}
+
+void ShapeQueue::Remove(Turn turn) {
+  --size_;
+  removed_.insert(turn.job);
+  DropRemovedFront();
+  if (removed_.size() >= kSweepAt && removed_.size() > size_) Sweep();
+}
+
+Turn ShapeQueue::front() const {
+  const auto& [priority, line] = *lines_.begin();
+  return {priority, line.front()};
+}
+
+void ShapeQueue::DropRemovedFront() {
+  while (!lines_.empty()) {
+    std::deque<uint64_t>& line = lines_.begin()->second;
+    while (!line.empty() && removed_.erase(line.front()) > 0) line.pop_front();
+    if (!line.empty()) return;
+    lines_.erase(lines_.begin());
+  }
+}
+
+void ShapeQueue::Sweep() {
+  for (auto it = lines_.begin(); it != lines_.end();) {
+    std::erase_if(it->second, [this](uint64_t job) { return removed_.contains(job); });
+    it = it->second.empty() ? lines_.erase(it) : std::next(it);
+  }
+  removed_.clear();
+}
+
+}  // namespace muster::core

@@ -1,0 +1,49 @@
+#include "broker/core/shapes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "contract/text.h"
+
+namespace muster::core {
+
+v1::JobSpec ShapeOf(const v1::JobSpec& spec) {
+  v1::JobSpec shape;
+  shape.set_nodes(spec.nodes());
+  if (spec.has_resources()) *shape.mutable_resources() = spec.resources();
+  if (spec.has_time_limit()) *shape.mutable_time_limit() = spec.time_limit();
+  if (spec.has_placement()) *shape.mutable_placement() = spec.placement();
+  if (spec.has_slurm()) shape.mutable_slurm()->set_partition(spec.slurm().partition());
+  if (spec.has_kubernetes()) shape.mutable_kubernetes();
+  if (spec.has_machines()) shape.mutable_machines();
+  return shape;
+}
+
+Shape* Shapes::Find(std::string_view bytes) const {
+  auto it = by_bytes_.find(ToAbsl(bytes));
+  return it == by_bytes_.end() ? nullptr : it->second;
+}
+
+Shape* Shapes::Find(uint32_t id) const {
+  auto it = by_id_.find(id);
+  return it == by_id_.end() ? nullptr : it->second.get();
+}
+
+Shape* Shapes::Add(std::string bytes, v1::JobSpec spec) {
+  return Restore(next_id_, std::move(bytes), std::move(spec));
+}
+
+Shape* Shapes::Restore(uint32_t id, std::string bytes, v1::JobSpec spec) {
+  next_id_ = std::max(next_id_, id + 1);
+  auto shape = std::make_unique<Shape>();
+  shape->id = id;
+  shape->spec = std::move(spec);
+  shape->bytes = bytes;
+  Shape* raw = shape.get();
+  by_id_.emplace(id, std::move(shape));
+  by_bytes_.emplace(std::move(bytes), raw);
+  ++unused_;
+  return raw;
+}
+
+}  // namespace muster::core

@@ -1,0 +1,106 @@
+#include <algorithm>
+#include <utility>
+
+#include "broker/core/impl.h"
+#include "broker/core/timestamps.h"
+#include "contract/states.h"
+
+namespace muster::core {
+namespace {
+
+template <typename T>
+void SortUnique(std::vector<T>* values, bool (*less)(const T&, const T&)) {
+  std::sort(values->begin(), values->end(), less);
+  auto same = [less](const T& a, const T& b) { return !less(a, b) && !less(b, a); };
+  values->erase(std::unique(values->begin(), values->end(), same), values->end());
+}
+
+v1::Evidence MakeEvidence(v1::EvidenceSource source, std::string detail, absl::Time now) {
+  v1::Evidence evidence;
+  evidence.set_source(source);
+  SetTimestamp(now, evidence.mutable_observed_at());
+  evidence.set_detail(std::move(detail));
+  return evidence;
+}
+
+}  // namespace
+
+v1::Evidence BrokerEvidence(std::string detail, absl::Time now) {
+  return MakeEvidence(v1::EVIDENCE_SOURCE_BROKER, std::move(detail), now);
+}
+
+v1::Evidence UserEvidence(std::string detail, absl::Time now) {
+  return MakeEvidence(v1::EVIDENCE_SOURCE_USER, std::move(detail), now);
+}
+
+Core::Impl::Step Core::Impl::Begin(absl::Time now, Output* out) {
+  if (!broker_epoch_put_) {
+    broker_epoch_put_ = true;
+    out->changes.push_back(PutBrokerEpoch{broker_epoch_});
+  }
+  return Step{now, out, {}, {}, false};
+}
+
+void Core::Impl::Record(Step& step, uint64_t id, Job& job, v1::Transition transition) {
+  transition.set_job_sequence(++job.sequence);
+  transition.set_sequence(next_sequence_++);
+  transition.set_job_state(job.state());
+  SetTimestamp(step.now, transition.mutable_time());
+  step.out->changes.push_back(AppendTransition{id, std::move(transition)});
+  step.jobs.push_back(id);
+  step.has_transitions = true;
+}
+
+void Core::Impl::Finish(Step& step) {
+  SortUnique<uint64_t>(&step.jobs, [](const auto& a, const auto& b) { return a < b; });
+  // Not by address: the order of changes must be the same in every process.
+  SortUnique<std::pair<Cluster*, RunId>>(
+      &step.runs, [](const auto& a, const auto& b) { return a.second < b.second; });
+  for (uint64_t id : step.jobs) PutTouchedJob(step, id);
+  for (auto [cluster, id] : step.runs) PutTouchedRun(step, cluster, id);
+  if (step.has_transitions) {
+    step.out->effects.push_back(JobsChanged{std::move(step.jobs), next_sequence_ - 1});
+  }
+}
+
+void Core::Impl::PutTouchedJob(Step& step, uint64_t id) {
+  auto it = jobs_.find(id);
+  if (it == jobs_.end()) return;
+  const Job& job = it->second;
+  if (job.sequence == 1) return;  // just inserted, with these very values
+  UpdateJob update;
+  update.id = id;
+  update.state = job.state();
+  update.job_sequence = job.sequence;
+  update.cancel_requested = job.cancel_requested;
+  update.runs = job.runs;
+  if (job.start_unix_micros != Job::kNotStarted) {
+    update.start_time = absl::FromUnixMicros(job.start_unix_micros);
+  }
+  const v1::Run* run = nullptr;
+  if (job.cluster != 0) {
+    const Cluster& cluster = *clusters_[job.cluster];
+    update.cluster = cluster.name();
+    auto at = cluster.runs.find({id, job.runs});
+    if (at != cluster.runs.end()) run = at->second.get();
+  }
+  if (contract::IsTerminal(job.state())) {
+    update.end_time = run != nullptr ? ToTime(run->end_time()) : step.now;
+    if (job.request != RequestMemory::kNone) requests_.JobEnded(job.request, step.now);
+    shapes_.RemoveJob(shapes_.Find(job.shape));
+    jobs_.erase(it);
+  }
+  step.out->changes.push_back(std::move(update));
+}
+
+void Core::Impl::PutTouchedRun(Step& step, Cluster* cluster, RunId id) {
+  auto it = cluster->runs.find(id);
+  if (it->second->logs_complete()) {
+    step.out->changes.push_back(PutRun{id.job, std::move(*it->second)});
+    cluster->runs.erase(it);
+  } else {
+    step.out->changes.push_back(PutRun{id.job, *it->second});
+  }
+}
+
+}  // namespace muster::core

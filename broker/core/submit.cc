@@ -1,0 +1,194 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "broker/core/impl.h"
+#include "contract/errors.h"
+#include "contract/text.h"
+
+namespace muster::core {
+namespace {
+
+// A full queue drains at the speed of jobs, not of requests.
+constexpr absl::Duration kRetryAfter = absl::Seconds(10);
+
+absl::Status WithIndex(const absl::Status& status, size_t index) {
+  absl::Status named(status.code(),
+                     ToAbsl(fmt::format("requests[{}]: {}", index, ToStd(status.message()))));
+  status.ForEachPayload(
+      [&](absl::string_view url, const absl::Cord& payload) { named.SetPayload(url, payload); });
+  return named;
+}
+
+}  // namespace
+
+struct Core::Impl::Candidate {
+  std::shared_ptr<const v1::JobSpec> spec;
+  std::string request_id;
+  RequestKey key;
+  Fingerprint fingerprint = 0;
+  v1::JobSpec shape;
+  std::string shape_bytes;
+  std::optional<size_t> same_as;  // an earlier item of this submit
+  uint64_t job = 0;               // 0: not accepted yet
+
+  bool is_new() const { return job == 0 && !same_as; }
+};
+
+struct Core::Impl::Batch {
+  std::vector<Candidate> candidates;
+  absl::flat_hash_map<RequestKey, size_t> by_key;  // the first candidate of each
+};
+
+void Core::Impl::On(Submit& in, Step& step) {
+  Batch batch;
+  std::vector<Candidate>& candidates = batch.candidates;
+  candidates.reserve(in.items.size());
+  absl::Status status;
+  for (const SubmitItem& item : in.items) {
+    status = Examine(item, batch);
+    if (status.ok()) continue;
+    if (in.items.size() > 1) status = WithIndex(status, candidates.size());
+    break;
+  }
+  if (status.ok()) status = CheckRoom(candidates);
+  if (!status.ok()) {
+    step.out->effects.push_back(SubmitReply{in.ticket, std::move(status)});
+    return;
+  }
+  v1::SubmitJobsResponse response;
+  response.mutable_responses()->Reserve(static_cast<int>(candidates.size()));
+  for (Candidate& candidate : candidates) {
+    v1::SubmitJobResponse* reply = response.add_responses();
+    reply->set_repeated_request(!candidate.is_new());
+    if (in.validate_only) continue;
+    if (candidate.same_as) candidate.job = candidates[*candidate.same_as].job;
+    if (candidate.job == 0) candidate.job = Accept(candidate, in.user, step);
+    reply->set_job_id(candidate.job);
+  }
+  step.out->effects.push_back(SubmitReply{in.ticket, std::move(response)});
+}
+
+absl::Status Core::Impl::Examine(const SubmitItem& item, Batch& batch) {
+  Candidate candidate;
+  candidate.spec = item.spec;
+  candidate.request_id = item.request_id;
+  if (!item.request_id.empty()) {
+    candidate.fingerprint = FingerprintOf(*item.spec);
+    candidate.key = RequestKeyOf(item.spec->project(), item.request_id);
+    std::optional<Fingerprint> known;
+    if (const RequestMemory::Entry* entry = requests_.Find(candidate.key)) {
+      candidate.job = entry->job;
+      known = entry->spec;
+    }
+    auto [earlier, first] = batch.by_key.emplace(candidate.key, batch.candidates.size());
+    if (!known && !first) {
+      candidate.same_as = earlier->second;
+      known = batch.candidates[earlier->second].fingerprint;
+    }
+    if (known && *known != candidate.fingerprint) {
+      return contract::Error(
+          absl::StatusCode::kAlreadyExists, "REQUEST_ID_REUSED",
+          fmt::format("request_id \"{}\" of project \"{}\" was used with another spec{}; a repeat "
+                      "must carry the same spec, another job another request_id",
+                      item.request_id, item.spec->project(),
+                      candidate.job != 0 ? fmt::format(" for job {}", candidate.job) : ""),
+          {{"request_id", item.request_id}});
+    }
+  }
+  if (candidate.is_new()) {
+    candidate.shape = ShapeOf(*item.spec);
+    candidate.shape_bytes = DeterministicBytes(candidate.shape);
+    const Shape* shape = shapes_.Find(candidate.shape_bytes);
+    if (shape == nullptr || shape->lane->fits.empty()) {
+      if (absl::Status status = CheckNamedClusters(*item.spec); !status.ok()) return status;
+      if (absl::Status status = CheckPlaceable(candidate.shape); !status.ok()) return status;
+    }
+  }
+  batch.candidates.push_back(std::move(candidate));
+  return absl::OkStatus();
+}
+
+absl::Status Core::Impl::CheckNamedClusters(const v1::JobSpec& spec) const {
+  for (const std::string& name : spec.placement().clusters()) {
+    if (FindCluster(name) != nullptr) continue;
+    return contract::Error(
+        absl::StatusCode::kNotFound, "UNKNOWN_CLUSTER",
+        fmt::format("placement.clusters names \"{}\", and no cluster of that name has ever "
+                    "connected; {}",
+                    name, KnownClusters()),
+        {{"cluster", name}});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Core::Impl::CheckPlaceable(const v1::JobSpec& spec) const {
+  if (clusters_by_name_.empty()) return absl::OkStatus();
+  for (const auto& [name, cluster] : clusters_by_name_) {
+    if (CheckFit(spec, cluster->saved).ever()) return absl::OkStatus();
+  }
+  return contract::Error(absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED",
+                         fmt::format("no cluster can ever run this job: {}", DescribeLacks(spec)));
+}
+
+absl::Status Core::Impl::CheckRoom(const std::vector<Candidate>& candidates) const {
+  const auto fresh = static_cast<uint64_t>(std::count_if(candidates.begin(), candidates.end(),
+                                                         [](const auto& c) { return c.is_new(); }));
+  if (fresh == 0) return absl::OkStatus();
+  if (queued_ + fresh > options_.max_queued_jobs) {
+    return contract::RetryableError(
+        absl::StatusCode::kResourceExhausted, "TOO_MANY_QUEUED_JOBS",
+        fmt::format("{} jobs are queued, and the broker keeps at most {} (max_queued_jobs); try "
+                    "again later",
+                    queued_, options_.max_queued_jobs),
+        kRetryAfter);
+  }
+  if (requests_.size() + fresh > options_.max_remembered_requests) {
+    return contract::RetryableError(
+        absl::StatusCode::kResourceExhausted, "TOO_MANY_REQUEST_IDS",
+        fmt::format("{} request ids are remembered, the most that the broker keeps "
+                    "(max_remembered_requests); try again later",
+                    requests_.size()),
+        kRetryAfter);
+  }
+  return absl::OkStatus();
+}
+
+uint64_t Core::Impl::Accept(Candidate& candidate, const std::string& user, Step& step) {
+  Shape* shape = shapes_.Find(candidate.shape_bytes);
+  if (shape == nullptr) {
+    shape = shapes_.Add(std::move(candidate.shape_bytes), std::move(candidate.shape));
+    lanes_.Join(shape, FittingClusters(shape->spec));
+    step.out->changes.push_back(InsertShape{shape->id, shape->bytes});
+  }
+  const uint64_t id = next_job_id_++;
+  Job job;
+  job.shape = shape->id;
+  job.priority = static_cast<int16_t>(candidate.spec->priority());
+  job.set_state(v1::JOB_STATE_QUEUED);
+  if (!candidate.request_id.empty()) {
+    job.request = requests_.Add({candidate.key, candidate.fingerprint, id});
+  }
+  InsertJob insert;
+  insert.id = id;
+  insert.spec = std::move(candidate.spec);
+  insert.request_id = std::move(candidate.request_id);
+  insert.fingerprint = candidate.fingerprint;
+  insert.shape = shape->id;
+  insert.user = user;
+  insert.create_time = step.now;
+  step.out->changes.push_back(std::move(insert));
+
+  shapes_.AddJob(shape);
+  auto at = jobs_.emplace_hint(jobs_.end(), id, job);
+  v1::Transition transition;
+  transition.set_kind(v1::TRANSITION_KIND_SUBMITTED);
+  *transition.mutable_evidence() = UserEvidence(fmt::format("submitted by {}", user), step.now);
+  Record(step, id, at->second, std::move(transition));
+  Enqueue(id, at->second);
+  return id;
+}
+
+}  // namespace muster::core

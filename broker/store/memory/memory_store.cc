@@ -1,0 +1,221 @@
+#include "broker/store/memory/memory_store.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "broker/core/timestamps.h"
+#include "broker/store/errors.h"
+#include "broker/store/job_view.h"
+#include "broker/store/page_token.h"
+#include "contract/states.h"
+
+namespace muster::store {
+namespace {
+
+// As the SQLite store, so that both give short pages.
+constexpr int kMaxScanned = 5000;
+
+bool HasEnded(const v1::Job& job) { return contract::IsTerminal(job.state()); }
+
+}  // namespace
+
+MemoryStore::MemoryStore(std::string instance, absl::Duration request_memory)
+    : instance_(std::move(instance)), request_memory_(request_memory) {}
+
+absl::StatusOr<core::Restored> MemoryStore::Restore(absl::Time now) {
+  std::lock_guard lock(mutex_);
+  core::Restored out;
+  out.instance = instance_;
+  out.broker_epoch = broker_epoch_;
+  out.next_job_id = jobs_.empty() ? 1 : jobs_.rbegin()->first + 1;
+  out.next_sequence = job_by_sequence_.empty() ? 1 : job_by_sequence_.rbegin()->first + 1;
+  for (const auto& [name, cluster] : clusters_) out.clusters.push_back(cluster);
+  std::set<uint32_t> shapes;
+  for (const auto& [id, record] : jobs_) {
+    const v1::Job& job = record.job;
+    if (!HasEnded(job)) {
+      shapes.insert(record.shape);
+      core::LiveJob& live = out.jobs.emplace_back();
+      live.id = id;
+      live.shape = record.shape;
+      live.priority = job.priority();
+      live.state = job.state();
+      live.job_sequence = job.job_sequence();
+      live.cancel_requested = job.cancel_requested();
+      live.runs = record.runs.empty() ? 0 : record.runs.rbegin()->first;
+      if (job.has_start_time()) live.start_time = core::ToTime(job.start_time());
+    }
+    if (!record.runs.empty() && !record.runs.rbegin()->second.logs_complete()) {
+      out.runs.push_back({id, record.runs.rbegin()->second});
+    }
+    if (record.request_id.empty()) continue;
+    core::RememberedRequest request{job.project(), record.request_id, record.fingerprint, id, {}};
+    if (HasEnded(job)) {
+      request.end_time = core::ToTime(job.end_time());
+      if (*request.end_time < now - request_memory_) continue;
+    }
+    out.requests.push_back(std::move(request));
+  }
+  std::erase_if(shapes_, [&](const auto& entry) { return !shapes.contains(entry.first); });
+  for (const auto& [id, shape] : shapes_) out.shapes.push_back(shape);
+  return out;
+}
+
+absl::Status MemoryStore::Commit(absl::Span<const core::Change> changes) {
+  std::lock_guard lock(mutex_);
+  if (!failure_.ok()) return failure_;
+  for (const core::Change& change : changes) {
+    std::visit([this](const auto& typed) { Apply(typed); }, change);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MemoryStore::Idle() { return absl::OkStatus(); }
+
+void MemoryStore::FailCommits(absl::Status status) {
+  std::lock_guard lock(mutex_);
+  failure_ = std::move(status);
+}
+
+void MemoryStore::Apply(const core::InsertJob& change) {
+  Record record;
+  record.spec = change.spec;
+  record.request_id = change.request_id;
+  record.fingerprint = change.fingerprint;
+  record.shape = change.shape;
+  v1::Job& job = record.job;
+  job.set_id(change.id);
+  job.set_state(v1::JOB_STATE_QUEUED);
+  job.set_name(change.spec->name());
+  job.set_project(change.spec->project());
+  job.set_priority(change.spec->priority());
+  *job.mutable_labels() = change.spec->labels();
+  job.set_user(change.user);
+  job.set_job_sequence(1);
+  core::SetTimestamp(change.create_time, job.mutable_create_time());
+  jobs_.emplace(change.id, std::move(record));
+}
+
+void MemoryStore::Apply(const core::UpdateJob& change) {
+  v1::Job& job = jobs_.at(change.id).job;
+  job.set_state(change.state);
+  job.set_job_sequence(change.job_sequence);
+  job.set_cancel_requested(change.cancel_requested);
+  job.set_cluster(change.cluster);
+  if (change.start_time) core::SetTimestamp(*change.start_time, job.mutable_start_time());
+  if (change.end_time) core::SetTimestamp(*change.end_time, job.mutable_end_time());
+}
+
+void MemoryStore::Apply(const core::PutRun& change) {
+  jobs_.at(change.job).runs[change.run.number()] = change.run;
+}
+
+void MemoryStore::Apply(const core::AppendTransition& change) {
+  jobs_.at(change.job).transitions.push_back(change.transition);
+  job_by_sequence_.emplace(change.transition.sequence(), change.job);
+}
+
+void MemoryStore::Apply(const core::InsertShape& change) { shapes_[change.id] = change; }
+
+void MemoryStore::Apply(const core::PutCluster& change) { clusters_[change.name] = change; }
+
+void MemoryStore::Apply(const core::AdvanceCluster& change) {
+  clusters_.at(change.name).acked_event_sequence = change.acked_event_sequence;
+}
+
+void MemoryStore::Apply(const core::PutBrokerEpoch& change) { broker_epoch_ = change.epoch; }
+
+absl::StatusOr<const MemoryStore::Record*> MemoryStore::Find(uint64_t id) const {
+  auto it = jobs_.find(id);
+  if (it == jobs_.end()) return NoSuchJob(id);
+  return &it->second;
+}
+
+v1::Job MemoryStore::Show(const Record& record) {
+  v1::Job job = record.job;
+  if (!record.runs.empty()) ShowLatestRun(record.runs.rbegin()->second, &job);
+  return job;
+}
+
+absl::StatusOr<v1::Job> MemoryStore::GetJob(uint64_t id) const {
+  std::lock_guard lock(mutex_);
+  auto record = Find(id);
+  if (!record.ok()) return record.status();
+  v1::Job job = Show(**record);
+  *job.mutable_spec() = *(*record)->spec;
+  for (const auto& [number, run] : (*record)->runs) *job.add_runs() = run;
+  return job;
+}
+
+absl::StatusOr<std::vector<v1::Job>> MemoryStore::GetJobs(absl::Span<const uint64_t> ids) const {
+  std::lock_guard lock(mutex_);
+  std::vector<v1::Job> jobs;
+  jobs.reserve(ids.size());
+  for (uint64_t id : ids) {
+    auto record = Find(id);
+    if (!record.ok()) return record.status();
+    jobs.push_back(Show(**record));
+  }
+  return jobs;
+}
+
+absl::StatusOr<JobPage> MemoryStore::ListJobs(const contract::Filter& filter, int page_size,
+                                              const std::string& page_token,
+                                              bool include_spec) const {
+  std::lock_guard lock(mutex_);
+  auto before = ReadPageToken(instance_, filter, page_token);
+  if (!before.ok()) return before.status();
+  JobPage page;
+  int scanned = 0;
+  auto it = std::make_reverse_iterator(jobs_.lower_bound(*before));
+  for (; it != jobs_.rend(); ++it) {
+    const auto& [id, record] = *it;
+    if (static_cast<int>(page.jobs.size()) == page_size || scanned++ == kMaxScanned) {
+      page.next_page_token = MakePageToken(instance_, filter, id + 1);
+      return page;
+    }
+    if (!filter.Matches(record.job)) continue;
+    page.jobs.push_back(Show(record));
+    if (include_spec) *page.jobs.back().mutable_spec() = *record.spec;
+  }
+  return page;
+}
+
+absl::StatusOr<std::vector<JobTransition>> MemoryStore::ListTransitions(
+    absl::Span<const uint64_t> jobs, uint64_t after_sequence, int limit) const {
+  std::lock_guard lock(mutex_);
+  const std::set<uint64_t> wanted(jobs.begin(), jobs.end());
+  std::vector<JobTransition> out;
+  auto it = job_by_sequence_.upper_bound(after_sequence);
+  for (; it != job_by_sequence_.end() && static_cast<int>(out.size()) < limit; ++it) {
+    const auto [sequence, job] = *it;
+    if (!wanted.empty() && !wanted.contains(job)) continue;
+    const std::vector<v1::Transition>& all = jobs_.at(job).transitions;
+    auto at = std::lower_bound(
+        all.begin(), all.end(), sequence,
+        [](const v1::Transition& transition, uint64_t s) { return transition.sequence() < s; });
+    out.push_back({job, *at});
+  }
+  return out;
+}
+
+absl::StatusOr<uint64_t> MemoryStore::LastSequence() const {
+  std::lock_guard lock(mutex_);
+  return job_by_sequence_.empty() ? 0 : job_by_sequence_.rbegin()->first;
+}
+
+absl::StatusOr<std::vector<StoredSpec>> MemoryStore::GetSpecs(
+    absl::Span<const uint64_t> ids) const {
+  std::lock_guard lock(mutex_);
+  std::vector<StoredSpec> out;
+  out.reserve(ids.size());
+  for (uint64_t id : ids) {
+    auto record = Find(id);
+    if (!record.ok()) return record.status();
+    out.push_back({*(*record)->spec, (*record)->job.user()});
+  }
+  return out;
+}
+
+}  // namespace muster::store

@@ -1,0 +1,78 @@
+// A store that forgets when its process ends: for tests, the simulation and benchmarks of the rest.
+//
+// What Commit has taken is what a restarted broker finds, so a test crashes the broker by dropping
+// its core and calling Restore again.
+#ifndef MUSTER_BROKER_STORE_MEMORY_MEMORY_STORE_H_
+#define MUSTER_BROKER_STORE_MEMORY_MEMORY_STORE_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "broker/store/store.h"
+
+namespace muster::store {
+
+class MemoryStore : public Store {
+ public:
+  // `request_memory`: how long a request is remembered after its job's end, see core::Options.
+  explicit MemoryStore(std::string instance, absl::Duration request_memory = absl::Hours(24));
+
+  absl::StatusOr<core::Restored> Restore(absl::Time now) override;
+  absl::Status Commit(absl::Span<const core::Change> changes) override;
+  absl::Status Idle() override;
+
+  absl::StatusOr<v1::Job> GetJob(uint64_t id) const override;
+  absl::StatusOr<std::vector<v1::Job>> GetJobs(absl::Span<const uint64_t> ids) const override;
+  absl::StatusOr<JobPage> ListJobs(const contract::Filter& filter, int page_size,
+                                   const std::string& page_token, bool include_spec) const override;
+  absl::StatusOr<std::vector<JobTransition>> ListTransitions(absl::Span<const uint64_t> jobs,
+                                                             uint64_t after_sequence,
+                                                             int limit) const override;
+  absl::StatusOr<uint64_t> LastSequence() const override;
+  absl::StatusOr<std::vector<StoredSpec>> GetSpecs(absl::Span<const uint64_t> ids) const override;
+
+  // Every later Commit answers this and changes nothing, as on a full disk.
+  void FailCommits(absl::Status status);
+
+ private:
+  struct Record {
+    v1::Job job;  // without spec and runs
+    std::shared_ptr<const v1::JobSpec> spec;
+    std::map<uint32_t, v1::Run> runs;
+    std::vector<v1::Transition> transitions;
+    std::string request_id;
+    core::Fingerprint fingerprint = 0;
+    uint32_t shape = 0;
+  };
+
+  void Apply(const core::InsertJob& change);
+  void Apply(const core::UpdateJob& change);
+  void Apply(const core::PutRun& change);
+  void Apply(const core::AppendTransition& change);
+  void Apply(const core::InsertShape& change);
+  void Apply(const core::PutCluster& change);
+  void Apply(const core::AdvanceCluster& change);
+  void Apply(const core::PutBrokerEpoch& change);
+
+  absl::StatusOr<const Record*> Find(uint64_t id) const;
+  static v1::Job Show(const Record& record);
+
+  const std::string instance_;
+  const absl::Duration request_memory_;
+
+  mutable std::mutex mutex_;  // guards all below
+  absl::Status failure_;
+  uint64_t broker_epoch_ = 0;
+  std::map<uint64_t, Record> jobs_;
+  std::map<uint64_t, uint64_t> job_by_sequence_;  // of each transition
+  std::map<uint32_t, core::InsertShape> shapes_;
+  std::map<std::string, core::PutCluster> clusters_;
+};
+
+}  // namespace muster::store
+
+#endif  // MUSTER_BROKER_STORE_MEMORY_MEMORY_STORE_H_
