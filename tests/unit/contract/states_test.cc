@@ -47,8 +47,8 @@ TEST(RunTransitions, AreLegalExactlyAsListedForEveryPairOfStates) {
   for (int from = v1::RunState_MIN; from <= v1::RunState_MAX; ++from) {
     for (int to = v1::RunState_MIN; to <= v1::RunState_MAX; ++to) {
       const auto listed = ExpectedFollowers().find(static_cast<RunState>(from));
-      const bool expected = listed != ExpectedFollowers().end() &&
-                            listed->second.contains(static_cast<RunState>(to));
+      const bool expected =
+          listed != ExpectedFollowers().end() && listed->second.contains(static_cast<RunState>(to));
       EXPECT_EQ(IsLegal(static_cast<RunState>(from), static_cast<RunState>(to)), expected)
           << Name(static_cast<RunState>(from)) << " -> " << Name(static_cast<RunState>(to));
     }
