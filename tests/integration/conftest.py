@@ -1,0 +1,56 @@
+"""Fixtures of the integration tests. The binaries are taken from MUSTER_BIN, default build/release/bin."""
+
+import os
+
+import pytest
+
+from harness import stubs
+
+stubs.generate()
+
+from harness.daemons import BIN  # noqa: E402  needs the generated stubs
+from harness.world import World  # noqa: E402
+
+
+def pytest_sessionstart(session):
+    del session
+    for name in ("muster-broker", "muster-agent", "muster"):
+        if not os.access(BIN / name, os.X_OK):
+            raise pytest.UsageError(f"{BIN / name} is not there: build it, or point MUSTER_BIN at a bin directory")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Lets fixtures see whether their test failed."""
+    report = (yield).get_result()
+    if report.failed:
+        item.failed_phase = call.when
+
+
+@pytest.fixture
+def world(request):
+    """A directory, and whatever the test starts in it; all of it ends with the test."""
+    made = World()
+    yield made
+    failed = hasattr(request.node, "failed_phase")
+    if failed:
+        made.tell()
+    made.close(keep=failed)
+
+
+@pytest.fixture
+def broker(world):
+    """A broker that runs."""
+    return world.make_broker().start()
+
+
+@pytest.fixture
+def api(world, broker):
+    """A plain gRPC client of it."""
+    return world.api(broker)
+
+
+@pytest.fixture
+def agent(world, broker):
+    """A machines agent that is connected to it, cluster "box"."""
+    return world.make_agent().start()

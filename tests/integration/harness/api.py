@@ -1,0 +1,184 @@
+"""A plain gRPC client: Debian's python3-grpcio and the generated stubs, nothing of Muster's own."""
+
+import grpc
+from google.rpc import error_details_pb2, status_pb2
+from grpc.health.v1 import health_pb2, health_pb2_grpc
+from muster.v1 import (agent_link_pb2_grpc, cluster_pb2, clusters_service_pb2,
+                       clusters_service_pb2_grpc, job_pb2, job_spec_pb2, jobs_service_pb2,
+                       jobs_service_pb2_grpc, log_link_pb2_grpc)
+
+from harness.wait import DEADLINE_S, eventually
+
+CALL_TIMEOUT_S = 60.0
+
+SUCCEEDED = job_pb2.JOB_STATE_SUCCEEDED
+FAILED = job_pb2.JOB_STATE_FAILED
+CANCELED = job_pb2.JOB_STATE_CANCELED
+TERMINAL = (SUCCEEDED, FAILED, CANCELED)
+
+
+def argv_spec(*args, **fields):
+    """A spec of a program and its arguments; other fields by name."""
+    spec = job_spec_pb2.JobSpec(**fields)
+    spec.command.argv.args.extend(args)
+    return spec
+
+
+def script_spec(text, **fields):
+    """A spec of a shell script."""
+    spec = job_spec_pb2.JobSpec(**fields)
+    spec.command.script = text
+    return spec
+
+
+class Api:
+    """The services of one broker. Statuses come as grpc.RpcError; details(), info() and fields() read them."""
+
+    def __init__(self, channel):
+        self.channel = channel
+        self.jobs = jobs_service_pb2_grpc.JobsStub(channel)
+        self.clusters = clusters_service_pb2_grpc.ClustersStub(channel)
+        self.agent_link = agent_link_pb2_grpc.AgentLinkStub(channel)
+        self.log_link = log_link_pb2_grpc.LogLinkStub(channel)
+        self.health = health_pb2_grpc.HealthStub(channel)
+
+    def healthy(self):
+        answer = self.health.Check(health_pb2.HealthCheckRequest(), timeout=CALL_TIMEOUT_S)
+        return answer.status == health_pb2.HealthCheckResponse.SERVING
+
+    def submit(self, spec, request_id="", **fields):
+        """The new job's number."""
+        request = jobs_service_pb2.SubmitJobRequest(spec=spec, request_id=request_id, **fields)
+        return self.jobs.SubmitJob(request, timeout=CALL_TIMEOUT_S).job_id
+
+    def submit_many(self, specs, request_ids=None):
+        """The new jobs' numbers, in order."""
+        ids = request_ids or [""] * len(specs)
+        request = jobs_service_pb2.SubmitJobsRequest(requests=[
+            jobs_service_pb2.SubmitJobRequest(spec=spec, request_id=name)
+            for spec, name in zip(specs, ids)])
+        answer = self.jobs.SubmitJobs(request, timeout=CALL_TIMEOUT_S)
+        return [response.job_id for response in answer.responses]
+
+    def get(self, job_id):
+        request = jobs_service_pb2.GetJobRequest(job_id=job_id)
+        return self.jobs.GetJob(request, timeout=CALL_TIMEOUT_S).job
+
+    def list_page(self, **fields):
+        request = jobs_service_pb2.ListJobsRequest(**fields)
+        return self.jobs.ListJobs(request, timeout=CALL_TIMEOUT_S)
+
+    def list_all(self, **fields):
+        """Every job of every page."""
+        jobs, token = [], ""
+        while True:
+            page = self.list_page(page_token=token, **fields)
+            jobs.extend(page.jobs)
+            token = page.next_page_token
+            if not token:
+                return jobs
+
+    def cancel(self, *job_ids, reason=""):
+        request = jobs_service_pb2.CancelJobsRequest(job_ids=job_ids, reason=reason)
+        return self.jobs.CancelJobs(request, timeout=CALL_TIMEOUT_S).jobs
+
+    def watch(self, timeout_s=DEADLINE_S, **fields):
+        """The stream of WatchJobs; .cancel() ends it."""
+        return self.jobs.WatchJobs(jobs_service_pb2.WatchJobsRequest(**fields), timeout=timeout_s)
+
+    def transitions(self, job_id):
+        """All transitions of a job that has ended."""
+        stream = self.watch(job_ids=[job_id], until_terminal=True)
+        return [answer.transition for answer in stream if answer.job_id]
+
+    def read_log(self, job_id, timeout_s=DEADLINE_S, **fields):
+        """The bytes and how the stream ended."""
+        request = jobs_service_pb2.ReadLogRequest(job_id=job_id, **fields)
+        data, end = bytearray(), None
+        for answer in self.jobs.ReadLog(request, timeout=timeout_s):
+            if answer.data:
+                assert answer.offset == request.offset + len(data), "a log has a gap or an overlap"
+            data += answer.data
+            end = answer.end or end
+        return bytes(data), end
+
+    def stdout(self, job_id, **fields):
+        """The whole standard output of a job, when it is complete."""
+        data, end = self.read_log(job_id, follow=True, **fields)
+        assert end == jobs_service_pb2.LOG_END_COMPLETE, jobs_service_pb2.LogEnd.Name(end or 0)
+        return data
+
+    def stderr(self, job_id):
+        return self.stdout(job_id, stream=jobs_service_pb2.LOG_STREAM_STDERR)
+
+    def wait_state(self, job_id, *states, deadline_s=DEADLINE_S):
+        """The job, once it is in one of the states; fails at once if it ends in another."""
+        wanted = [job_pb2.JobState.Name(state) for state in states]
+        shown = {}
+
+        def look():
+            shown["job"] = job = self.get(job_id)
+            return job if job.state in states or job.state in TERMINAL else None
+
+        try:
+            job = eventually(look, f"job {job_id} is {' or '.join(wanted)}", deadline_s)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{shown.get('job')}") from None
+        assert job.state in states, f"job {job_id} is not {' or '.join(wanted)}:\n{job}"
+        return job
+
+    def wait_end(self, job_id, deadline_s=DEADLINE_S):
+        return self.wait_state(job_id, *TERMINAL, deadline_s=deadline_s)
+
+    def wait_run_state(self, job_id, *states, deadline_s=DEADLINE_S):
+        """The latest run of the job, once it is in one of the states."""
+        def look():
+            runs = self.get(job_id).runs
+            return runs[-1] if runs and runs[-1].state in states else None
+        wanted = " or ".join(job_pb2.RunState.Name(state) for state in states)
+        return eventually(look, f"the run of job {job_id} is {wanted}", deadline_s)
+
+    def cluster(self, name):
+        """The cluster, or None if the broker does not know it."""
+        request = clusters_service_pb2.GetClusterRequest(name=name)
+        try:
+            return self.clusters.GetCluster(request, timeout=CALL_TIMEOUT_S).cluster
+        except grpc.RpcError as error:
+            if error.code() == grpc.StatusCode.NOT_FOUND:
+                return None
+            raise
+
+    def connected(self, name):
+        cluster = self.cluster(name)
+        return cluster is not None and cluster.state == cluster_pb2.CLUSTER_STATE_CONNECTED
+
+    def last_seen(self, name):
+        cluster = self.cluster(name)
+        return cluster.last_seen.ToNanoseconds() if cluster else 0
+
+
+def rich_status(error):
+    """The google.rpc.Status of a failed call."""
+    for key, value in error.trailing_metadata() or ():
+        if key == "grpc-status-details-bin":
+            return status_pb2.Status.FromString(value)
+    return status_pb2.Status()
+
+
+def _detail(error, kind):
+    for packed in rich_status(error).details:
+        message = kind()
+        if packed.Unpack(message):
+            return message
+    return None
+
+
+def error_info(error):
+    """Its google.rpc.ErrorInfo, or None."""
+    return _detail(error, error_details_pb2.ErrorInfo)
+
+
+def bad_fields(error):
+    """Field and description of each violation of its google.rpc.BadRequest."""
+    detail = _detail(error, error_details_pb2.BadRequest)
+    return {v.field: v.description for v in detail.field_violations} if detail else {}

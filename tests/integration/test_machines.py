@@ -1,0 +1,272 @@
+"""Jobs on plain machines, from a gRPC client to a process and back."""
+
+import re
+
+from muster.v1 import cluster_pb2, job_pb2, job_spec_pb2, jobs_service_pb2
+import pytest
+
+from harness.api import CANCELED, FAILED, SUCCEEDED, TERMINAL, argv_spec, script_spec
+from harness.wait import eventually, holds_for
+
+
+def resources(cpus=1, memory_bytes=0, gpus=0):
+    wanted = job_spec_pb2.Resources(cpu_millis=cpus * 1000, memory_bytes=memory_bytes)
+    if gpus:
+        wanted.gpus.add(count_millis=gpus * 1000)
+    return wanted
+
+
+def test_success_with_output_on_both_streams(api, agent):
+    job_id = api.submit(script_spec("echo out; echo err >&2"))
+    job = api.wait_end(job_id)
+    assert job.state == SUCCEEDED
+    assert (job.exit.code, job.exit.signal) == (0, 0)
+    assert api.stdout(job_id) == b"out\n"
+    assert api.stderr(job_id) == b"err\n"
+    assert job.cluster == agent.cluster
+    assert len(job.runs) == 1
+
+
+def test_arguments_reach_the_program_untouched(api, agent):
+    words = ["", "two words", "$HOME", "`id`", "a'b\"c", "*", "\\n", "new\nline", "ünï", "-n", ";true"]
+    job_id = api.submit(argv_spec("printf", "%s\\0", *words))
+    api.wait_state(job_id, SUCCEEDED)
+    assert api.stdout(job_id) == "".join(word + "\0" for word in words).encode()
+
+
+def test_script_runs_with_its_own_interpreter(api, agent):
+    job_id = api.submit(script_spec("#!/usr/bin/python3\nimport sys\nprint(sys.version_info.major)\n"))
+    api.wait_state(job_id, SUCCEEDED)
+    assert api.stdout(job_id) == b"3\n"
+
+
+def test_environment_of_a_job(api, agent):
+    spec = argv_spec("env", "-0", env={"GREETING": "hello  world\nand more"})
+    job_id = api.submit(spec)
+    api.wait_state(job_id, SUCCEEDED)
+    pairs = dict(pair.split("=", 1) for pair in api.stdout(job_id).decode().split("\0") if pair)
+    assert pairs["GREETING"] == "hello  world\nand more"
+    assert pairs["NODE_RANK"] == "0"
+    assert pairs["WORLD_SIZE"] == "1"
+    assert pairs["MUSTER_JOB_ID"] == str(job_id)
+
+
+def test_setup_runs_before_the_command(api, agent):
+    job_id = api.submit(argv_spec("cat", "prepared", setup="echo ready > prepared"))
+    api.wait_state(job_id, SUCCEEDED)
+    assert api.stdout(job_id) == b"ready\n"
+
+
+def test_failed_setup_is_a_fault_of_the_configuration(api, agent, world):
+    mark = world.path("mark")
+    job_id = api.submit(argv_spec("touch", str(mark), setup="exit 7"))
+    job = api.wait_state(job_id, FAILED)
+    assert job.failure.failure_class == job_pb2.FAILURE_CLASS_CONFIG
+    assert not mark.exists()
+
+
+def test_working_directory(api, agent, world):
+    job_id = api.submit(argv_spec("pwd", working_directory=str(world.root)))
+    api.wait_state(job_id, SUCCEEDED)
+    assert api.stdout(job_id).decode().strip() == str(world.root)
+
+
+def test_exit_code_is_the_commands(api, agent):
+    job_id = api.submit(script_spec("exit 3"))
+    job = api.wait_state(job_id, FAILED)
+    assert (job.exit.code, job.exit.signal) == (3, 0)
+    assert job.failure.failure_class == job_pb2.FAILURE_CLASS_PROGRAM
+
+
+def test_death_by_signal(api, agent):
+    job_id = api.submit(script_spec("kill -SEGV $$"))
+    job = api.wait_state(job_id, FAILED)
+    assert job.exit.signal == 11
+    assert job.failure.failure_class == job_pb2.FAILURE_CLASS_PROGRAM
+
+
+def test_time_limit_ends_a_job(api, agent):
+    spec = argv_spec("sleep", "1000")
+    spec.time_limit.seconds = 1
+    job = api.wait_state(api.submit(spec), FAILED)
+    assert job.failure.failure_class == job_pb2.FAILURE_CLASS_TIMEOUT
+    assert "1s" in job.failure.message or "1 s" in job.failure.message
+
+
+def test_command_that_cannot_be_started(api, agent):
+    job = api.wait_state(api.submit(argv_spec("/nonexistent/program")), FAILED)
+    assert job.failure.failure_class == job_pb2.FAILURE_CLASS_CONFIG
+    assert "/nonexistent/program" in job.failure.message
+    assert job.exit.code == 127
+
+
+def test_file_that_is_not_executable(api, agent, world):
+    path = world.write("data.txt", "no program")
+    job = api.wait_state(api.submit(argv_spec(str(path))), FAILED)
+    assert job.failure.failure_class == job_pb2.FAILURE_CLASS_CONFIG
+    assert str(path) in job.failure.message
+
+
+def test_every_transition_has_evidence_and_a_number(api, agent):
+    job_id = api.submit(argv_spec("true"))
+    api.wait_state(job_id, SUCCEEDED)
+    steps = api.transitions(job_id)
+    assert [step.job_sequence for step in steps] == list(range(1, len(steps) + 1))
+    assert [step.sequence for step in steps] == sorted({step.sequence for step in steps})
+    assert steps[0].kind == job_pb2.TRANSITION_KIND_SUBMITTED
+    assert steps[-1].job_state == SUCCEEDED
+    for step in steps:
+        assert step.evidence.source != job_pb2.EVIDENCE_SOURCE_UNSPECIFIED, step
+        assert step.HasField("time"), step
+
+
+def test_cancel_of_a_running_job_ends_its_whole_process_tree(api, agent, world):
+    pids = world.path("pids")
+    job_id = api.submit(script_spec(f"sleep 1000 & echo $! $$ > {pids}; wait"))
+    api.wait_state(job_id, job_pb2.JOB_STATE_RUNNING)
+    eventually(lambda: pids.exists() and len(pids.read_text().split()) == 2, "the job has written its pids")
+    api.cancel(job_id, reason="enough")
+    job = api.wait_state(job_id, CANCELED)
+    assert job.cancel_requested
+    asked = [s for s in api.transitions(job_id) if s.kind == job_pb2.TRANSITION_KIND_CANCEL_REQUESTED]
+    assert len(asked) == 1 and "enough" in asked[0].evidence.detail
+    for pid in pids.read_text().split():
+        eventually(lambda p=pid: not world.process_lives(int(p)), f"process {pid} of the job is gone")
+
+
+def test_cancel_kills_a_job_that_ignores_sigterm(api, agent, world):
+    ready = world.path("ready")
+    job_id = api.submit(script_spec(f"trap '' TERM; touch {ready}; while :; do sleep 0.1; done"))
+    eventually(ready.exists, "the job has begun")
+    api.cancel(job_id)
+    api.wait_state(job_id, CANCELED)
+
+
+def test_cancel_of_a_job_that_waits(api, agent, world):
+    gate = world.gate()
+    first = api.submit(script_spec(gate.script(), resources=resources(cpus=8)))
+    api.wait_state(first, job_pb2.JOB_STATE_RUNNING)
+    mark = world.path("mark")
+    second = api.submit(argv_spec("touch", str(mark), resources=resources(cpus=8)))
+    api.wait_state(second, job_pb2.JOB_STATE_PENDING)
+    api.cancel(second)
+    api.wait_state(second, CANCELED)
+    gate.open()
+    api.wait_state(first, SUCCEEDED)
+    assert not mark.exists()
+
+
+def test_cancel_of_a_job_that_has_ended_changes_nothing(api, agent):
+    job_id = api.submit(argv_spec("true"))
+    before = api.wait_state(job_id, SUCCEEDED)
+    answer = api.cancel(job_id)
+    assert answer[0].state == SUCCEEDED
+    assert api.get(job_id).job_sequence == before.job_sequence
+
+
+def test_cores_are_never_oversubscribed(api, agent, world):
+    running = world.path("running")
+    running.mkdir()
+    counts = world.path("counts")
+    script = f"""
+touch {running}/$MUSTER_JOB_ID
+ls {running} | wc -l >> {counts}
+sleep 0.2
+rm {running}/$MUSTER_JOB_ID
+"""
+    ids = api.submit_many([script_spec(script, resources=resources(cpus=4)) for _ in range(10)])
+    for job_id in ids:
+        api.wait_state(job_id, SUCCEEDED)
+    seen = [int(line) for line in counts.read_text().split()]
+    assert len(seen) == 10
+    assert max(seen) == 2
+
+
+def test_jobs_start_in_the_order_of_their_submission(api, agent, world):
+    order = world.path("order")
+    script = f"echo $MUSTER_JOB_ID >> {order}"
+    ids = api.submit_many([script_spec(script, resources=resources(cpus=8)) for _ in range(8)])
+    for job_id in ids:
+        api.wait_state(job_id, SUCCEEDED)
+    assert [int(line) for line in order.read_text().split()] == ids
+
+
+def test_a_job_larger_than_every_cluster_is_refused(api, agent):
+    with pytest.raises(Exception) as caught:
+        api.submit(argv_spec("true", resources=resources(cpus=1000)))
+    error = caught.value
+    assert error.code().name == "FAILED_PRECONDITION"
+    assert "CANNOT_BE_PLACED" in str(error.trailing_metadata())
+    assert re.search(r"1000\b", error.details())
+
+
+def test_gpus_are_handed_out_one_by_one(api, world, broker):
+    world.make_agent(config=world.machines_config(gpus={"h100": 4})).start()
+    started = world.path("started")
+    gate = world.gate()
+    script = f'echo "$CUDA_VISIBLE_DEVICES" >> {started}; {gate.script()}'
+    ids = api.submit_many([script_spec(script, resources=resources(gpus=2)) for _ in range(3)])
+    eventually(lambda: started.exists() and len(started.read_text().split()) == 2, "two jobs run")
+    holds_for(lambda: len(started.read_text().split()) == 2, "no third job gets GPUs that are in use", 1)
+    devices = ",".join(started.read_text().split()).split(",")
+    assert sorted(devices) == ["0", "1", "2", "3"]
+    gate.open()
+    for job_id in ids:
+        api.wait_state(job_id, SUCCEEDED)
+
+
+def test_inventory_of_a_machine(api, agent):
+    cluster = api.cluster(agent.cluster)
+    assert cluster.kind == cluster_pb2.CLUSTER_KIND_MACHINES
+    assert cluster.agent_version
+    (pool,) = cluster.inventory.pools
+    assert pool.is_default and pool.available
+    (group,) = pool.node_groups
+    assert (group.count, group.cpus) == (1, 8)
+    assert group.memory_bytes > 0
+
+
+def test_a_log_can_be_followed_while_the_job_runs(api, agent, world):
+    gate = world.gate()
+    job_id = api.submit(script_spec(f"echo first; {gate.script()}; echo second"))
+    request = jobs_service_pb2.ReadLogRequest(job_id=job_id, follow=True)
+    stream = api.jobs.ReadLog(request, timeout=120)
+    seen = b""
+    while not seen:
+        seen += next(stream).data
+    assert seen == b"first\n"
+    assert api.get(job_id).state not in TERMINAL
+    gate.open()
+    rest = list(stream)
+    assert seen + b"".join(answer.data for answer in rest) == b"first\nsecond\n"
+    assert rest[-1].end == jobs_service_pb2.LOG_END_COMPLETE
+
+
+def test_a_log_is_read_from_any_offset_and_keeps_every_byte(api, agent):
+    script = "#!/usr/bin/python3\nimport sys\nsys.stdout.buffer.write(bytes(range(256)) * 4096)\n"
+    job_id = api.submit(script_spec(script))
+    api.wait_state(job_id, SUCCEEDED)
+    whole = bytes(range(256)) * 4096
+    assert api.stdout(job_id) == whole
+    assert api.stdout(job_id, offset=1_000_001) == whole[1_000_001:]
+    assert api.stdout(job_id, offset=len(whole)) == b""
+
+
+def test_two_agents_share_the_work_and_can_be_named(api, world, agent):
+    other = world.make_agent("other").start()
+    for cluster in (agent.cluster, other.cluster):
+        spec = argv_spec("true")
+        spec.placement.clusters.append(cluster)
+        assert api.wait_state(api.submit(spec), SUCCEEDED).cluster == cluster
+
+
+@pytest.mark.slow
+def test_500_jobs_each_run_once(api, agent, world):
+    counter = world.path("counter")
+    script = f"echo $MUSTER_JOB_ID >> {counter}; echo log of $MUSTER_JOB_ID"
+    ids = api.submit_many([script_spec(script) for _ in range(500)])
+    for job_id in ids:
+        api.wait_state(job_id, SUCCEEDED, deadline_s=300)
+    assert sorted(int(line) for line in counter.read_text().split()) == ids
+    for job_id in ids:
+        assert api.stdout(job_id) == f"log of {job_id}\n".encode()

@@ -1,0 +1,267 @@
+"""Broker and agent die at any moment of a job's life: the job runs once, and nothing that was said is lost.
+
+Each job appends one line to a file for each time that it really runs, so that a second launch cannot hide.
+"""
+
+import hashlib
+import random
+
+import grpc
+from muster.v1 import job_pb2
+import pytest
+
+from harness.api import CANCELED, SUCCEEDED, argv_spec, script_spec
+from harness.wait import eventually
+
+VICTIMS = ["broker", "agent", "both"]
+
+
+class Trio:
+    """A broker, an agent, and a file that counts how often each job ran."""
+
+    def __init__(self, world, broker, agent, api):
+        self.world, self.broker, self.agent, self.api = world, broker, agent, api
+        self.counter = world.path("counter")
+
+    def counting(self, text=""):
+        return script_spec(f'echo "$MUSTER_JOB_ID" >> {self.counter}\n{text}')
+
+    def runs_of(self, job_id):
+        return self.counter.read_text().split().count(str(job_id)) if self.counter.exists() else 0
+
+    def kill(self, victim):
+        for daemon in self._daemons(victim):
+            daemon.kill()
+
+    def start(self, victim):
+        for daemon in self._daemons(victim):
+            daemon.start()
+        eventually(lambda: self.api.connected(self.agent.cluster), "the agent is back")
+
+    def restart(self, victim):
+        self.kill(victim)
+        self.start(victim)
+
+    def _daemons(self, victim):
+        return {"broker": [self.broker], "agent": [self.agent], "both": [self.broker, self.agent]}[victim]
+
+    def check_ran_once(self, job_id):
+        job = self.api.wait_state(job_id, SUCCEEDED)
+        assert self.runs_of(job_id) == 1
+        assert len(job.runs) == 1
+        steps = self.api.transitions(job_id)
+        assert [step.job_sequence for step in steps] == list(range(1, len(steps) + 1))
+        ends = [step for step in steps if step.run_state == job_pb2.RUN_STATE_SUCCEEDED]
+        assert len(ends) == 1
+        return job
+
+
+@pytest.fixture
+def trio(world, broker, agent, api):
+    return Trio(world, broker, agent, api)
+
+
+@pytest.mark.parametrize("victim", ["broker", "both"])
+def test_killed_while_a_job_is_queued(trio, victim):
+    trio.agent.kill()
+    eventually(lambda: not trio.api.connected(trio.agent.cluster), "the broker has noticed")
+    job_id = trio.api.submit(trio.counting())
+    assert trio.api.get(job_id).state == job_pb2.JOB_STATE_QUEUED
+    trio.broker.kill()
+    trio.broker.start()
+    assert trio.api.get(job_id).state == job_pb2.JOB_STATE_QUEUED
+    if victim == "both":
+        trio.broker.restart()
+    trio.agent.start()
+    trio.check_ran_once(job_id)
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_killed_while_a_job_is_assigned(trio, victim):
+    """The agent is frozen: what the broker sends is on the wire or in a buffer, and nobody has acted on it."""
+    trio.agent.pause()
+    job_id = trio.api.submit(trio.counting())
+    trio.api.wait_run_state(job_id, job_pb2.RUN_STATE_ASSIGNED)
+    trio.kill(victim)
+    trio.agent.process and trio.agent.resume()
+    trio.start(victim)
+    trio.check_ran_once(job_id)
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_killed_while_a_job_waits_on_the_cluster(trio, victim):
+    gate = trio.world.gate()
+    blocker = trio.counting(gate.script())
+    blocker.resources.cpu_millis = 8000
+    first = trio.api.submit(blocker)
+    trio.api.wait_state(first, job_pb2.JOB_STATE_RUNNING)
+    second = trio.api.submit(blocker)
+    trio.api.wait_state(second, job_pb2.JOB_STATE_PENDING)
+    trio.restart(victim)
+    assert trio.runs_of(second) == 0
+    gate.open()
+    trio.check_ran_once(first)
+    trio.check_ran_once(second)
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_killed_while_a_job_runs(trio, victim):
+    gate = trio.world.gate()
+    job_id = trio.api.submit(trio.counting(gate.script() + "\necho done"))
+    trio.api.wait_state(job_id, job_pb2.JOB_STATE_RUNNING)
+    trio.restart(victim)
+    assert trio.api.get(job_id).state == job_pb2.JOB_STATE_RUNNING
+    gate.open()
+    trio.check_ran_once(job_id)
+    assert trio.api.stdout(job_id) == b"done\n"
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_a_job_that_ends_while_nobody_looks(trio, victim):
+    gate = trio.world.gate()
+    ended = trio.world.path("ended")
+    job_id = trio.api.submit(trio.counting(f"{gate.script()}\necho done; echo $$ > {ended}"))
+    trio.api.wait_state(job_id, job_pb2.JOB_STATE_RUNNING)
+    trio.kill(victim)
+    gate.open()
+    eventually(lambda: ended.exists() and ended.read_text(), "the job has written its last file")
+    pid = int(ended.read_text())
+    eventually(lambda: not trio.world.process_lives(pid), "the job has ended")
+    trio.start(victim)
+    trio.check_ran_once(job_id)
+    assert trio.api.stdout(job_id) == b"done\n"
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_killed_as_a_job_ends(trio, victim):
+    gates = [trio.world.gate() for _ in range(8)]
+    ids = [trio.api.submit(trio.counting(gate.script())) for gate in gates]
+    for job_id in ids:
+        trio.api.wait_state(job_id, job_pb2.JOB_STATE_RUNNING)
+    for gate in gates:
+        gate.open()
+        trio.restart(victim)
+    for job_id in ids:
+        trio.check_ran_once(job_id)
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_killed_while_logs_are_shipped(trio, victim):
+    """16 MB: enough that shipping is under way when the blow falls, and that a wrong offset shows in the sum."""
+    script = """
+i=0
+while [ $i -lt 160 ]; do
+  seq -f "%019.0f" $((i * 5000)) $((i * 5000 + 4999))
+  i=$((i + 1))
+done
+"""
+    job_id = trio.api.submit(trio.counting(script))
+    trio.api.wait_state(job_id, job_pb2.JOB_STATE_RUNNING, SUCCEEDED)
+
+    def some_bytes():
+        data, _ = trio.api.read_log(job_id)
+        return data
+    eventually(some_bytes, "some of the log is in the archive")
+    trio.restart(victim)
+    trio.check_ran_once(job_id)
+    wanted = hashlib.sha256(b"".join(b"%019d\n" % n for n in range(800_000))).hexdigest()
+    assert hashlib.sha256(trio.api.stdout(job_id)).hexdigest() == wanted
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_a_wish_to_cancel_survives(trio, victim):
+    gate = trio.world.gate()
+    job_id = trio.api.submit(trio.counting(gate.script()))
+    trio.api.wait_state(job_id, job_pb2.JOB_STATE_RUNNING)
+    trio.agent.pause()
+    trio.api.cancel(job_id, reason="no longer wanted")
+    trio.kill(victim)
+    trio.agent.process and trio.agent.resume()
+    trio.start(victim)
+    job = trio.api.wait_state(job_id, CANCELED)
+    assert job.cancel_requested
+
+
+def test_a_follower_goes_on_over_a_restart_of_the_broker(trio):
+    """The command line's, because following over a restart is what it promises."""
+    gate = trio.world.gate()
+    job_id = trio.api.submit(trio.counting(f"echo before; {gate.script()}; echo after"))
+    follower = trio.world.cli_start("logs", "-f", job_id)
+    eventually(lambda: b"before\n" in follower.output(), "the follower shows the beginning")
+    trio.broker.restart()
+    gate.open()
+    trio.check_ran_once(job_id)
+    assert follower.wait() == 0
+    assert follower.output() == b"before\nafter\n"
+
+
+def test_numbers_and_request_ids_survive_the_broker(trio):
+    first = trio.api.submit(argv_spec("true"), "one")
+    trio.api.wait_state(first, SUCCEEDED)
+    trio.broker.restart()
+    assert trio.api.submit(argv_spec("true"), "one") == first
+    assert trio.api.submit(argv_spec("true"), "two") > first
+
+
+def test_a_broker_that_is_told_to_stop_does_so_cleanly(trio):
+    gate = trio.world.gate()
+    job_id = trio.api.submit(trio.counting(gate.script()))
+    trio.api.wait_state(job_id, job_pb2.JOB_STATE_RUNNING)
+    assert trio.broker.terminate() == 0
+    trio.broker.start()
+    eventually(lambda: trio.api.connected(trio.agent.cluster), "the agent is back")
+    gate.open()
+    trio.check_ran_once(job_id)
+
+
+def test_an_agent_that_is_told_to_stop_leaves_its_jobs_alone(trio):
+    gate = trio.world.gate()
+    job_id = trio.api.submit(trio.counting(gate.script()))
+    trio.api.wait_state(job_id, job_pb2.JOB_STATE_RUNNING)
+    assert trio.agent.terminate() == 0
+    trio.agent.start()
+    gate.open()
+    trio.check_ran_once(job_id)
+
+
+def test_an_agent_that_lost_its_journal_finds_its_runs_again(trio):
+    gate = trio.world.gate()
+    job_id = trio.api.submit(trio.counting(gate.script()))
+    trio.api.wait_state(job_id, job_pb2.JOB_STATE_RUNNING)
+    trio.agent.kill()
+    for path in trio.agent.state_dir.glob("journal*"):
+        path.unlink()
+    trio.agent.start()
+    gate.open()
+    trio.check_ran_once(job_id)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_blows_at_random_moments(trio, seed):
+    """Jobs flow while broker and agent die again and again; every job still runs exactly once."""
+    dice = random.Random(seed)
+    ids = []
+    for round_number in range(10):
+        for i in range(5):
+            name = f"{seed}-{round_number}-{i}"
+            spec = trio.counting(f"echo log of {name}; sleep {dice.choice(['0', '0.02', '0.1', '0.3'])}")
+            ids.append(submit_until_accepted(trio.api, spec, name))
+        # The moment of the blow is what varies; nothing is synchronised by this pause.
+        trio.world.pause(dice.uniform(0, 0.3))
+        trio.restart(dice.choice(VICTIMS))
+    assert len(set(ids)) == 50
+    for job_id in ids:
+        trio.check_ran_once(job_id)
+
+
+def submit_until_accepted(api, spec, request_id):
+    """As a careful client does it: the same request_id until the broker says yes."""
+    def attempt():
+        try:
+            return api.submit(spec, request_id)
+        except grpc.RpcError as error:
+            if error.code() == grpc.StatusCode.UNAVAILABLE:
+                return None
+            raise
+    return eventually(attempt, f"request {request_id} is accepted")
