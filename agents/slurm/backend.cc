@@ -1,0 +1,216 @@
+// Everything of the Slurm backend but launching and observing.
+#include "agents/slurm/backend.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/clock.h"
+#include "agents/hosts/local_host.h"
+#include "agents/hosts/shell_quote.h"
+#include "contract/errors.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+
+namespace muster::slurm {
+namespace {
+
+// squeue may cost slurmctld at most a fifth of its time.
+constexpr int kQueueShare = 5;
+// Jobs' files hold users' data and secrets.
+constexpr uint32_t kPrivateDirectory = 0700;
+
+SlurmConfig WithDefaults(SlurmConfig config, const std::string& state_dir) {
+  if (config.run_dir.empty()) config.run_dir = state_dir + "/runs";
+  return config;
+}
+
+// sbatch gives '%' and '\' in paths a meaning of their own.
+absl::Status CheckRunDirectory(const std::string& path) {
+  const bool usable =
+      path.starts_with('/') && std::none_of(path.begin(), path.end(), [](unsigned char c) {
+        return c < ' ' || c == '%' || c == '\\';
+      });
+  if (usable) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("run_dir \"{}\" cannot be used: give an absolute path without '%', '\\' and "
+                  "control characters",
+                  path));
+}
+
+std::string UnreachableHint(const absl::Status& status) {
+  return fmt::format(
+      "Slurm does not answer: {}. Check that this host is a login node of the cluster (scontrol "
+      "ping), that "
+      "slurm_conf or SLURM_CONF names its slurm.conf, and that munge runs",
+      ToStd(status.message()));
+}
+
+}  // namespace
+
+SlurmBackend::SlurmBackend(SlurmConfig config, std::unique_ptr<hosts::Host> host)
+    : config_(std::move(config)),
+      host_(std::move(host)),
+      commands_(config_, host_.get()),
+      watcher_(host_.get(), RunPaths::EndedDirectory(config_.run_dir), config_.record_interval) {}
+
+absl::Status SlurmBackend::Probe() {
+  if (absl::Status status = CheckRunDirectory(config_.run_dir); !status.ok()) return status;
+  for (const char* command : {"sbatch", "squeue", "scancel", "sinfo", "scontrol"}) {
+    const absl::StatusOr<hosts::CommandResult> result = commands_.Run({command, "--version"});
+    if (result.ok() && result->ok()) continue;
+    const std::string words =
+        result.ok() ? result->stderr_data : std::string(ToStd(result.status().message()));
+    return absl::FailedPreconditionError(
+        fmt::format("{} cannot be run on {}: {}. Install Slurm's client commands there, or set "
+                    "bin_dir to where "
+                    "they are",
+                    command, host_->Name(), words));
+  }
+  const absl::StatusOr<std::string> output = commands_.Ask(SettingsArguments());
+  if (!output.ok()) return absl::UnavailableError(UnreachableHint(output.status()));
+  absl::StatusOr<ClusterSettings> settings = ParseSettings(*output);
+  if (!settings.ok()) return settings.status();
+
+  const std::string probe = config_.run_dir + "/.probe";
+  absl::Status status =
+      host_->MakeDirectories(RunPaths::EndedDirectory(config_.run_dir), kPrivateDirectory);
+  if (status.ok()) status = host_->WriteFile(probe, "", {.mode = 0600, .sync = false});
+  if (status.ok()) status = host_->RemoveTree(probe);
+  if (!status.ok()) {
+    return absl::FailedPreconditionError(
+        fmt::format("run_dir cannot be used: {}. Set it to a directory that the agent may write to "
+                    "and that the "
+                    "compute nodes share",
+                    ToStd(status.message())));
+  }
+  const std::lock_guard lock(mutex_);
+  keeps_accounting_ = settings->keeps_accounting;
+  settings_ = *std::move(settings);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Inventory> SlurmBackend::Inventory() {
+  const absl::StatusOr<std::string> config_output = commands_.Ask(SettingsArguments());
+  if (!config_output.ok()) return config_output.status();
+  absl::StatusOr<ClusterSettings> settings = ParseSettings(*config_output);
+  if (!settings.ok()) return settings.status();
+  const absl::StatusOr<std::string> output = commands_.Ask(PoolArguments());
+  if (!output.ok()) return output.status();
+  absl::StatusOr<std::vector<v1::Pool>> pools = ParsePools(*output);
+  if (!pools.ok()) return pools.status();
+
+  v1::Inventory inventory;
+  inventory.set_identity(settings->name);
+  inventory.set_scheduler_version("slurm " + settings->version);
+  inventory.mutable_pools()->Assign(pools->begin(), pools->end());
+  inventory.mutable_observed_at()->set_seconds(absl::ToUnixSeconds(absl::Now()));
+  if (pools->empty()) {
+    inventory.add_warnings(
+        "sinfo shows no partition: the agent's user may use none, or slurm.conf defines none");
+  }
+  if (!settings->keeps_accounting) {
+    inventory.add_warnings(
+        "the cluster keeps no accounting (slurmdbd): who canceled a job and how a job ended that "
+        "left no exit "
+        "record cannot be told later than MinJobAge after its end");
+  }
+  const std::lock_guard lock(mutex_);
+  gpu_types_ = GpuTypesOf(*pools);
+  keeps_accounting_ = settings->keeps_accounting;
+  settings_ = *std::move(settings);
+  return inventory;
+}
+
+absl::StatusOr<std::string> SlurmBackend::Preview(const v1::Assignment& assignment) {
+  const RunPaths paths = PathsOf(assignment.run_key());
+  GpuTypes gpu_types;
+  {
+    const std::lock_guard lock(mutex_);
+    gpu_types = gpu_types_;
+  }
+  absl::StatusOr<std::vector<std::string>> argv = SubmitArguments(assignment, paths, gpu_types);
+  if (!argv.ok()) return argv.status();
+  if (absl::StatusOr<std::vector<RunFile>> files = MakeRunFiles(assignment, paths); !files.ok()) {
+    return files.status();
+  }
+  std::string text = "#";
+  for (const std::string& word : *argv) {
+    absl::StatusOr<std::string> quoted = hosts::ShellQuote(word);
+    if (!quoted.ok()) return quoted.status();
+    text += " " + *quoted;
+  }
+  return fmt::format("{}\n{}", text, BatchScript());
+}
+
+absl::Status SlurmBackend::Adopt(const std::vector<agent::RunHandle>& runs) {
+  watcher_.SetActive(!runs.empty());
+  return absl::OkStatus();
+}
+
+absl::Status SlurmBackend::Cancel(const agent::RunHandle& run) {
+  {
+    const std::lock_guard lock(mutex_);
+    tracks_[run.run_key].cancel_asked = true;
+  }
+  // By id where it is known: by name, scancel reads the whole queue first.
+  const std::string what = run.external_id.empty() ? "--name=" + run.run_key : run.external_id;
+  const absl::StatusOr<hosts::CommandResult> result = commands_.Run({"scancel", what});
+  if (!result.ok()) {
+    return absl::UnavailableError(fmt::format("scancel: {}", ToStd(result.status().message())));
+  }
+  const std::string& words = result->stderr_data;
+  const bool gone =
+      IsUnknownJob(words) || words.find("already completing or completed") != std::string::npos;
+  if (result->ok() || gone) return absl::OkStatus();
+  return absl::UnavailableError(
+      fmt::format("scancel ended with exit code {}: {}", result->exit_code, words));
+}
+
+std::vector<agent::LogSource> SlurmBackend::Logs(const agent::RunHandle& run) {
+  const RunPaths paths = PathsOf(run.run_key);
+  std::vector<agent::LogSource> sources;
+  const uint32_t nodes =
+      run.assignment == nullptr ? 1 : std::max<uint32_t>(1, run.assignment->spec().nodes());
+  for (uint32_t rank = 0; rank < nodes; ++rank) {
+    sources.push_back({rank, v1::LOG_STREAM_STDOUT, paths.standard_output(rank)});
+    sources.push_back({rank, v1::LOG_STREAM_STDERR, paths.standard_error(rank)});
+  }
+  return sources;
+}
+
+// What the command left in its working directory is the user's, and then the claim stays, too: a
+// stray job of the run that starts later must find it.
+void SlurmBackend::Forget(const agent::RunHandle& run) {
+  const RunPaths paths = PathsOf(run.run_key);
+  const absl::StatusOr<std::vector<std::string>> work = host_->ListDirectory(paths.work());
+  const bool keep_work = work.ok() && !work->empty();
+  absl::Status status = host_->RemoveTree(paths.exit_record());
+  if (!keep_work) {
+    status.Update(host_->RemoveTree(paths.directory()));
+  } else if (const absl::StatusOr<std::vector<std::string>> names =
+                 host_->ListDirectory(paths.directory());
+             names.ok()) {
+    for (const std::string& name : *names) {
+      if (name == "work" || name == "claim") continue;
+      status.Update(host_->RemoveTree(fmt::format("{}/{}", paths.directory(), name)));
+    }
+  }
+  // Files that cannot be removed cost disk, no truth.
+  const std::lock_guard lock(mutex_);
+  tracks_.erase(run.run_key);
+}
+
+absl::Duration SlurmBackend::ObserveInterval() const {
+  const std::lock_guard lock(mutex_);
+  return std::max(config_.observe_interval, kQueueShare * last_queue_duration_);
+}
+
+std::unique_ptr<agent::Backend> CreateSlurmBackend(SlurmConfig config, std::string state_dir,
+                                                   std::unique_ptr<hosts::Host> host) {
+  if (host == nullptr) host = std::make_unique<hosts::LocalHost>();
+  return std::make_unique<SlurmBackend>(WithDefaults(std::move(config), state_dir),
+                                        std::move(host));
+}
+
+}  // namespace muster::slurm

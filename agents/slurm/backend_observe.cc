@@ -1,0 +1,239 @@
+// Observing all runs with one squeue, and with sacct for those that it does not list any more.
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/clock.h"
+#include "agents/slurm/backend.h"
+#include "agents/slurm/exit_record.h"
+#include "agents/slurm/fields.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+
+namespace muster::slurm {
+namespace {
+
+// How far back jobs can have been submitted that are still held.
+constexpr absl::Duration kLongestMemory = absl::Hours(24 * 30);
+constexpr absl::Duration kClockSlack = absl::Hours(1);
+// Without accounting, slurmctld is asked about single jobs, and never about more than these at a
+// time.
+constexpr size_t kMaxShowJobs = 20;
+// The end of what Slurm wrote into the batch script's output.
+constexpr uint64_t kSlurmOutputBytes = 4096;
+
+uint64_t IdOf(const agent::RunHandle& run) {
+  return ParseNumber<uint64_t>(run.external_id).value_or(0);
+}
+
+const QueueRow* FindRow(const std::vector<QueueRow>& rows, uint64_t id) {
+  const auto row =
+      std::find_if(rows.begin(), rows.end(), [&](const QueueRow& r) { return r.job_id == id; });
+  return row == rows.end() ? nullptr : &*row;
+}
+
+const QueueRow* LowestRow(const std::vector<QueueRow>& rows) {
+  const auto row =
+      std::min_element(rows.begin(), rows.end(),
+                       [](const QueueRow& a, const QueueRow& b) { return a.job_id < b.job_id; });
+  return row == rows.end() ? nullptr : &*row;
+}
+
+}  // namespace
+
+agent::ObserveOutcome SlurmBackend::Observe(const std::vector<agent::RunHandle>& runs) {
+  watcher_.SetActive(!runs.empty());
+  agent::ObserveOutcome outcome;
+  std::optional<Queue> queue;
+  if (!runs.empty() && IsQueueDue()) {
+    absl::StatusOr<Queue> asked = AskQueue();
+    if (asked.ok()) queue = *std::move(asked);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    outcome.scheduler = last_queue_status_;
+  }
+  const std::set<std::string> records = ListRecords();
+  std::vector<RunFacts> facts;
+  facts.reserve(runs.size());
+  for (const agent::RunHandle& run : runs)
+    facts.push_back(Gather(run, queue, records.contains(run.run_key)));
+  AskHistory(runs, &facts);
+  const Patience patience{config_.record_grace, config_.absence_grace};
+  for (const RunFacts& run : facts) {
+    if (std::optional<agent::Observation> seen = Judge(run, patience))
+      outcome.observations.push_back(*std::move(seen));
+  }
+  return outcome;
+}
+
+// An exit record wakes the agent between two squeue; most of those rounds do without one.
+bool SlurmBackend::IsQueueDue() const {
+  const absl::Duration interval = ObserveInterval();
+  const std::lock_guard lock(mutex_);
+  return absl::Now() - last_queue_time_ >= interval / 2;
+}
+
+absl::StatusOr<SlurmBackend::Queue> SlurmBackend::AskQueue() {
+  const absl::Time begin = absl::Now();
+  absl::StatusOr<std::vector<QueueRow>> rows = commands_.Queue();
+  {
+    const std::lock_guard lock(mutex_);
+    last_queue_time_ = begin;
+    last_queue_duration_ = absl::Now() - begin;
+    last_queue_status_ = rows.status();
+  }
+  if (!rows.ok()) return rows.status();
+  Queue queue;
+  for (QueueRow& row : *rows) {
+    std::string name = row.name;
+    queue.emplace(std::move(name), std::move(row));
+  }
+  return queue;
+}
+
+std::set<std::string> SlurmBackend::ListRecords() {
+  const auto names = host_->ListDirectory(RunPaths::EndedDirectory(config_.run_dir));
+  if (!names.ok()) return {};
+  return {names->begin(), names->end()};
+}
+
+RunFacts SlurmBackend::Gather(const agent::RunHandle& run, const std::optional<Queue>& queue,
+                              bool has_record) {
+  RunFacts facts;
+  facts.run_key = run.run_key;
+  facts.job_id = IdOf(run);
+  facts.now = absl::Now();
+  facts.queue_answered = queue.has_value();
+  if (has_record) {
+    const auto text = host_->ReadFile(PathsOf(run.run_key).exit_record(), kMaxExitRecordBytes);
+    if (text.ok()) facts.record = ParseExitRecord(*text);
+  }
+  std::vector<QueueRow> rows;
+  if (queue.has_value()) {
+    const auto [first, last] = queue->equal_range(run.run_key);
+    for (auto row = first; row != last; ++row) rows.push_back(row->second);
+  }
+  ChooseRow(run, rows, &facts);
+  const bool live = facts.queue.has_value() && !HasEnded(facts.queue->state.phase);
+  const bool succeeded = facts.record.has_value() && facts.record->Succeeded();
+  if (queue.has_value() && !live && !succeeded)
+    facts.slurm_output = ReadSlurmOutput(PathsOf(run.run_key));
+  MarkSince(&facts);
+  return facts;
+}
+
+// Which of the jobs with the run's name is the run: the one that wrote the record or claimed the
+// run, then the one that was launched, then the lowest. The others are ended.
+void SlurmBackend::ChooseRow(const agent::RunHandle& run, const std::vector<QueueRow>& rows,
+                             RunFacts* facts) {
+  const QueueRow* row = FindRow(rows, facts->job_id);
+  if (facts->record.has_value()) {
+    facts->job_id = facts->record->job_id;
+  } else if (facts->queue_answered &&
+             (rows.size() > 1 || row == nullptr || HasEnded(row->state.phase))) {
+    const absl::StatusOr<std::optional<uint64_t>> owner = ReadOwner(PathsOf(run.run_key));
+    if (owner.ok() && owner->has_value()) {
+      facts->job_id = **owner;
+    } else if (row == nullptr && LowestRow(rows) != nullptr) {
+      facts->job_id = LowestRow(rows)->job_id;
+    }
+  }
+  row = FindRow(rows, facts->job_id);
+  if (row != nullptr) facts->queue = *row;
+  if (rows.size() > (row == nullptr ? 0 : 1)) CancelStrays(run.run_key, facts->job_id, rows);
+}
+
+void SlurmBackend::MarkSince(RunFacts* facts) {
+  const std::lock_guard lock(mutex_);
+  Track& track = tracks_[facts->run_key];
+  facts->cancel_asked = track.cancel_asked;
+  if (!facts->queue_answered) return;
+  const auto mark = [&](bool is, std::optional<absl::Time>* since) {
+    if (!is) since->reset();
+    if (is && !since->has_value()) *since = facts->now;
+    return is ? facts->now - **since : absl::ZeroDuration();
+  };
+  facts->missing_for = mark(!facts->queue.has_value(), &track.missing_since);
+  const bool ended = facts->queue.has_value() && HasEnded(facts->queue->state.phase);
+  facts->ended_for = mark(ended, &track.ended_since);
+}
+
+void SlurmBackend::AskHistory(const std::vector<agent::RunHandle>& runs,
+                              std::vector<RunFacts>* facts) {
+  std::vector<RunFacts*> wanted;
+  absl::Time since = absl::Now();
+  for (size_t i = 0; i < facts->size(); ++i) {
+    if (!NeedsHistory((*facts)[i]) || (*facts)[i].job_id == 0) continue;
+    wanted.push_back(&(*facts)[i]);
+    since = std::min(since, runs[i].launch_time);
+  }
+  if (wanted.empty()) return;
+  since = std::max(since, absl::Now() - kLongestMemory) - kClockSlack;
+  bool keeps_accounting = false;
+  {
+    const std::lock_guard lock(mutex_);
+    keeps_accounting = keeps_accounting_;
+  }
+  if (keeps_accounting) {
+    for (size_t i = 0; i < wanted.size(); i += kMaxIdsPerHistoryCall) {
+      const size_t end = std::min(wanted.size(), i + kMaxIdsPerHistoryCall);
+      AskAccounting({wanted.begin() + i, wanted.begin() + end}, since);
+    }
+  } else {
+    AskController(wanted);
+  }
+}
+
+void SlurmBackend::AskAccounting(const std::vector<RunFacts*>& facts, absl::Time since) {
+  std::vector<uint64_t> ids;
+  for (const RunFacts* run : facts) ids.push_back(run->job_id);
+  absl::StatusOr<std::vector<HistoryRow>> rows = commands_.History(HistoryArguments(ids, since));
+  if (rows.status().code() == absl::StatusCode::kFailedPrecondition) {
+    {
+      const std::lock_guard lock(mutex_);
+      keeps_accounting_ = false;
+    }
+    AskController(facts);
+    return;
+  }
+  for (RunFacts* run : facts) {
+    run->history_answer = rows.ok() ? RunFacts::History::kAnswered : RunFacts::History::kNoAnswer;
+    if (!rows.ok()) continue;
+    for (const HistoryRow& row : *rows) {
+      // Ids wrap around: the name tells whether it is the same job.
+      if (row.job_id == run->job_id && row.name == run->run_key) run->history = row;
+    }
+  }
+}
+
+void SlurmBackend::AskController(const std::vector<RunFacts*>& facts) {
+  size_t asked = 0;
+  for (RunFacts* run : facts) {
+    // What squeue has forgotten, scontrol has, too.
+    if (!run->queue.has_value()) {
+      run->history_answer = RunFacts::History::kUnavailable;
+      continue;
+    }
+    if (asked++ == kMaxShowJobs) break;
+    const absl::StatusOr<std::string> output = commands_.Ask(ShowJobArguments(run->job_id));
+    run->history_answer = RunFacts::History::kNoAnswer;
+    if (!output.ok()) {
+      if (IsUnknownJob(ToStd(output.status().message())))
+        run->history_answer = RunFacts::History::kUnavailable;
+      continue;
+    }
+    run->history_answer = RunFacts::History::kAnswered;
+    std::optional<HistoryRow> row = ParseShowJob(*output);
+    if (row.has_value() && row->name == run->run_key) run->history = *std::move(row);
+  }
+}
+
+std::string SlurmBackend::ReadSlurmOutput(const RunPaths& paths) {
+  const absl::StatusOr<hosts::FileInfo> info = host_->Stat(paths.slurm_output());
+  if (!info.ok()) return {};
+  const uint64_t offset = info->size > kSlurmOutputBytes ? info->size - kSlurmOutputBytes : 0;
+  return host_->ReadFileRange(paths.slurm_output(), offset, kSlurmOutputBytes).value_or("");
+}
+
+}  // namespace muster::slurm

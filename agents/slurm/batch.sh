@@ -1,0 +1,167 @@
+#!/bin/bash
+#
+# Runs one run under Slurm.
+#   batch.sh DIRECTORY              as the batch script
+#   batch.sh DIRECTORY step PHASE   as each task of srun, when there are several
+#
+# This text is the same for every run: what differs is in files of the run's DIRECTORY, and nothing that a user wrote
+# is ever read as shell text. Each extra process costs a node a millisecond, so there are few.
+
+set -u
+run_dir=$1
+run_key=${run_dir##*/}
+# A TERM (scancel, time limit) goes to the command, too; this shell stays to write down how that ended.
+terminated=
+trap 'terminated=1' TERM
+
+note() { printf 'muster: %s\n' "$*" >&2; }
+
+# The run belongs to the Slurm job that creates the claim. Another job of the same run (a submission whose answer was
+# lost and that was repeated) leaves without a trace. The owner may come again: Slurm requeues under the same id.
+claim() {
+  local owner=
+  set -o noclobber
+  if ! { printf '%s\n' "$SLURM_JOB_ID" >"$run_dir/claim"; } 2>/dev/null; then
+    read -r owner <"$run_dir/claim"
+    if [[ $owner != "$SLURM_JOB_ID" ]]; then
+      note "run $run_key belongs to Slurm job ${owner:-unknown}; job $SLURM_JOB_ID does nothing"
+      exit 75
+    fi
+    if ! { : >"$run_dir/claim.${SLURM_RESTART_COUNT:-0}"; } 2>/dev/null; then
+      note "job $SLURM_JOB_ID has been started already (restart ${SLURM_RESTART_COUNT:-0}); this start does nothing"
+      exit 75
+    fi
+    restart
+  fi
+  set +o noclobber
+}
+
+# A command that has ended with 0 does not run again; any other end before a requeue is void.
+restart() {
+  local line
+  while read -r line; do
+    if [[ $line == 'code=0 signal=0 terminated=0 '* ]]; then
+      note "the command of run $run_key has ended with 0 before; it does not run again"
+      exit 0
+    fi
+  done 2>/dev/null <"$record"
+  rm -f "$record" "$run_dir/failed"
+}
+
+# run PHASE: PHASE.argv holds the working directory and the words of the program, each ended by a NUL byte; the file
+# `environment` holds variables likewise. Sets status, signal and problem.
+run() {
+  local argv=() variables=() said=
+  local notes=$run_dir/signal.${SLURM_PROCID:-0}
+  status=0 signal=0 problem=
+  mapfile -d '' -t argv <"$run_dir/$1.argv"
+  mapfile -d '' -t variables <"$run_dir/environment"
+  if ((${#argv[@]} < 2)); then
+    status=126 problem=files
+    return
+  fi
+  {
+    (
+      exec </dev/null >>"$run_dir/rank-$NODE_RANK.out" 2>>"$run_dir/rank-$NODE_RANK.err"
+      trap - TERM
+      ((${#variables[@]} == 0)) || export "${variables[@]}"
+      cd -- "${argv[0]}" || exit_with_problem 126 working_directory
+      shopt -s execfail
+      exec "${argv[@]:1}"
+      exit_with_problem $? start
+    )
+  } 2>|"$notes"
+  status=$?
+  ((status)) || return
+  # Only the shell knows an end by signal N from an exit with 128+N: it complains of the first one, except for INT
+  # and PIPE, which no program takes for its own exit code.
+  read -r said <"$notes"
+  if ((status > 128 && status < 193)) && [[ -n $said || $status -eq 130 || $status -eq 141 ]]; then
+    signal=$((status - 128))
+  fi
+  if [[ -e $run_dir/problem.$NODE_RANK ]]; then read -r problem <"$run_dir/problem.$NODE_RANK"; fi
+}
+
+exit_with_problem() {
+  printf '%s\n' "$2" >|"$run_dir/problem.$NODE_RANK"
+  exit "$1"
+}
+
+# One task of srun. The rank that fails first is the one whose end counts.
+step() {
+  export NODE_RANK=$SLURM_NODEID SKYPILOT_NODE_RANK=$SLURM_NODEID MUSTER_NODE_RANK=$SLURM_NODEID
+  run "$1"
+  if ((status)); then
+    set -o noclobber
+    { printf '%s %s %s %s\n' "$NODE_RANK" "$status" "$signal" "$problem" >"$run_dir/failed"; } 2>/dev/null
+  fi
+  exit "$status"
+}
+
+# run_everywhere PHASE TASKS_PER_NODE: sets what `run` sets, and rank.
+run_everywhere() {
+  status=0 signal=0 problem=
+  srun --export=ALL --nodes="$SLURM_JOB_NUM_NODES" --ntasks="$((SLURM_JOB_NUM_NODES * $2))" \
+    --ntasks-per-node="$2" --cpus-per-task="${SLURM_CPUS_PER_TASK:-1}" --kill-on-bad-exit=1 \
+    /bin/bash "$run_dir/batch.sh" "$run_dir" step "$1"
+  status=$?
+  ((status)) || return
+  if [[ -e $run_dir/failed ]]; then
+    read -r rank status signal problem <"$run_dir/failed"
+  else
+    problem=srun
+  fi
+}
+
+# The names that programs read to find each other. NODE_RANK of other nodes is set there, in `step`.
+set_up_environment() {
+  local hosts=("${SLURMD_NODENAME:-localhost}")
+  if ((SLURM_JOB_NUM_NODES > 1)); then
+    mapfile -t hosts < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
+    MASTER_ADDR=${hosts[0]}
+  else
+    MASTER_ADDR=127.0.0.1
+  fi
+  # A node can hold several runs; each has a port of its own.
+  MASTER_PORT=$((29500 + SLURM_JOB_ID % 1000))
+  printf -v SKYPILOT_NODE_IPS '%s\n' "${hosts[@]}"
+  SKYPILOT_NODE_IPS=${SKYPILOT_NODE_IPS%$'\n'}
+  HOME=~ USER=$SLURM_JOB_USER LOGNAME=$SLURM_JOB_USER
+  NODE_RANK=0 SKYPILOT_NODE_RANK=0 MUSTER_NODE_RANK=0
+  export MASTER_ADDR MASTER_PORT SKYPILOT_NODE_IPS HOME USER LOGNAME NODE_RANK SKYPILOT_NODE_RANK MUSTER_NODE_RANK
+  unset SLURM_EXPORT_ENV
+}
+
+# The last line makes the record whole: one without it is still being written.
+write_record() {
+  local end
+  printf -v end '%(%s)T' -1
+  printf 'job=%s restart=%s\nphase=%s problem=%s\ncode=%d signal=%d terminated=%d rank=%d\nstart=%d end=%d\ncomplete\n' \
+    "$SLURM_JOB_ID" "${SLURM_RESTART_COUNT:-0}" "$phase" "${problem:-none}" \
+    "$((signal ? 0 : status))" "$signal" "${terminated:-0}" "$rank" "$start" "$end" >|"$record"
+}
+
+main() {
+  local start phase rank=0 status=0 signal=0 problem=
+  local tasks_per_node=${SLURM_NTASKS_PER_NODE:-1}
+  claim
+  printf -v start '%(%s)T' -1
+  set_up_environment
+  for phase in setup command; do
+    if [[ $phase == setup && ! -e $run_dir/setup.argv ]]; then continue; fi
+    if ((SLURM_JOB_NUM_NODES == 1 && tasks_per_node == 1)); then
+      run "$phase"
+    elif [[ $phase == setup ]]; then
+      run_everywhere setup 1
+    else
+      run_everywhere command "$tasks_per_node"
+    fi
+    if ((status == 0)) && [[ $terminated && $phase == setup ]]; then status=143 signal=15; fi
+    if ((status)); then break; fi
+  done
+  write_record
+  exit "$status"
+}
+
+record=${run_dir%/*}/ended/$run_key
+if [[ ${2:-} == step ]]; then step "$3"; else main; fi

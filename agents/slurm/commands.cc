@@ -1,0 +1,121 @@
+#include "agents/slurm/commands.h"
+
+#include <cstdlib>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+
+namespace muster::slurm {
+namespace {
+
+constexpr std::string_view kSystemPath =
+    "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
+// One line for each of a million jobs of one user.
+constexpr size_t kMaxOutputBytes = size_t{64} << 20;
+// What an error quotes of a command's words.
+constexpr size_t kQuotedBytes = 1000;
+
+std::string_view WithoutEnd(std::string_view text) {
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  return text.substr(0, kQuotedBytes);
+}
+
+absl::Status Failed(const std::string& name, const hosts::CommandResult& result) {
+  const std::string end = result.signal != 0
+                              ? fmt::format("was ended by signal {}", result.signal)
+                              : fmt::format("ended with exit code {}", result.exit_code);
+  return absl::UnavailableError(
+      fmt::format("{} {}: {}", name, end, WithoutEnd(result.stderr_data)));
+}
+
+// Some commands end with 0 although they could not ask ("squeue: error: Invalid user").
+bool IsDoubtful(const hosts::CommandResult& result) {
+  return result.stdout_data.empty() && result.stderr_data.find("error:") != std::string::npos;
+}
+
+}  // namespace
+
+Commands::Commands(const SlurmConfig& config, hosts::Host* host) : config_(config), host_(host) {
+  std::string path = config.job_path.empty() ? std::string(kSystemPath) : config.job_path;
+  if (config.job_path.empty() && !config.bin_dir.empty()) path += ":" + config.bin_dir;
+  job_environment_["PATH"] = path;
+  std::string slurm_conf = config.slurm_conf;
+  if (const char* inherited = std::getenv("SLURM_CONF");
+      slurm_conf.empty() && inherited != nullptr) {
+    slurm_conf = inherited;
+  }
+  if (!slurm_conf.empty()) job_environment_["SLURM_CONF"] = slurm_conf;
+  environment_ = job_environment_;
+  environment_["LC_ALL"] = "C";
+  // Times as seconds since 1970.
+  environment_["SLURM_TIME_FORMAT"] = "%s";
+}
+
+absl::StatusOr<hosts::CommandResult> Commands::Run(std::vector<std::string> argv) {
+  hosts::Command command;
+  command.argv = std::move(argv);
+  command.env = environment_;
+  command.timeout = config_.command_timeout;
+  return RunCounted(std::move(command));
+}
+
+absl::StatusOr<hosts::CommandResult> Commands::RunSbatch(std::vector<std::string> argv) {
+  hosts::Command command;
+  command.argv = std::move(argv);
+  command.env = job_environment_;
+  command.timeout = config_.sbatch_timeout;
+  return RunCounted(std::move(command));
+}
+
+absl::StatusOr<hosts::CommandResult> Commands::RunCounted(hosts::Command command) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++calls_[command.argv.front()];
+  }
+  if (!config_.bin_dir.empty()) command.argv.front() = config_.bin_dir + "/" + command.argv.front();
+  // The agent's environment holds options of sbatch and squeue (SBATCH_*, SQUEUE_*), and what is
+  // nobody's business.
+  command.unset_env = {"*"};
+  command.max_stdout_bytes = kMaxOutputBytes;
+  return host_->Run(command);
+}
+
+absl::StatusOr<std::string> Commands::Ask(std::vector<std::string> argv) {
+  const std::string name = argv.front();
+  absl::StatusOr<hosts::CommandResult> result = Run(std::move(argv));
+  if (!result.ok()) {
+    return absl::UnavailableError(fmt::format("{}: {}", name, ToStd(result.status().message())));
+  }
+  if (!result->ok() || IsDoubtful(*result)) return Failed(name, *result);
+  return std::move(result->stdout_data);
+}
+
+absl::StatusOr<std::vector<QueueRow>> Commands::Queue(std::string_view name) {
+  absl::StatusOr<std::string> output = Ask(QueueArguments(name));
+  if (!output.ok()) return output.status();
+  absl::StatusOr<std::vector<QueueRow>> rows = ParseQueue(*output);
+  if (!rows.ok()) return absl::UnavailableError(rows.status().message());
+  return rows;
+}
+
+absl::StatusOr<std::vector<HistoryRow>> Commands::History(std::vector<std::string> argv) {
+  absl::StatusOr<std::string> output = Ask(std::move(argv));
+  if (!output.ok()) {
+    if (IsAccountingDisabled(ToStd(output.status().message()))) {
+      return absl::FailedPreconditionError(output.status().message());
+    }
+    return output.status();
+  }
+  absl::StatusOr<std::vector<HistoryRow>> rows = ParseHistory(*output);
+  if (!rows.ok()) return absl::UnavailableError(rows.status().message());
+  return rows;
+}
+
+std::map<std::string, uint64_t> Commands::Calls() const {
+  const std::lock_guard lock(mutex_);
+  return calls_;
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,58 @@
+// Slurm's commands: run with a clean environment, bounded, and counted.
+//
+// Thread-safe.
+#ifndef MUSTER_AGENTS_SLURM_COMMANDS_H_
+#define MUSTER_AGENTS_SLURM_COMMANDS_H_
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "agents/hosts/host.h"
+#include "agents/slurm/history.h"
+#include "agents/slurm/queue.h"
+#include "agents/slurm/slurm.h"
+
+namespace muster::slurm {
+
+class Commands {
+ public:
+  // `host` must outlive this object.
+  Commands(const SlurmConfig& config, hosts::Host* host);
+
+  // Runs argv[0] of Slurm to its end.
+  absl::StatusOr<hosts::CommandResult> Run(std::vector<std::string> argv);
+  // Likewise, with the environment that the job is to have.
+  absl::StatusOr<hosts::CommandResult> RunSbatch(std::vector<std::string> argv);
+  // The output of a command that succeeded; UNAVAILABLE with what it said otherwise.
+  absl::StatusOr<std::string> Ask(std::vector<std::string> argv);
+
+  // UNAVAILABLE if Slurm could not be asked, or answered with what cannot be trusted.
+  absl::StatusOr<std::vector<QueueRow>> Queue(std::string_view name = {});
+  // Likewise; FAILED_PRECONDITION if the cluster keeps no accounting.
+  absl::StatusOr<std::vector<HistoryRow>> History(std::vector<std::string> argv);
+
+  // Since the start, by command name.
+  std::map<std::string, uint64_t> Calls() const;
+
+ private:
+  absl::StatusOr<hosts::CommandResult> RunCounted(hosts::Command command);
+
+  // Constant after construction.
+  const SlurmConfig config_;
+  hosts::Host* const host_;
+  std::map<std::string, std::string> job_environment_;
+  std::map<std::string, std::string> environment_;
+
+  mutable std::mutex mutex_;
+  std::map<std::string, uint64_t> calls_;  // guarded by mutex_
+};
+
+}  // namespace muster::slurm
+
+#endif  // MUSTER_AGENTS_SLURM_COMMANDS_H_

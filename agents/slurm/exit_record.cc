@@ -1,0 +1,83 @@
+#include "agents/slurm/exit_record.h"
+
+#include <array>
+#include <map>
+#include <utility>
+
+#include "agents/slurm/fields.h"
+
+namespace muster::slurm {
+namespace {
+
+using Fields = std::map<std::string_view, std::string_view>;
+
+constexpr std::array<std::pair<std::string_view, ExitRecord::Problem>, 5> kProblems = {{
+    {"none", ExitRecord::Problem::kNone},
+    {"start", ExitRecord::Problem::kStart},
+    {"working_directory", ExitRecord::Problem::kWorkingDirectory},
+    {"files", ExitRecord::Problem::kFiles},
+    {"srun", ExitRecord::Problem::kSrun},
+}};
+
+// "key=value key=value" on each line, and "complete" on the last one.
+std::optional<Fields> ReadFields(std::string_view text) {
+  if (!text.ends_with("\ncomplete\n")) return std::nullopt;
+  Fields fields;
+  for (std::string_view line : Lines(text)) {
+    for (std::string_view word : Split(line, ' ')) {
+      const size_t equals = word.find('=');
+      if (equals == std::string_view::npos) continue;
+      fields[word.substr(0, equals)] = word.substr(equals + 1);
+    }
+  }
+  return fields;
+}
+
+template <typename Int>
+bool Take(const Fields& fields, std::string_view key, Int* value) {
+  const auto field = fields.find(key);
+  if (field == fields.end()) return false;
+  const std::optional<Int> number = ParseNumber<Int>(field->second);
+  if (number.has_value()) *value = *number;
+  return number.has_value();
+}
+
+bool TakeTime(const Fields& fields, std::string_view key, absl::Time* time) {
+  int64_t seconds = 0;
+  if (!Take(fields, key, &seconds)) return false;
+  *time = absl::FromUnixSeconds(seconds);
+  return true;
+}
+
+bool TakeProblem(const Fields& fields, ExitRecord::Problem* problem) {
+  const auto field = fields.find("problem");
+  if (field == fields.end()) return false;
+  for (const auto& [word, value] : kProblems) {
+    if (field->second != word) continue;
+    *problem = value;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<ExitRecord> ParseExitRecord(std::string_view text) {
+  const std::optional<Fields> fields = ReadFields(text);
+  if (!fields.has_value()) return std::nullopt;
+  ExitRecord record;
+  const auto phase = fields->find("phase");
+  if (phase == fields->end()) return std::nullopt;
+  record.phase = phase->second;
+  const bool whole =
+      Take(*fields, "job", &record.job_id) && Take(*fields, "restart", &record.restart) &&
+      TakeProblem(*fields, &record.problem) && Take(*fields, "code", &record.code) &&
+      Take(*fields, "signal", &record.signal) && Take(*fields, "rank", &record.rank) &&
+      TakeTime(*fields, "start", &record.start) && TakeTime(*fields, "end", &record.end);
+  int terminated = 0;
+  if (!whole || !Take(*fields, "terminated", &terminated)) return std::nullopt;
+  record.terminated = terminated != 0;
+  return record;
+}
+
+}  // namespace muster::slurm

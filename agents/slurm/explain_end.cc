@@ -1,0 +1,207 @@
+#include "agents/slurm/explain_end.h"
+
+#include <string.h>
+
+#include <algorithm>
+#include <array>
+
+#include "agents/slurm/fields.h"
+#include "agents/slurm/reasons.h"
+#include "fmt/format.h"
+
+namespace muster::slurm {
+namespace {
+
+// The exit code of batch.sh when another Slurm job owns the run.
+constexpr int kClaimLostCode = 75;
+// slurmd's code for a batch script whose files could not be opened: "0:53".
+constexpr int kLaunchSignal = 53;
+// Lines of Slurm's own that a message quotes.
+constexpr size_t kQuotedLines = 3;
+
+struct Words {
+  v1::FailureClass failure_class = v1::FAILURE_CLASS_UNSPECIFIED;
+  std::string message;
+  std::string suggestion;
+};
+
+constexpr std::string_view kReadLog = "Read its output: muster logs, and muster logs --stderr.";
+constexpr std::string_view kMoreMemory =
+    "Ask for more memory, or make the program use less (a smaller batch).";
+constexpr std::string_view kSubmitAgain = "Submit the job again.";
+
+bool SaysOutOfMemory(std::string_view output) {
+  constexpr std::array<std::string_view, 4> kSigns = {"oom_kill", "oom-kill", "OOM Killed",
+                                                      "Exceeded job memory limit"};
+  return std::any_of(kSigns.begin(), kSigns.end(), [&](std::string_view sign) {
+    return output.find(sign) != std::string_view::npos;
+  });
+}
+
+// "signal 9 (KILL)"
+std::string SignalName(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name == nullptr ? fmt::format("signal {}", signal)
+                         : fmt::format("signal {} (SIG{})", signal, name);
+}
+
+std::string HowItEnded(int code, int signal) {
+  return signal != 0 ? "was ended by " + SignalName(signal)
+                     : fmt::format("ended with exit code {}", code);
+}
+
+Words ExplainRecord(const ExitRecord& record) {
+  const std::string what = record.phase == "setup" ? "setup script" : "command";
+  switch (record.problem) {
+    case ExitRecord::Problem::kStart:
+      return {v1::FAILURE_CLASS_CONFIG,
+              fmt::format("The {} could not be started on rank {} (exit code {})", what,
+                          record.rank, record.code),
+              "Check its name and that it is there and executable on the compute nodes; muster "
+              "logs --stderr says "
+              "what the node said."};
+    case ExitRecord::Problem::kWorkingDirectory:
+      return {v1::FAILURE_CLASS_CONFIG,
+              fmt::format("The working directory could not be entered on rank {}", record.rank),
+              "Set working_directory to a directory that exists on the compute nodes."};
+    case ExitRecord::Problem::kFiles:
+      return {v1::FAILURE_CLASS_INFRA,
+              fmt::format("The files of the run could not be read on rank {}", record.rank),
+              "The agent's run_dir must be the same directory on the compute nodes; tell the "
+              "cluster's operator."};
+    case ExitRecord::Problem::kSrun:
+      return {
+          v1::FAILURE_CLASS_INFRA,
+          fmt::format("srun could not run the {} on all nodes (exit code {})", what, record.code),
+          std::string(kSubmitAgain)};
+    case ExitRecord::Problem::kNone:
+      break;
+  }
+  const bool setup = record.phase == "setup";
+  return {setup ? v1::FAILURE_CLASS_CONFIG : v1::FAILURE_CLASS_PROGRAM,
+          fmt::format("The {} {} on rank {}", what, HowItEnded(record.code, record.signal),
+                      record.rank),
+          std::string(kReadLog)};
+}
+
+// FAILED, and no exit record: what Slurm's own code tells.
+Words ExplainWithoutRecord(const RunFacts& facts) {
+  if (!facts.history.has_value()) {
+    return {v1::FAILURE_CLASS_INFRA, "Slurm says that the job failed, and nothing tells why",
+            std::string(kSubmitAgain)};
+  }
+  const HistoryRow& history = *facts.history;
+  if (history.WasRefused()) {
+    return {
+        v1::FAILURE_CLASS_CONFIG,
+        "Slurm gave the job up before it had a node: no node is like that",
+        "Ask for fewer CPUs, less memory or fewer GPUs on each node, or use another partition."};
+  }
+  if (history.signal == kLaunchSignal) {
+    return {v1::FAILURE_CLASS_INFRA, "The node could not open the files of the run",
+            "The agent's run_dir must be the same directory on the compute nodes, and writable "
+            "there; tell the "
+            "cluster's operator."};
+  }
+  if (history.exit_code == kClaimLostCode) {
+    return {v1::FAILURE_CLASS_INFRA, "The run belongs to another Slurm job, and that one is gone",
+            std::string(kSubmitAgain)};
+  }
+  return {v1::FAILURE_CLASS_PROGRAM,
+          fmt::format("The run {} and could not write its exit record",
+                      HowItEnded(history.exit_code, history.signal)),
+          std::string(kReadLog)};
+}
+
+Words ExplainFailed(const RunFacts& facts) {
+  const bool by_itself =
+      facts.record.has_value() && (facts.record->code != 0 || facts.record->signal != 0);
+  Words words = by_itself ? ExplainRecord(*facts.record) : ExplainWithoutRecord(facts);
+  if (facts.record.has_value() && !by_itself) {
+    words = {v1::FAILURE_CLASS_INFRA,
+             "The command ended with 0, yet Slurm says that the job failed",
+             "Look at Slurm's words; an epilog or a limit of the cluster may have struck."};
+  }
+  if (SaysOutOfMemory(facts.slurm_output)) {
+    words.failure_class = v1::FAILURE_CLASS_OOM;
+    words.message = "The run used more memory than it had. " + words.message;
+    words.suggestion = kMoreMemory;
+  }
+  return words;
+}
+
+Words Explain(JobPhase phase, const RunFacts& facts) {
+  switch (phase) {
+    case JobPhase::kTimeout:
+      return {v1::FAILURE_CLASS_TIMEOUT, "The run was stopped at its time limit",
+              "Ask for more time (time_limit), as far as the partition allows."};
+    case JobPhase::kDeadline:
+      return {v1::FAILURE_CLASS_TIMEOUT, "The run could not end before its deadline",
+              "Submit it earlier."};
+    case JobPhase::kOutOfMemory:
+      return {v1::FAILURE_CLASS_OOM, "The run used more memory than it had",
+              std::string(kMoreMemory)};
+    case JobPhase::kNodeFail:
+      return {v1::FAILURE_CLASS_INFRA, "A node of the run failed", std::string(kSubmitAgain)};
+    case JobPhase::kBootFail:
+      return {v1::FAILURE_CLASS_INFRA, "A node of the run did not boot", std::string(kSubmitAgain)};
+    case JobPhase::kPreempted:
+      return {v1::FAILURE_CLASS_PREEMPTED,
+              "The cluster stopped the run for a job of higher priority",
+              "Submit it again, or use a partition or QOS that is not preempted."};
+    case JobPhase::kRevoked:
+      return {v1::FAILURE_CLASS_INFRA, "Another cluster of the federation took the job",
+              "Submit it through the agent of one cluster only."};
+    default:
+      return ExplainFailed(facts);
+  }
+}
+
+// The last lines that Slurm itself wrote.
+std::string Quote(std::string_view output) {
+  std::vector<std::string_view> lines = Lines(output);
+  std::erase_if(lines, [](std::string_view line) {
+    return line.find("error:") == std::string_view::npos && !line.starts_with("muster:");
+  });
+  if (lines.size() > kQuotedLines) lines.erase(lines.begin(), lines.end() - kQuotedLines);
+  std::string quoted;
+  for (std::string_view line : lines) quoted += fmt::format("\n{}", line);
+  return quoted;
+}
+
+}  // namespace
+
+JobPhase PhaseInOutput(std::string_view slurm_output) {
+  JobPhase phase = JobPhase::kUnknown;
+  for (std::string_view line : Lines(slurm_output)) {
+    const size_t mark = line.find(" CANCELLED AT ");
+    if (!line.starts_with("slurmstepd") || mark == std::string_view::npos) continue;
+    // "DUE TO JOB REQUEUE" is no end: the job comes back.
+    const std::string_view rest = line.substr(mark);
+    if (rest.find("DUE TO TIME LIMIT") != std::string_view::npos) {
+      phase = JobPhase::kTimeout;
+    } else if (rest.find("DUE TO PREEMPTION") != std::string_view::npos) {
+      phase = JobPhase::kPreempted;
+    } else if (rest.find("DUE TO NODE FAILURE") != std::string_view::npos) {
+      phase = JobPhase::kNodeFail;
+    } else if (rest.find("DUE TO") == std::string_view::npos) {
+      phase = JobPhase::kCancelled;
+    } else {
+      phase = JobPhase::kUnknown;
+    }
+  }
+  return phase;
+}
+
+v1::Failure ExplainEnd(JobPhase phase, std::string_view slurm_words, const RunFacts& facts) {
+  const Words words = Explain(phase, facts);
+  v1::Failure failure;
+  failure.set_failure_class(words.failure_class);
+  std::string message = words.message + ".";
+  if (!slurm_words.empty()) message += fmt::format(" Slurm said: {}.", slurm_words);
+  failure.set_message(message + Quote(facts.slurm_output));
+  failure.set_suggestion(words.suggestion);
+  return failure;
+}
+
+}  // namespace muster::slurm

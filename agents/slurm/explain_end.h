@@ -1,0 +1,23 @@
+// Why a run did not succeed, in plain words with Slurm's own behind them.
+#ifndef MUSTER_AGENTS_SLURM_EXPLAIN_END_H_
+#define MUSTER_AGENTS_SLURM_EXPLAIN_END_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "agents/slurm/verdict.h"
+#include "muster/v1/job.pb.h"
+
+namespace muster::slurm {
+
+// How the job ended according to what slurmstepd wrote ("*** JOB 34 ON n1 CANCELLED AT ... DUE TO
+// TIME LIMIT ***"). kUnknown: it says nothing of that.
+JobPhase PhaseInOutput(std::string_view slurm_output);
+
+// The failure of a job that ended in this phase. `slurm_words` is what Slurm calls that end.
+v1::Failure ExplainEnd(JobPhase phase, std::string_view slurm_words, const RunFacts& facts);
+
+}  // namespace muster::slurm
+
+#endif  // MUSTER_AGENTS_SLURM_EXPLAIN_END_H_

@@ -1,0 +1,127 @@
+#include "agents/slurm/history.h"
+
+#include "absl/status/status.h"
+#include "agents/slurm/fields.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+namespace muster::slurm {
+namespace {
+
+constexpr size_t kColumns = 7;
+
+std::vector<std::string> CommonArguments(absl::Time since) {
+  return {"sacct", "--allocations", "--parsable2", "--noheader",
+          fmt::format("--delimiter={}", kSeparator),
+          "--format=JobIDRaw,JobName,State,ExitCode,NodeList,Start,End",
+          // Seconds since 1970: no time zone can be misread.
+          fmt::format("--starttime=uts{}", absl::ToUnixSeconds(since))};
+}
+
+// "code:signal"
+bool ParseExitCode(std::string_view text, HistoryRow* row) {
+  const std::vector<std::string_view> parts = Split(text, ':');
+  if (parts.size() != 2) return false;
+  const std::optional<int> code = ParseNumber<int>(parts[0]);
+  const std::optional<int> signal = ParseNumber<int>(parts[1]);
+  if (!code.has_value() || !signal.has_value()) return false;
+  row->exit_code = *code;
+  row->signal = *signal;
+  return true;
+}
+
+std::string NodeListOf(std::string_view text) {
+  return text == "None assigned" || text == "(null)" ? std::string() : std::string(text);
+}
+
+std::optional<HistoryRow> ParseRow(std::string_view line) {
+  const std::vector<std::string_view> columns = Split(line, kSeparator);
+  if (columns.size() != kColumns) return std::nullopt;
+  const std::optional<uint64_t> id = ParseNumber<uint64_t>(columns[0]);
+  if (!id.has_value() || columns[2].empty()) return std::nullopt;
+  HistoryRow row;
+  row.job_id = *id;
+  row.name = columns[1];
+  row.state = ParseState(columns[2]);
+  if (!ParseExitCode(columns[3], &row)) return std::nullopt;
+  row.node_list = NodeListOf(columns[4]);
+  row.start_time = ParseEpoch(columns[5]);
+  row.end_time = ParseEpoch(columns[6]);
+  return row;
+}
+
+// The value of KEY in "KEY=value OTHER=value ...".
+std::string_view ValueOf(std::string_view line, std::string_view key) {
+  for (std::string_view word : Split(line, ' ')) {
+    if (word.starts_with(key) && word.size() > key.size() && word[key.size()] == '=') {
+      word.remove_prefix(key.size() + 1);
+      return word;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string HistoryRow::Words() const {
+  const std::string by = state.cancelled_by.empty() ? "" : " by " + state.cancelled_by;
+  return fmt::format("{}{} {}:{}", state.word, by, exit_code, signal);
+}
+
+std::vector<std::string> HistoryArguments(const std::vector<uint64_t>& ids, absl::Time since) {
+  std::vector<std::string> arguments = CommonArguments(since);
+  arguments.push_back(fmt::format("--jobs={}", fmt::join(ids, ",")));
+  return arguments;
+}
+
+std::vector<std::string> HistoryArguments(std::string_view name, absl::Time since) {
+  std::vector<std::string> arguments = CommonArguments(since);
+  arguments.push_back("--duplicates");
+  arguments.push_back(fmt::format("--name={}", name));
+  return arguments;
+}
+
+absl::StatusOr<std::vector<HistoryRow>> ParseHistory(std::string_view output) {
+  std::vector<HistoryRow> rows;
+  for (std::string_view line : Lines(output)) {
+    std::optional<HistoryRow> row = ParseRow(line);
+    if (!row.has_value()) {
+      return absl::InternalError(fmt::format(
+          "sacct printed a line that is not as asked for: \"{}\"", line.substr(0, 200)));
+    }
+    rows.push_back(*std::move(row));
+  }
+  return rows;
+}
+
+std::vector<std::string> ShowJobArguments(uint64_t id) {
+  return {"scontrol", "--oneliner", "show", "job", std::to_string(id)};
+}
+
+std::optional<HistoryRow> ParseShowJob(std::string_view output) {
+  const std::vector<std::string_view> lines = Lines(output);
+  if (lines.size() != 1) return std::nullopt;
+  const std::optional<uint64_t> id = ParseNumber<uint64_t>(ValueOf(lines[0], "JobId"));
+  const std::string_view state = ValueOf(lines[0], "JobState");
+  if (!id.has_value() || state.empty()) return std::nullopt;
+  HistoryRow row;
+  row.job_id = *id;
+  row.name = ValueOf(lines[0], "JobName");
+  row.state = ParseState(state);
+  if (!ParseExitCode(ValueOf(lines[0], "ExitCode"), &row)) return std::nullopt;
+  row.node_list = NodeListOf(ValueOf(lines[0], "NodeList"));
+  row.start_time = ParseEpoch(ValueOf(lines[0], "StartTime"));
+  row.end_time = ParseEpoch(ValueOf(lines[0], "EndTime"));
+  row.from_accounting = false;
+  return row;
+}
+
+bool IsAccountingDisabled(std::string_view stderr_text) {
+  return stderr_text.find("accounting storage is disabled") != std::string_view::npos;
+}
+
+bool IsUnknownJob(std::string_view stderr_text) {
+  return stderr_text.find("Invalid job id specified") != std::string_view::npos;
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,60 @@
+// What Slurm remembers of jobs that have left its queue: accounting (sacct), or slurmctld itself
+// (scontrol show job).
+#ifndef MUSTER_AGENTS_SLURM_HISTORY_H_
+#define MUSTER_AGENTS_SLURM_HISTORY_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "agents/slurm/states.h"
+
+namespace muster::slurm {
+
+struct HistoryRow {
+  uint64_t job_id = 0;
+  std::string name;
+  SlurmState state;
+  int exit_code = 0;
+  int signal = 0;
+  std::string node_list;  // empty: it never had nodes
+  std::optional<absl::Time> start_time;
+  std::optional<absl::Time> end_time;
+  bool from_accounting = true;  // false: from scontrol
+
+  // "FAILED 0:53", as sacct prints it.
+  std::string Words() const;
+  // A submission that slurmctld refused for its node configuration leaves a job that has failed and
+  // never had nodes.
+  bool WasRefused() const { return state.phase == JobPhase::kFailed && node_list.empty(); }
+};
+
+// Job ids in one sacct: an argument list that any system takes.
+inline constexpr size_t kMaxIdsPerHistoryCall = 500;
+
+// By id. Without a window sacct shows today only, so `since` is always given.
+std::vector<std::string> HistoryArguments(const std::vector<uint64_t>& ids, absl::Time since);
+// By name, with every job that a used id or a requeue left. A job that was never eligible (held,
+// waiting for another) is not shown, also not after its end.
+std::vector<std::string> HistoryArguments(std::string_view name, absl::Time since);
+
+// INTERNAL with the line if one cannot be read.
+absl::StatusOr<std::vector<HistoryRow>> ParseHistory(std::string_view output);
+
+// "scontrol --oneliner show job ID".
+std::vector<std::string> ShowJobArguments(uint64_t id);
+// Nothing if it is not a job as scontrol shows it.
+std::optional<HistoryRow> ParseShowJob(std::string_view output);
+
+// Whether sacct says that this cluster keeps no accounting at all.
+bool IsAccountingDisabled(std::string_view stderr_text);
+// Whether a command says that slurmctld does not know the job id (any more).
+bool IsUnknownJob(std::string_view stderr_text);
+
+}  // namespace muster::slurm
+
+#endif  // MUSTER_AGENTS_SLURM_HISTORY_H_

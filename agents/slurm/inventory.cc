@@ -1,0 +1,189 @@
+#include "agents/slurm/inventory.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "agents/slurm/fields.h"
+#include "contract/units.h"
+#include "fmt/format.h"
+
+namespace muster::slurm {
+namespace {
+
+constexpr size_t kColumns = 9;
+constexpr uint64_t kMebibyte = 1 << 20;
+
+// One line of sinfo: nodes of a partition that are alike, also in their state.
+struct NodeLine {
+  std::string partition;
+  bool is_default = false;
+  bool up = false;
+  std::optional<absl::Duration> time_limit;
+  uint32_t max_nodes = 0;  // 0: no limit
+  v1::NodeGroup nodes;
+};
+
+std::string_view Trim(std::string_view text) {
+  const size_t first = text.find_first_not_of(' ');
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+// "gpu:h100:4(S:0-1),gpu:2,lustre:1"
+void ReadGpus(std::string_view gres, v1::NodeGroup* nodes) {
+  int depth = 0;
+  std::string flat;
+  for (char c : gres) {
+    if (c == '(') ++depth;
+    if (depth == 0) flat.push_back(c);
+    if (c == ')') --depth;
+  }
+  for (std::string_view entry : Split(flat, ',')) {
+    const std::vector<std::string_view> parts = Split(entry, ':');
+    if (parts[0] != "gpu" || parts.size() < 2 || parts.size() > 3) continue;
+    const std::optional<uint32_t> count = ParseNumber<uint32_t>(parts.back());
+    const std::string type(parts.size() == 3 ? parts[1] : "gpu");
+    if (count.has_value()) (*nodes->mutable_gpus())[type] += *count;
+  }
+}
+
+// sinfo(1), NODE STATE CODES: a suffix tells of power and reservations; '*' means that the node
+// does not answer.
+bool IsUsable(std::string_view state) {
+  constexpr std::array<std::string_view, 6> kUsable = {"idle", "mix",  "alloc",
+                                                       "comp", "plnd", "npc"};
+  if (state.ends_with('*')) return false;
+  const size_t end = state.find_last_not_of("~#!%$@^-+");
+  const std::string_view base = state.substr(0, end + 1);
+  return std::find(kUsable.begin(), kUsable.end(), base) != kUsable.end();
+}
+
+// "1-infinite", "2", "1-4"
+uint32_t MaxNodesOf(std::string_view size) {
+  const size_t dash = size.rfind('-');
+  return ParseNumber<uint32_t>(dash == std::string_view::npos ? size : size.substr(dash + 1))
+      .value_or(0);
+}
+
+std::optional<NodeLine> ParseLine(std::string_view text) {
+  const std::vector<std::string_view> columns = Split(text, kSeparator);
+  if (columns.size() != kColumns) return std::nullopt;
+  const std::optional<uint32_t> count = ParseNumber<uint32_t>(columns[4]);
+  const std::optional<uint32_t> cpus = ParseNumber<uint32_t>(columns[5]);
+  const std::optional<uint64_t> megabytes = ParseNumber<uint64_t>(columns[6]);
+  if (!count.has_value() || !cpus.has_value() || !megabytes.has_value()) return std::nullopt;
+  NodeLine line;
+  std::string_view partition = columns[0];
+  line.is_default = partition.ends_with('*');
+  if (line.is_default) partition.remove_suffix(1);
+  line.partition = partition;
+  line.up = columns[1] == "up";
+  if (const absl::StatusOr<absl::Duration> limit = contract::ParseDuration(columns[2]);
+      limit.ok()) {
+    line.time_limit = *limit;
+  }
+  line.max_nodes = MaxNodesOf(columns[3]);
+  line.nodes.set_count(*count);
+  line.nodes.set_cpus(*cpus);
+  line.nodes.set_memory_bytes(*megabytes * kMebibyte);
+  ReadGpus(columns[7], &line.nodes);
+  line.nodes.set_usable_count(IsUsable(columns[8]) ? *count : 0);
+  return line;
+}
+
+bool AreAlike(const v1::NodeGroup& a, const v1::NodeGroup& b) {
+  const auto gpus = [](const v1::NodeGroup& group) {
+    return std::map<std::string, uint32_t>(group.gpus().begin(), group.gpus().end());
+  };
+  return a.cpus() == b.cpus() && a.memory_bytes() == b.memory_bytes() && gpus(a) == gpus(b);
+}
+
+void AddNodes(const v1::NodeGroup& nodes, v1::Pool* pool) {
+  for (v1::NodeGroup& group : *pool->mutable_node_groups()) {
+    if (!AreAlike(group, nodes)) continue;
+    group.set_count(group.count() + nodes.count());
+    group.set_usable_count(group.usable_count() + nodes.usable_count());
+    return;
+  }
+  if (nodes.count() > 0) *pool->add_node_groups() = nodes;
+}
+
+v1::Pool MakePool(const NodeLine& line) {
+  v1::Pool pool;
+  pool.set_name(line.partition);
+  pool.set_is_default(line.is_default);
+  pool.set_available(line.up);
+  pool.set_max_nodes(line.max_nodes);
+  if (line.time_limit.has_value()) {
+    pool.mutable_max_time_limit()->set_seconds(absl::ToInt64Seconds(*line.time_limit));
+  }
+  return pool;
+}
+
+}  // namespace
+
+std::vector<std::string> SettingsArguments() { return {"scontrol", "show", "config"}; }
+
+absl::StatusOr<ClusterSettings> ParseSettings(std::string_view output) {
+  ClusterSettings settings;
+  for (std::string_view line : Lines(output)) {
+    const size_t equals = line.find('=');
+    if (equals == std::string_view::npos) continue;
+    const std::string_view key = Trim(line.substr(0, equals));
+    const std::string_view value = Trim(line.substr(equals + 1));
+    if (key == "ClusterName") settings.name = value;
+    if (key == "SLURM_VERSION") settings.version = value;
+    if (key == "AccountingStorageType")
+      settings.keeps_accounting = value == "accounting_storage/slurmdbd";
+    if (key == "MinJobAge") {
+      settings.min_job_age =
+          absl::Seconds(ParseNumber<int64_t>(value.substr(0, value.find(' '))).value_or(0));
+    }
+  }
+  if (settings.name.empty())
+    return absl::InternalError("scontrol show config does not name the cluster");
+  return settings;
+}
+
+std::vector<std::string> PoolArguments() {
+  return {"sinfo", "--noheader", "--exact",
+          "--format=%P\x1f%a\x1f%l\x1f%s\x1f%D\x1f%c\x1f%m\x1f%G\x1f%t"};
+}
+
+absl::StatusOr<std::vector<v1::Pool>> ParsePools(std::string_view output) {
+  std::vector<v1::Pool> pools;
+  for (std::string_view text : Lines(output)) {
+    const std::optional<NodeLine> line = ParseLine(text);
+    if (!line.has_value()) {
+      return absl::InternalError(fmt::format(
+          "sinfo printed a line that is not as asked for: \"{}\"", text.substr(0, 200)));
+    }
+    auto pool = std::find_if(pools.begin(), pools.end(), [&](const v1::Pool& known) {
+      return known.name() == line->partition;
+    });
+    if (pool == pools.end()) pool = pools.insert(pools.end(), MakePool(*line));
+    AddNodes(line->nodes, &*pool);
+  }
+  return pools;
+}
+
+GpuTypes GpuTypesOf(const std::vector<v1::Pool>& pools) {
+  GpuTypes types;
+  for (const v1::Pool& pool : pools) {
+    for (const v1::NodeGroup& group : pool.node_groups()) {
+      for (const auto& [type, count] : group.gpus()) {
+        std::string lower = type;
+        std::transform(lower.begin(), lower.end(), lower.begin(),
+                       [](unsigned char c) { return std::tolower(c); });
+        types.emplace(lower, type);
+      }
+    }
+  }
+  return types;
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,35 @@
+// What a Slurm cluster has: scontrol show config and sinfo.
+#ifndef MUSTER_AGENTS_SLURM_INVENTORY_H_
+#define MUSTER_AGENTS_SLURM_INVENTORY_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "agents/slurm/submit.h"
+#include "muster/v1/cluster.pb.h"
+
+namespace muster::slurm {
+
+struct ClusterSettings {
+  std::string name;     // ClusterName
+  std::string version;  // "22.05.8"
+  bool keeps_accounting = false;
+  absl::Duration min_job_age;  // how long slurmctld remembers an ended job
+};
+
+std::vector<std::string> SettingsArguments();
+// INTERNAL if the cluster's name is not in it.
+absl::StatusOr<ClusterSettings> ParseSettings(std::string_view output);
+
+std::vector<std::string> PoolArguments();
+// INTERNAL with the line if one cannot be read.
+absl::StatusOr<std::vector<v1::Pool>> ParsePools(std::string_view output);
+
+GpuTypes GpuTypesOf(const std::vector<v1::Pool>& pools);
+
+}  // namespace muster::slurm
+
+#endif  // MUSTER_AGENTS_SLURM_INVENTORY_H_

@@ -1,0 +1,97 @@
+#include "agents/slurm/queue.h"
+
+#include "absl/status/status.h"
+#include "agents/slurm/fields.h"
+#include "fmt/format.h"
+
+namespace muster::slurm {
+namespace {
+
+constexpr size_t kColumns = 8;
+constexpr std::string_view kFormat = "%A\x1f%j\x1f%T\x1f%r\x1f%N\x1f%V\x1f%S\x1f%e";
+
+std::optional<QueueRow> ParseRow(std::string_view line) {
+  const std::vector<std::string_view> columns = Split(line, kSeparator);
+  if (columns.size() != kColumns) return std::nullopt;
+  const std::optional<uint64_t> id = ParseNumber<uint64_t>(columns[0]);
+  if (!id.has_value() || columns[2].empty()) return std::nullopt;
+  return QueueRow{.job_id = *id,
+                  .name = std::string(columns[1]),
+                  .state = ParseState(columns[2]),
+                  .reason = std::string(columns[3]),
+                  .node_list = std::string(columns[4]),
+                  .submit_time = ParseEpoch(columns[5]),
+                  .start_time = ParseEpoch(columns[6]),
+                  .end_time = ParseEpoch(columns[7])};
+}
+
+// The names of one element, "n[1-2,7]" or "gpu"; false if it cannot be read.
+bool ExpandElement(std::string_view element, std::vector<std::string>* names) {
+  const size_t open = element.find('[');
+  if (open == std::string_view::npos) {
+    names->emplace_back(element);
+    return names->size() <= kMaxNodes;
+  }
+  const size_t close = element.find(']', open);
+  if (close == std::string_view::npos) return false;
+  const std::string_view prefix = element.substr(0, open);
+  const std::string_view suffix = element.substr(close + 1);
+  if (suffix.find('[') != std::string_view::npos) return false;
+  for (std::string_view range : Split(element.substr(open + 1, close - open - 1), ',')) {
+    const size_t dash = range.find('-');
+    const std::string_view low = range.substr(0, dash);
+    const std::string_view high = dash == std::string_view::npos ? low : range.substr(dash + 1);
+    const std::optional<uint64_t> first = ParseNumber<uint64_t>(low);
+    const std::optional<uint64_t> last = ParseNumber<uint64_t>(high);
+    if (!first.has_value() || !last.has_value() || *last < *first || *last - *first >= kMaxNodes) {
+      return false;
+    }
+    for (uint64_t number = *first; number <= *last; ++number) {
+      // Leading zeros are part of the name: n[08-10].
+      names->push_back(fmt::format("{}{:0{}}{}", prefix, number, low.size(), suffix));
+    }
+    if (names->size() > kMaxNodes) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::string> QueueArguments(std::string_view name) {
+  std::vector<std::string> arguments = {"squeue",       "--me",
+                                        "--states=all", "--noheader",
+                                        "--array",      fmt::format("--format={}", kFormat)};
+  if (!name.empty()) arguments.push_back(fmt::format("--name={}", name));
+  return arguments;
+}
+
+absl::StatusOr<std::vector<QueueRow>> ParseQueue(std::string_view output) {
+  std::vector<QueueRow> rows;
+  for (std::string_view line : Lines(output)) {
+    std::optional<QueueRow> row = ParseRow(line);
+    if (!row.has_value()) {
+      return absl::InternalError(fmt::format(
+          "squeue printed a line that is not as asked for: \"{}\"", line.substr(0, 200)));
+    }
+    rows.push_back(*std::move(row));
+  }
+  return rows;
+}
+
+std::vector<std::string> ExpandNodeList(std::string_view list) {
+  std::vector<std::string> names;
+  size_t begin = 0;
+  int depth = 0;
+  for (size_t i = 0; i <= list.size(); ++i) {
+    if (i < list.size() && list[i] == '[') ++depth;
+    if (i < list.size() && list[i] == ']') --depth;
+    if (i < list.size() && (list[i] != ',' || depth > 0)) continue;
+    const std::string_view element = list.substr(begin, i - begin);
+    begin = i + 1;
+    if (element.empty()) continue;
+    if (!ExpandElement(element, &names)) return {};
+  }
+  return names;
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,42 @@
+// Slurm's queue: what squeue is asked, and what it answers.
+#ifndef MUSTER_AGENTS_SLURM_QUEUE_H_
+#define MUSTER_AGENTS_SLURM_QUEUE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "agents/slurm/states.h"
+
+namespace muster::slurm {
+
+// One job.
+struct QueueRow {
+  uint64_t job_id = 0;
+  std::string name;
+  SlurmState state;
+  std::string reason;
+  std::string node_list;  // Slurm's short form, "n[1-4]"; empty before the start
+  std::optional<absl::Time> submit_time;
+  std::optional<absl::Time> start_time;  // of a pending job: Slurm's guess, if it has one
+  std::optional<absl::Time> end_time;    // of a running job: when its time limit ends it
+};
+
+// All jobs of the user in any state, ended ones too as long as slurmctld remembers them; with a
+// name, only those that are called so. To be run with SLURM_TIME_FORMAT=%s.
+std::vector<std::string> QueueArguments(std::string_view name = {});
+
+// INTERNAL with the line if one cannot be read: then the answer is no proof that any job is gone.
+absl::StatusOr<std::vector<QueueRow>> ParseQueue(std::string_view output);
+
+// "n[1-2,7],gpu" as n1, n2, n7, gpu. Empty if the text is none, or names more than kMaxNodes.
+inline constexpr size_t kMaxNodes = 10000;
+std::vector<std::string> ExpandNodeList(std::string_view list);
+
+}  // namespace muster::slurm
+
+#endif  // MUSTER_AGENTS_SLURM_QUEUE_H_

@@ -1,0 +1,52 @@
+// Notices new exit records before the next squeue, by listing the one directory that they are all
+// in.
+//
+// Owns one thread; the other members may be called from any thread.
+#ifndef MUSTER_AGENTS_SLURM_RECORD_WATCHER_H_
+#define MUSTER_AGENTS_SLURM_RECORD_WATCHER_H_
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "absl/time/time.h"
+#include "agents/hosts/host.h"
+
+namespace muster::slurm {
+
+class RecordWatcher {
+ public:
+  // `host` must outlive this object.
+  RecordWatcher(hosts::Host* host, std::string directory, absl::Duration interval);
+  ~RecordWatcher();
+
+  // Called from the watcher's thread when a record has appeared.
+  void SetWaker(std::function<void()> wake);
+  // Whether there are runs whose end is waited for; without, the directory is left alone.
+  void SetActive(bool active);
+
+ private:
+  void Watch();
+  // Whether the directory has a name that it did not have at the last look.
+  bool HasNews();
+
+  hosts::Host* const host_;
+  const std::string directory_;
+  const absl::Duration interval_;
+  std::set<std::string> known_;  // the thread's own
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::function<void()> wake_;  // guarded by mutex_, like the rest
+  bool active_ = false;
+  bool stop_ = false;
+
+  std::thread thread_;
+};
+
+}  // namespace muster::slurm
+
+#endif  // MUSTER_AGENTS_SLURM_RECORD_WATCHER_H_

@@ -1,0 +1,63 @@
+// The files of a run: the user's command, environment and setup travel in them, so that no shell
+// ever reads what a user wrote.
+#ifndef MUSTER_AGENTS_SLURM_RUN_FILES_H_
+#define MUSTER_AGENTS_SLURM_RUN_FILES_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "muster/v1/agent_link.pb.h"
+
+namespace muster::slurm {
+
+// Where the files of one run are. README.md in this folder says what is in them.
+class RunPaths {
+ public:
+  RunPaths(std::string_view runs_directory, std::string_view run_key)
+      : root_(runs_directory), directory_(root_ + "/" + std::string(run_key)), run_key_(run_key) {}
+
+  const std::string& run_key() const { return run_key_; }
+  const std::string& directory() const { return directory_; }
+  // Where the command starts if the job names no directory: what it leaves there is the user's.
+  std::string work() const { return directory_ + "/work"; }
+  std::string script() const { return directory_ + "/batch.sh"; }
+  std::string claim() const { return directory_ + "/claim"; }
+  std::string slurm_output() const { return directory_ + "/slurm.out"; }
+  std::string standard_output(uint32_t rank) const { return RankFile(rank, "out"); }
+  std::string standard_error(uint32_t rank) const { return RankFile(rank, "err"); }
+  // All exit records are in one directory, so that one listing shows which runs have ended.
+  std::string exit_record() const { return EndedDirectory(root_) + "/" + run_key_; }
+
+  static std::string EndedDirectory(const std::string& runs_directory) {
+    return runs_directory + "/ended";
+  }
+
+ private:
+  std::string RankFile(uint32_t rank, const char* suffix) const {
+    return directory_ + "/rank-" + std::to_string(rank) + "." + suffix;
+  }
+
+  std::string root_;
+  std::string directory_;
+  std::string run_key_;
+};
+
+struct RunFile {
+  std::string path;
+  std::string content;
+  uint32_t mode = 0600;
+};
+
+// The text of batch.sh.
+std::string_view BatchScript();
+
+// The files to write before sbatch. INVALID_ARGUMENT: a variable that bash does not let anyone set.
+absl::StatusOr<std::vector<RunFile>> MakeRunFiles(const v1::Assignment& assignment,
+                                                  const RunPaths& paths);
+
+}  // namespace muster::slurm
+
+#endif  // MUSTER_AGENTS_SLURM_RUN_FILES_H_

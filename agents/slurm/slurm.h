@@ -1,0 +1,54 @@
+// Runs on a Slurm cluster, driven with Slurm's own commands from a host that has them (a login
+// node).
+//
+// What the backend keeps outside Slurm is under SlurmConfig::run_dir, which the compute nodes must
+// see under the same path; README.md in this folder says what is there.
+#ifndef MUSTER_AGENTS_SLURM_SLURM_H_
+#define MUSTER_AGENTS_SLURM_SLURM_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/time/time.h"
+#include "agents/core/backend.h"
+#include "agents/hosts/host.h"
+
+namespace muster::slurm {
+
+struct SlurmConfig {
+  // Where runs have their directories: absolute, writable for the agent, shared with the compute
+  // nodes. Default: "runs" in the agent's state directory.
+  std::string run_dir;
+  // SLURM_CONF for every command. Default: the agent's own SLURM_CONF, or where Slurm looks by
+  // itself.
+  std::string slurm_conf;
+  // The directory of sbatch, squeue and so on. Default: they are looked up in the agent's PATH.
+  std::string bin_dir;
+  // PATH of the jobs. Default: the usual system directories, and bin_dir.
+  std::string job_path;
+  // The least time between two squeue; it grows to five times what the last one took.
+  absl::Duration observe_interval = absl::Seconds(5);
+  // How often the directory of exit records is listed, so that an end is seen before the next
+  // squeue.
+  absl::Duration record_interval = absl::Milliseconds(250);
+  // Any command but sbatch is given up after this. slurmctld's own time-out, with one retry, is 20
+  // s by default.
+  absl::Duration command_timeout = absl::Seconds(60);
+  // sbatch retries by itself for about two minutes when slurmctld is busy.
+  absl::Duration sbatch_timeout = absl::Seconds(180);
+  // How long Slurm must go on not knowing a run key before it is launched again.
+  absl::Duration lookup_grace = absl::Seconds(30);
+  // How long queue, history and exit record must all be silent before a run is LOST.
+  absl::Duration absence_grace = absl::Seconds(60);
+  // How long an exit record or an accounting record may come after the end that Slurm tells: file
+  // servers and slurmdbd lag.
+  absl::Duration record_grace = absl::Seconds(30);
+};
+
+// `host`: where Slurm's commands run and the run directories are; null: this machine.
+std::unique_ptr<agent::Backend> CreateSlurmBackend(SlurmConfig config, std::string state_dir,
+                                                   std::unique_ptr<hosts::Host> host = nullptr);
+
+}  // namespace muster::slurm
+
+#endif  // MUSTER_AGENTS_SLURM_SLURM_H_

@@ -1,0 +1,46 @@
+// sbatch: what it is given, and what its answer means.
+#ifndef MUSTER_AGENTS_SLURM_SUBMIT_H_
+#define MUSTER_AGENTS_SLURM_SUBMIT_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "agents/core/backend.h"
+#include "agents/hosts/host.h"
+#include "agents/slurm/run_files.h"
+#include "muster/v1/agent_link.pb.h"
+
+namespace muster::slurm {
+
+// GPU types as slurm.conf spells them, by their lower-case form: Slurm compares them with case,
+// Muster without.
+using GpuTypes = std::map<std::string, std::string>;
+
+// The command line of sbatch. Everything is an argument of its own, so no value can be read as
+// another option or as shell text. INVALID_ARGUMENT names the field of the spec that Slurm could
+// not be given.
+absl::StatusOr<std::vector<std::string>> SubmitArguments(const v1::Assignment& assignment,
+                                                         const RunPaths& paths,
+                                                         const GpuTypes& gpu_types);
+
+// What is known after sbatch. `result` is an error if sbatch was not run to its end.
+struct SubmitOutcome {
+  agent::LaunchOutcome::Kind kind = agent::LaunchOutcome::Kind::kUnclear;
+  uint64_t job_id = 0;  // kLaunched
+  v1::Failure failure;  // kRefused
+  std::string words;    // what was said, for the evidence
+  bool unknown_words =
+      false;  // kUnclear: slurmctld answered with an error that the tables do not hold
+};
+SubmitOutcome ClassifySubmit(const absl::StatusOr<hosts::CommandResult>& result);
+
+// The failure for a refusal in words that no table holds, after the same answer several times over.
+v1::Failure UnknownRefusal(std::string_view words);
+
+}  // namespace muster::slurm
+
+#endif  // MUSTER_AGENTS_SLURM_SUBMIT_H_

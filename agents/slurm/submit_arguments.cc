@@ -1,0 +1,128 @@
+// The command line of sbatch.
+#include <algorithm>
+#include <cctype>
+
+#include "absl/time/time.h"
+#include "agents/slurm/submit.h"
+#include "contract/errors.h"
+#include "fmt/format.h"
+
+namespace muster::slurm {
+namespace {
+
+constexpr uint64_t kMebibyte = 1 << 20;
+
+uint64_t DivideUp(uint64_t value, uint64_t by) { return (value + by - 1) / by; }
+
+// Builds the list and remembers the first value that Slurm could not be given.
+class Arguments {
+ public:
+  explicit Arguments(std::vector<std::string> words) : words_(std::move(words)) {}
+
+  void Add(std::string word) { words_.push_back(std::move(word)); }
+
+  // A user's text, left out if empty.
+  void AddText(std::string_view option, std::string_view field, std::string_view value) {
+    if (value.empty()) return;
+    const bool printable = std::none_of(value.begin(), value.end(), [](char c) {
+      return std::iscntrl(static_cast<unsigned char>(c)) != 0;
+    });
+    if (!printable && status_.ok()) {
+      status_ =
+          contract::BadField(field, "has a control character, such as a line break; remove it");
+    }
+    Add(fmt::format("{}={}", option, value));
+  }
+
+  absl::StatusOr<std::vector<std::string>> Take() && {
+    if (!status_.ok()) return status_;
+    return std::move(words_);
+  }
+
+ private:
+  std::vector<std::string> words_;
+  absl::Status status_;
+};
+
+std::string LowerCase(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  return lower;
+}
+
+absl::StatusOr<std::string> GresOf(const v1::GpuRequest& gpus, const GpuTypes& types) {
+  const std::string& type = gpus.type();
+  const bool plain = std::all_of(type.begin(), type.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
+  });
+  if (!plain) {
+    return contract::BadField("resources.gpus[0].type",
+                              fmt::format("\"{}\": letters, digits, '_', '-' and '.' only", type));
+  }
+  const uint64_t count = DivideUp(gpus.count_millis(), 1000);
+  if (type.empty()) return fmt::format("--gres=gpu:{}", count);
+  const auto known = types.find(LowerCase(type));
+  return fmt::format("--gres=gpu:{}:{}", known == types.end() ? type : known->second, count);
+}
+
+void AddSlurmOptions(const v1::JobSpec& spec, Arguments* arguments) {
+  const v1::SlurmOptions& slurm = spec.slurm();
+  if (slurm.partition().empty()) {
+    arguments->AddText("--partition", "placement.pool", spec.placement().pool());
+  } else {
+    arguments->AddText("--partition", "slurm.partition", slurm.partition());
+  }
+  arguments->AddText("--account", "slurm.account", slurm.account());
+  arguments->AddText("--qos", "slurm.qos", slurm.qos());
+  arguments->AddText("--reservation", "slurm.reservation", slurm.reservation());
+  arguments->AddText("--constraint", "slurm.constraint", slurm.constraint());
+  arguments->AddText("--nodelist", "slurm.nodelist", slurm.nodelist());
+  arguments->AddText("--exclude", "slurm.exclude", slurm.exclude());
+  arguments->AddText("--comment", "slurm.comment", slurm.comment());
+  if (slurm.exclusive()) arguments->Add("--exclusive");
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> SubmitArguments(const v1::Assignment& assignment,
+                                                         const RunPaths& paths,
+                                                         const GpuTypes& gpu_types) {
+  const v1::JobSpec& spec = assignment.spec();
+  const v1::Resources& resources = spec.resources();
+  const uint64_t tasks = std::max<uint64_t>(1, spec.slurm().tasks_per_node());
+  const uint64_t cpus = std::max<uint64_t>(1, DivideUp(resources.cpu_millis(), 1000));
+  Arguments arguments({"sbatch", "--parsable", "--job-name=" + paths.run_key()});
+  // Two submissions of one run cannot overlap.
+  arguments.Add("--dependency=singleton");
+  arguments.Add(fmt::format("--nodes={}", std::max<uint32_t>(1, spec.nodes())));
+  arguments.Add(fmt::format("--ntasks-per-node={}", tasks));
+  arguments.Add(fmt::format("--cpus-per-task={}", DivideUp(cpus, tasks)));
+  if (resources.memory_bytes() > 0) {
+    arguments.Add(fmt::format("--mem={}M", DivideUp(resources.memory_bytes(), kMebibyte)));
+  }
+  for (const v1::GpuRequest& gpus : resources.gpus()) {
+    absl::StatusOr<std::string> gres = GresOf(gpus, gpu_types);
+    if (!gres.ok()) return gres.status();
+    arguments.Add(*std::move(gres));
+  }
+  if (spec.has_time_limit()) {
+    const uint64_t seconds =
+        static_cast<uint64_t>(spec.time_limit().seconds()) + (spec.time_limit().nanos() > 0);
+    arguments.Add(fmt::format("--time={}", DivideUp(seconds, 60)));
+  }
+  AddSlurmOptions(spec, &arguments);
+  // The environment of sbatch itself is what the job gets, and it is all but empty. (--export=NONE
+  // would have the node make a login environment, which takes seconds and brings the user's profile
+  // in.)
+  arguments.Add("--export=ALL");
+  // A requeued job goes on in the same files; log files only grow.
+  arguments.Add("--open-mode=append");
+  arguments.Add("--chdir=" + paths.directory());
+  arguments.Add("--output=" + paths.slurm_output());
+  arguments.Add(paths.script());
+  arguments.Add(paths.directory());
+  return std::move(arguments).Take();
+}
+
+}  // namespace muster::slurm

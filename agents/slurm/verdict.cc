@@ -1,0 +1,272 @@
+#include "agents/slurm/verdict.h"
+
+#include "agents/slurm/explain_end.h"
+#include "agents/slurm/reasons.h"
+#include "fmt/format.h"
+#include "google/protobuf/timestamp.pb.h"
+
+namespace muster::slurm {
+namespace {
+
+using agent::Observation;
+
+void SetEvidence(v1::EvidenceSource source, const RunFacts& facts, std::string detail,
+                 Observation* observation) {
+  v1::Evidence& evidence = observation->evidence;
+  evidence.set_source(source);
+  evidence.set_detail(std::move(detail));
+  evidence.mutable_observed_at()->set_seconds(absl::ToUnixSeconds(facts.now));
+  evidence.mutable_observed_at()->set_nanos(static_cast<int32_t>(
+      absl::ToInt64Nanoseconds(facts.now - absl::FromUnixSeconds(absl::ToUnixSeconds(facts.now)))));
+}
+
+std::string QueueWords(const QueueRow& row) {
+  const bool reason = !row.reason.empty() && row.reason != "None";
+  return reason ? fmt::format("{} ({})", row.state.word, row.reason) : row.state.word;
+}
+
+std::string RecordWords(const ExitRecord& record) {
+  return fmt::format("exit record of Slurm job {}: {} ended with code {}, signal {} on rank {}{}",
+                     record.job_id, record.phase, record.code, record.signal, record.rank,
+                     record.terminated ? ", after a TERM" : "");
+}
+
+Observation MakeObservation(const RunFacts& facts, v1::RunState state) {
+  Observation observation;
+  observation.run_key = facts.run_key;
+  observation.state = state;
+  observation.external_id = std::to_string(facts.job_id);
+  if (facts.queue.has_value()) {
+    observation.nodes = ExpandNodeList(facts.queue->node_list);
+  } else if (facts.history.has_value()) {
+    observation.nodes = ExpandNodeList(facts.history->node_list);
+  }
+  return observation;
+}
+
+v1::RunState LiveState(JobPhase phase) {
+  switch (phase) {
+    case JobPhase::kPending:
+      return v1::RUN_STATE_PENDING;
+    case JobPhase::kStarting:
+      return v1::RUN_STATE_STARTING;
+    case JobPhase::kRunning:
+      return v1::RUN_STATE_RUNNING;
+    case JobPhase::kSuspended:
+      return v1::RUN_STATE_SUSPENDED;
+    case JobPhase::kCompleting:
+      return v1::RUN_STATE_FINISHING;
+    default:
+      return v1::RUN_STATE_UNSPECIFIED;
+  }
+}
+
+// Slurm has the job and it has not ended.
+std::optional<Observation> JudgeLive(const RunFacts& facts) {
+  const QueueRow& row = *facts.queue;
+  const v1::RunState state = LiveState(row.state.phase);
+  if (state == v1::RUN_STATE_UNSPECIFIED) return std::nullopt;
+  Observation observation = MakeObservation(facts, state);
+  SetEvidence(v1::EVIDENCE_SOURCE_SQUEUE, facts,
+              fmt::format("Slurm job {}: {}", row.job_id, QueueWords(row)), &observation);
+  if (state == v1::RUN_STATE_PENDING) observation.reason = ExplainReason(row.reason);
+  const bool started = state != v1::RUN_STATE_PENDING && state != v1::RUN_STATE_STARTING;
+  if (started) observation.start_time = row.start_time;
+  return observation;
+}
+
+// The command has ended, and Slurm's verdict is still to come.
+Observation Finishing(const RunFacts& facts) {
+  Observation observation = MakeObservation(facts, v1::RUN_STATE_FINISHING);
+  if (facts.record.has_value()) {
+    SetEvidence(v1::EVIDENCE_SOURCE_EXIT_RECORD, facts, RecordWords(*facts.record), &observation);
+  } else {
+    SetEvidence(
+        v1::EVIDENCE_SOURCE_SQUEUE, facts,
+        fmt::format("Slurm job {}: {}; waiting for its exit record or its accounting", facts.job_id,
+                    facts.queue.has_value() ? QueueWords(*facts.queue) : "gone from the queue"),
+        &observation);
+  }
+  return observation;
+}
+
+void SetTimesAndExit(const RunFacts& facts, bool slurm_code_counts, Observation* observation) {
+  if (facts.queue.has_value()) {
+    observation->start_time = facts.queue->start_time;
+    observation->end_time = facts.queue->end_time;
+  } else if (facts.history.has_value()) {
+    observation->start_time = facts.history->start_time;
+    observation->end_time = facts.history->end_time;
+  }
+  v1::ExitStatus exit;
+  if (facts.record.has_value()) {
+    observation->start_time = facts.record->start;
+    observation->end_time = facts.record->end;
+    exit.set_code(facts.record->code);
+    exit.set_signal(facts.record->signal);
+    exit.set_rank(facts.record->rank);
+  } else if (slurm_code_counts && facts.history.has_value()) {
+    exit.set_code(facts.history->exit_code);
+    exit.set_signal(facts.history->signal);
+  } else {
+    return;
+  }
+  observation->exit = exit;
+}
+
+// Slurm's own words for the end, and where they are from.
+struct SlurmEnd {
+  JobPhase phase = JobPhase::kUnknown;
+  v1::EvidenceSource source = v1::EVIDENCE_SOURCE_UNSPECIFIED;
+  std::string words;
+};
+
+std::optional<SlurmEnd> EndAccordingToSlurm(const RunFacts& facts) {
+  const bool history_ended = facts.history.has_value() && HasEnded(facts.history->state.phase);
+  if (facts.queue.has_value()) {
+    std::string words = QueueWords(*facts.queue);
+    if (history_ended) words += "; " + facts.history->Words();
+    return SlurmEnd{facts.queue->state.phase, v1::EVIDENCE_SOURCE_SQUEUE, words};
+  }
+  if (!history_ended) return std::nullopt;
+  return SlurmEnd{
+      facts.history->state.phase,
+      facts.history->from_accounting ? v1::EVIDENCE_SOURCE_SACCT : v1::EVIDENCE_SOURCE_SQUEUE,
+      facts.history->Words()};
+}
+
+// The queue has forgotten the job and no history tells: what the record and slurmstepd's last words
+// say.
+SlurmEnd EndAccordingToRecord(const RunFacts& facts) {
+  SlurmEnd end{PhaseInOutput(facts.slurm_output), v1::EVIDENCE_SOURCE_EXIT_RECORD, ""};
+  if (end.phase != JobPhase::kUnknown) return end;
+  const ExitRecord& record = *facts.record;
+  if (facts.cancel_asked && record.terminated) {
+    end.phase = JobPhase::kCancelled;
+  } else {
+    end.phase = record.code == 0 && record.signal == 0 ? JobPhase::kCompleted : JobPhase::kFailed;
+  }
+  return end;
+}
+
+Observation Ended(const RunFacts& facts, const SlurmEnd& end) {
+  const bool record_failed =
+      facts.record.has_value() && (facts.record->code != 0 || facts.record->signal != 0);
+  v1::RunState state = v1::RUN_STATE_FAILED;
+  if (end.phase == JobPhase::kCompleted && !record_failed) state = v1::RUN_STATE_SUCCEEDED;
+  if (end.phase == JobPhase::kCancelled) state = v1::RUN_STATE_CANCELED;
+
+  Observation observation = MakeObservation(facts, state);
+  std::string detail =
+      end.words.empty() ? "" : fmt::format("Slurm job {}: {}", facts.job_id, end.words);
+  if (facts.record.has_value()) detail += (detail.empty() ? "" : "; ") + RecordWords(*facts.record);
+  if (state == v1::RUN_STATE_CANCELED && facts.history.has_value() &&
+      !facts.history->state.cancelled_by.empty()) {
+    detail += fmt::format("; canceled by user id {}", facts.history->state.cancelled_by);
+  }
+  SetEvidence(end.source, facts, detail, &observation);
+  const bool slurm_code_counts =
+      end.phase == JobPhase::kFailed || end.phase == JobPhase::kCompleted;
+  SetTimesAndExit(facts, slurm_code_counts, &observation);
+  if (state == v1::RUN_STATE_FAILED) observation.failure = ExplainEnd(end.phase, end.words, facts);
+  return observation;
+}
+
+Observation Succeeded(const RunFacts& facts) {
+  Observation observation = MakeObservation(facts, v1::RUN_STATE_SUCCEEDED);
+  SetEvidence(v1::EVIDENCE_SOURCE_EXIT_RECORD, facts, RecordWords(*facts.record), &observation);
+  SetTimesAndExit(facts, false, &observation);
+  return observation;
+}
+
+Observation Lost(const RunFacts& facts) {
+  Observation observation = MakeObservation(facts, v1::RUN_STATE_LOST);
+  const std::string_view history =
+      facts.history.has_value() ? "its accounting does not know of an end"
+      : facts.history_answer == RunFacts::History::kUnavailable ? "the cluster keeps no accounting"
+                                                                : "its accounting does not know it";
+  const std::string detail = fmt::format(
+      "Slurm job {}: not in the queue for {}, {}, and the run left no exit record", facts.job_id,
+      absl::FormatDuration(absl::Trunc(facts.missing_for, absl::Seconds(1))), history);
+  SetEvidence(v1::EVIDENCE_SOURCE_AGENT, facts, detail, &observation);
+  v1::Failure failure;
+  failure.set_failure_class(v1::FAILURE_CLASS_INFRA);
+  failure.set_message("The run is lost: " + detail + ".");
+  failure.set_suggestion(
+      "Read its output so far with muster logs, and submit the job again if it did not finish.");
+  observation.failure = failure;
+  return observation;
+}
+
+// squeue answered and has no such job.
+std::optional<Observation> JudgeMissing(const RunFacts& facts, const Patience& patience) {
+  if (std::optional<SlurmEnd> end = EndAccordingToSlurm(facts)) return Ended(facts, *end);
+  const bool silent = facts.history_answer == RunFacts::History::kUnavailable;
+  if (facts.record.has_value()) {
+    if (silent || facts.missing_for >= patience.record_grace)
+      return Ended(facts, EndAccordingToRecord(facts));
+    return Finishing(facts);
+  }
+  if (silent && PhaseInOutput(facts.slurm_output) != JobPhase::kUnknown &&
+      facts.missing_for >= patience.record_grace) {
+    return Ended(facts, {PhaseInOutput(facts.slurm_output), v1::EVIDENCE_SOURCE_AGENT, ""});
+  }
+  const bool answered = silent || facts.history_answer == RunFacts::History::kAnswered;
+  if (answered && facts.missing_for >= patience.absence_grace) return Lost(facts);
+  return std::nullopt;
+}
+
+// Whether more can still come that would change the verdict on a job that has ended in the queue's
+// eyes.
+bool MoreMayCome(const RunFacts& facts) {
+  const bool history_ended = facts.history.has_value() && HasEnded(facts.history->state.phase);
+  switch (facts.queue->state.phase) {
+    case JobPhase::kCompleted:
+      return !facts.record.has_value();
+    case JobPhase::kFailed:
+      return !facts.record.has_value() && !history_ended;
+    case JobPhase::kCancelled:
+      return !facts.cancel_asked && !history_ended &&
+             facts.history_answer != RunFacts::History::kUnavailable;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+bool NeedsHistory(const RunFacts& facts) {
+  if (facts.record.has_value() && facts.record->Succeeded()) return false;
+  if (!facts.queue.has_value()) return facts.queue_answered;
+  switch (facts.queue->state.phase) {
+    case JobPhase::kCompleted:
+    case JobPhase::kFailed:
+      return !facts.record.has_value();
+    case JobPhase::kCancelled:
+      return !facts.cancel_asked;
+    default:
+      return false;
+  }
+}
+
+std::optional<Observation> Judge(const RunFacts& facts, const Patience& patience) {
+  if (facts.record.has_value() && facts.record->Succeeded()) return Succeeded(facts);
+  if (facts.queue.has_value() && !HasEnded(facts.queue->state.phase)) {
+    // The record of an earlier start is void once Slurm has put the job back.
+    const bool pending = facts.queue->state.phase == JobPhase::kPending;
+    if (facts.record.has_value() && !pending &&
+        LiveState(facts.queue->state.phase) != v1::RUN_STATE_UNSPECIFIED) {
+      return Finishing(facts);
+    }
+    return JudgeLive(facts);
+  }
+  if (!facts.queue.has_value()) {
+    if (facts.queue_answered) return JudgeMissing(facts, patience);
+    if (facts.record.has_value()) return Finishing(facts);
+    return std::nullopt;
+  }
+  if (MoreMayCome(facts) && facts.ended_for < patience.record_grace) return Finishing(facts);
+  return Ended(facts, *EndAccordingToSlurm(facts));
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,62 @@
+// What the queue, the history and the exit record of a run mean together. Pure.
+#ifndef MUSTER_AGENTS_SLURM_VERDICT_H_
+#define MUSTER_AGENTS_SLURM_VERDICT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "agents/core/backend.h"
+#include "agents/slurm/exit_record.h"
+#include "agents/slurm/history.h"
+#include "agents/slurm/queue.h"
+
+namespace muster::slurm {
+
+// What was learnt about one run.
+struct RunFacts {
+  std::string run_key;
+  uint64_t job_id = 0;
+  absl::Time now;
+
+  // Whether squeue answered; without that a missing row means nothing.
+  bool queue_answered = false;
+  std::optional<QueueRow> queue;
+
+  enum class History {
+    kNotAsked,
+    kNoAnswer,     // it could not be asked
+    kAnswered,     // `history`, or nothing if it knows no such job
+    kUnavailable,  // this cluster keeps no accounting, and slurmctld has forgotten the job
+  };
+  History history_answer = History::kNotAsked;
+  std::optional<HistoryRow> history;
+
+  std::optional<ExitRecord> record;
+  // What Slurm wrote into the batch script's output; its end is enough.
+  std::string slurm_output;
+
+  // Muster asked for the end of this run.
+  bool cancel_asked = false;
+  // Since when the job has been seen to have ended, or to be missing from the queue.
+  absl::Duration ended_for;
+  absl::Duration missing_for;
+};
+
+// How long Slurm's parts may disagree.
+struct Patience {
+  absl::Duration record_grace;
+  absl::Duration absence_grace;
+};
+
+// Whether asking the history would help to judge.
+bool NeedsHistory(const RunFacts& facts);
+
+// Nothing if the facts do not tell anything new: "could not be asked" and unknown words change no
+// state.
+std::optional<agent::Observation> Judge(const RunFacts& facts, const Patience& patience);
+
+}  // namespace muster::slurm
+
+#endif  // MUSTER_AGENTS_SLURM_VERDICT_H_
