@@ -19,6 +19,15 @@ def pytest_sessionstart(session):
             raise pytest.UsageError(f"{BIN / name} is not there: build it, or point MUSTER_BIN at a bin directory")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """The tests of one Slurm file share its cluster, so one worker runs them."""
+    for item in items:
+        if item.path.name.startswith("test_slurm"):
+            item.add_marker(pytest.mark.slurm)
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     """Lets fixtures see whether their test failed."""

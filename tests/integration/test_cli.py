@@ -81,12 +81,12 @@ name: from-a-file
 resources:
   cpus: 1
   memory: 16Mi
-time_limit: 10m
+time: 10m
 env:
   WHO: world
 labels:
   team: vision
-command: |
+run: |
   echo "hello $WHO"
 """
 
