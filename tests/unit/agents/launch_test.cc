@@ -1,0 +1,198 @@
+#include <gmock/gmock.h>
+
+#include "tests/unit/agents/core_harness.h"
+
+namespace muster::agent {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class LaunchTest : public testing::Test, protected CoreHarness {
+ protected:
+  LaunchTest() { Connect(); }
+
+  // A run in LAUNCH_UNKNOWN whose look-up is under way.
+  void HaveUnknown(uint64_t job) {
+    Assign(job);
+    LaunchEnds(job, LaunchOutcome::Kind::kUnclear);
+  }
+};
+
+TEST_F(LaunchTest, TheIntentIsInTheSameOutputAsTheLaunch) {
+  Assign(1);
+  ASSERT_THAT(Effects<DoLaunch>(), SizeIs(1));
+  EXPECT_EQ(Effects<DoLaunch>()[0].run.run_key, Key(1));
+  EXPECT_EQ(State(1), v1::RUN_STATE_LAUNCHING);
+  EXPECT_THAT(NewStates(), ElementsAre(v1::RUN_STATE_LAUNCHING));
+}
+
+TEST_F(LaunchTest, ALaunchedRunIsPendingWithItsExternalId) {
+  Assign(1);
+  Launched(1);
+  EXPECT_EQ(State(1), v1::RUN_STATE_PENDING);
+  ASSERT_THAT(NewEvents(), SizeIs(1));
+  EXPECT_EQ(NewEvents()[0].external_id(), "pid-1");
+  EXPECT_EQ(journal().runs[0].external_id, "pid-1");
+}
+
+TEST_F(LaunchTest, AnAssignmentThatIsHeldIsIgnored) {
+  Assign(1);
+  Assign(1);
+  EXPECT_THAT(Effects<DoLaunch>(), IsEmpty());
+  EXPECT_THAT(Changes<PutRun>(), IsEmpty());
+}
+
+TEST_F(LaunchTest, AMalformedRunKeyEndsTheConnectionAndReachesNoBackend) {
+  v1::Assignment assignment = AssignmentOf(1);
+  assignment.set_run_key("../../etc/passwd");
+  Assign({assignment});
+  EXPECT_THAT(Effects<DoLaunch>(), IsEmpty());
+  EXPECT_THAT(Effects<Redial>(), SizeIs(1));
+}
+
+TEST_F(LaunchTest, OnlySoManyRunsAreLaunchedAtOnceAndTheRestStaysAssigned) {
+  std::vector<v1::Assignment> six;
+  for (uint64_t job = 1; job <= 6; ++job) six.push_back(AssignmentOf(job));
+  Assign(six);
+  EXPECT_THAT(Effects<DoLaunch>(), SizeIs(4));
+  EXPECT_EQ(State(5), v1::RUN_STATE_ASSIGNED);
+  Launched(2);
+  ASSERT_THAT(Effects<DoLaunch>(), SizeIs(1));
+  EXPECT_EQ(Effects<DoLaunch>()[0].run.run_key, Key(5));
+}
+
+TEST_F(LaunchTest, ARefusedRunFailsAsConfigAndNeedsNoLogs) {
+  Assign(1);
+  LaunchEnds(1, LaunchOutcome::Kind::kRefused);
+  EXPECT_EQ(State(1), v1::RUN_STATE_FAILED);
+  ASSERT_THAT(NewEvents(), SizeIs(1));
+  EXPECT_EQ(NewEvents()[0].failure().failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_TRUE(NewEvents()[0].logs_complete());
+  EXPECT_THAT(Effects<agent::ShipLogs>(), IsEmpty());
+}
+
+TEST_F(LaunchTest, ARefusalKeepsTheClassThatTheBackendGave) {
+  Assign(1);
+  agent::Launched launched{Key(1), {}};
+  launched.outcome.kind = LaunchOutcome::Kind::kRefused;
+  launched.outcome.failure.set_failure_class(v1::FAILURE_CLASS_INFRA);
+  Do(launched);
+  EXPECT_EQ(NewEvents()[0].failure().failure_class(), v1::FAILURE_CLASS_INFRA);
+}
+
+TEST_F(LaunchTest, AnUnclearLaunchIsLookedUpAtOnce) {
+  HaveUnknown(1);
+  EXPECT_EQ(State(1), v1::RUN_STATE_LAUNCH_UNKNOWN);
+  EXPECT_THAT(Effects<DoLookup>(), SizeIs(1));
+}
+
+TEST_F(LaunchTest, AnAssignmentThatMayHaveBeenLaunchedIsLookedUpFirst) {
+  v1::Assignment assignment = AssignmentOf(1);
+  assignment.set_may_have_been_launched(true);
+  Assign({assignment});
+  EXPECT_THAT(Effects<DoLaunch>(), IsEmpty());
+  EXPECT_THAT(Effects<DoLookup>(), SizeIs(1));
+  EXPECT_EQ(State(1), v1::RUN_STATE_LAUNCH_UNKNOWN);
+}
+
+TEST_F(LaunchTest, ARunThatIsFoundIsAdopted) {
+  HaveUnknown(1);
+  LookupEnds(1, LookupOutcome::Kind::kFound);
+  EXPECT_EQ(State(1), v1::RUN_STATE_PENDING);
+  EXPECT_EQ(NewEvents()[0].external_id(), "pid-found");
+  EXPECT_THAT(Effects<DoLaunch>(), IsEmpty());
+}
+
+TEST_F(LaunchTest, AbsentOverTheWholeGracePeriodLaunchesAgain) {
+  HaveUnknown(1);
+  LookupEnds(1, LookupOutcome::Kind::kAbsent);
+  EXPECT_EQ(State(1), v1::RUN_STATE_LAUNCH_UNKNOWN);
+  for (int seconds = 2; seconds < 30; seconds += 2) {
+    After(absl::Seconds(2));
+    ASSERT_THAT(Effects<DoLookup>(), SizeIs(1)) << seconds;
+    LookupEnds(1, LookupOutcome::Kind::kAbsent);
+    ASSERT_THAT(Effects<DoLaunch>(), IsEmpty()) << seconds;
+  }
+  After(absl::Seconds(2));
+  LookupEnds(1, LookupOutcome::Kind::kAbsent);
+  EXPECT_THAT(Effects<DoLaunch>(), SizeIs(1));
+  EXPECT_EQ(State(1), v1::RUN_STATE_LAUNCHING);
+}
+
+TEST_F(LaunchTest, ASlowAnswerDoesNotCountForTheGracePeriod) {
+  HaveUnknown(1);
+  LookupEnds(1, LookupOutcome::Kind::kAbsent);
+  After(absl::Seconds(2));
+  After(absl::Seconds(60));  // the scheduler takes its time with the second look-up
+  LookupEnds(1, LookupOutcome::Kind::kAbsent);
+  EXPECT_THAT(Effects<DoLaunch>(), IsEmpty());
+}
+
+TEST_F(LaunchTest, AnotherAnswerBetweenStartsTheGracePeriodAgain) {
+  HaveUnknown(1);
+  LookupEnds(1, LookupOutcome::Kind::kAbsent);
+  After(absl::Seconds(20));
+  LookupEnds(1, LookupOutcome::Kind::kCouldNotAsk);
+  EXPECT_EQ(State(1), v1::RUN_STATE_LAUNCH_UNKNOWN);
+  After(absl::Seconds(20));
+  LookupEnds(1, LookupOutcome::Kind::kAbsent);
+  EXPECT_THAT(Effects<DoLaunch>(), IsEmpty());
+  After(absl::Seconds(30));
+  LookupEnds(1, LookupOutcome::Kind::kAbsent);
+  EXPECT_THAT(Effects<DoLaunch>(), SizeIs(1));
+}
+
+TEST_F(LaunchTest, OneAbsentIsNeverEnoughEvenWithoutAGracePeriod) {
+  options().lookup_grace = absl::ZeroDuration();
+  Start();
+  Connect();
+  HaveUnknown(1);
+  LookupEnds(1, LookupOutcome::Kind::kAbsent);
+  EXPECT_THAT(Effects<DoLaunch>(), IsEmpty());
+  After(absl::Seconds(2));
+  LookupEnds(1, LookupOutcome::Kind::kAbsent);
+  EXPECT_THAT(Effects<DoLaunch>(), SizeIs(1));
+}
+
+TEST_F(LaunchTest, AnAnswerThatNobodyWaitsForChangesNothing) {
+  Have(1);
+  LookupEnds(1, LookupOutcome::Kind::kAbsent);
+  Launched(1);
+  EXPECT_THAT(Changes<PutEvent>(), IsEmpty());
+  LaunchEnds(2, LaunchOutcome::Kind::kUnclear);
+  EXPECT_THAT(Changes<PutRun>(), IsEmpty());
+}
+
+TEST_F(LaunchTest, AfterARestartDuringALaunchTheRunIsLookedUp) {
+  Assign(1);
+  Start();
+  Do(Tick{});
+  EXPECT_EQ(State(1), v1::RUN_STATE_LAUNCH_UNKNOWN);
+  EXPECT_THAT(Effects<DoLookup>(), SizeIs(1));
+  EXPECT_THAT(Effects<DoLaunch>(), IsEmpty());
+}
+
+TEST_F(LaunchTest, AfterARestartAssignedRunsAreLaunched) {
+  options().max_launches_in_flight = 1;
+  Start();
+  Connect();
+  Assign({AssignmentOf(1), AssignmentOf(2)});
+  EXPECT_EQ(State(2), v1::RUN_STATE_ASSIGNED);
+  Start();
+  Do(Tick{});
+  ASSERT_THAT(Effects<DoLaunch>(), SizeIs(1));
+  EXPECT_EQ(Effects<DoLaunch>()[0].run.run_key, Key(2));
+}
+
+TEST_F(LaunchTest, AfterARestartLookUpsGoOn) {
+  HaveUnknown(1);
+  Start();
+  Do(Tick{});
+  EXPECT_THAT(Effects<DoLookup>(), SizeIs(1));
+  EXPECT_THAT(NewEvents(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace muster::agent
