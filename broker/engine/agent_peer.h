@@ -1,0 +1,26 @@
+// The engine's end of one agent's connection; the RPC layer implements it.
+#ifndef MUSTER_BROKER_ENGINE_AGENT_PEER_H_
+#define MUSTER_BROKER_ENGINE_AGENT_PEER_H_
+
+#include "absl/status/status.h"
+#include "muster/v1/agent_link.pb.h"
+
+namespace muster::broker {
+
+// All methods may be called from any thread and do not block.
+class AgentPeer {
+ public:
+  virtual ~AgentPeer() = default;
+
+  // Queues a message. False: the agent is too slow and its queue is full; the caller closes the
+  // connection, and the next one repairs what was missed.
+  virtual bool Send(v1::ConnectResponse message) = 0;
+  // Ends the connection once what is queued has been sent.
+  virtual void Close(const absl::Status& status) = 0;
+  // The core has handled one more message of this agent.
+  virtual void Handled() = 0;
+};
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_ENGINE_AGENT_PEER_H_

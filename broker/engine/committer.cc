@@ -1,0 +1,103 @@
+#include "broker/engine/committer.h"
+
+#include <iterator>
+#include <utility>
+
+namespace muster::broker {
+namespace {
+
+template <typename T>
+void MoveAppend(std::vector<T>& to, std::vector<T>&& from) {
+  if (to.empty()) {
+    to = std::move(from);
+  } else {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  }
+}
+
+bool Empty(const core::Output& output) { return output.changes.empty() && output.effects.empty(); }
+
+}  // namespace
+
+Committer::Committer(Options options, store::Store* store, CarryOut carry_out, OnFailure on_failure)
+    : options_(options),
+      store_(store),
+      carry_out_(std::move(carry_out)),
+      on_failure_(std::move(on_failure)) {}
+
+Committer::~Committer() { Stop(); }
+
+void Committer::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+void Committer::Offer(core::Output output) {
+  if (Empty(output)) return;
+  std::unique_lock lock(mutex_);
+  changed_.wait(
+      lock, [this] { return failed_ || waiting_.changes.size() < options_.max_waiting_changes; });
+  if (failed_) return;
+  const bool wake = Empty(waiting_);
+  MoveAppend(waiting_.changes, std::move(output.changes));
+  MoveAppend(waiting_.effects, std::move(output.effects));
+  lock.unlock();
+  if (wake) changed_.notify_all();
+}
+
+void Committer::Stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+core::Output Committer::Take(absl::Duration timeout) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, absl::ToChronoNanoseconds(timeout),
+                    [this] { return stopping_ || !Empty(waiting_); });
+  const bool was_full = waiting_.changes.size() >= options_.max_waiting_changes;
+  core::Output taken = std::exchange(waiting_, {});
+  lock.unlock();
+  if (was_full) changed_.notify_all();
+  return taken;
+}
+
+void Committer::Run() {
+  absl::Duration patience = options_.idle_after;
+  for (;;) {
+    core::Output output = Take(patience);
+    if (!Empty(output)) {
+      if (!CommitAndCarryOut(std::move(output))) return;
+      patience = options_.idle_after;
+      continue;
+    }
+    if (std::lock_guard lock(mutex_); stopping_) return;
+    if (const absl::Status status = store_->Idle(); !status.ok()) return Fail(status);
+    patience = options_.idle_interval;
+  }
+}
+
+bool Committer::CommitAndCarryOut(core::Output output) {
+  if (!output.changes.empty()) {
+    const absl::Status status = store_->Commit(output.changes);
+    if (!status.ok()) {
+      Fail(status);
+      return false;
+    }
+  }
+  carry_out_(std::move(output));
+  return true;
+}
+
+void Committer::Fail(const absl::Status& status) {
+  {
+    std::lock_guard lock(mutex_);
+    failed_ = true;
+  }
+  changed_.notify_all();
+  on_failure_(status);
+}
+
+}  // namespace muster::broker

@@ -1,0 +1,67 @@
+// The store thread: takes what the core has decided, commits all that waits in one transaction
+// (group commit), and only then has the effects carried out, in order.
+#ifndef MUSTER_BROKER_ENGINE_COMMITTER_H_
+#define MUSTER_BROKER_ENGINE_COMMITTER_H_
+
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "broker/core/core.h"
+#include "broker/store/store.h"
+
+namespace muster::broker {
+
+class Committer {
+ public:
+  struct Options {
+    // The core thread waits while this many changes wait for the disk: a bound on memory and on the
+    // length of one commit (about 0.2 s at 100,000 rows/s).
+    size_t max_waiting_changes = 20'000;
+    // The store may do its housekeeping when nothing came for this long, and again each
+    // idle_interval.
+    absl::Duration idle_after = absl::Milliseconds(100);
+    absl::Duration idle_interval = absl::Seconds(10);
+  };
+  // On the store thread; what was committed comes along, to be moved from.
+  using CarryOut = std::function<void(core::Output committed)>;
+  // On the store thread, once; nothing is committed or carried out after it.
+  using OnFailure = std::function<void(const absl::Status&)>;
+
+  Committer(Options options, store::Store* store, CarryOut carry_out, OnFailure on_failure);
+  ~Committer();
+
+  void Start();
+  // Core thread. Blocks while too much waits.
+  void Offer(core::Output output);
+  // Commits what waits, carries it out and ends the thread. No Offer may follow.
+  void Stop();
+
+ private:
+  void Run();
+  // What waits, empty after a time-out.
+  core::Output Take(absl::Duration timeout);
+  // False: the commit failed.
+  bool CommitAndCarryOut(core::Output output);
+  void Fail(const absl::Status& status);
+
+  const Options options_;
+  store::Store* const store_;
+  const CarryOut carry_out_;
+  const OnFailure on_failure_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  core::Output waiting_;
+  bool stopping_ = false;
+  bool failed_ = false;
+  std::thread thread_;
+};
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_ENGINE_COMMITTER_H_

@@ -1,0 +1,94 @@
+// Carries out what the core decided, once it is on disk: replies, messages to agents, news for
+// watchers.
+//
+// CarryOut runs on the store thread. Tickets and sessions are opened by gRPC's threads; the two
+// tables that both sides touch have a mutex of their own.
+#ifndef MUSTER_BROKER_ENGINE_EFFECTS_H_
+#define MUSTER_BROKER_ENGINE_EFFECTS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "broker/core/core.h"
+#include "broker/engine/agent_peer.h"
+#include "broker/engine/spec_cache.h"
+#include "broker/store/store.h"
+
+namespace muster::broker {
+
+// How the answer to one request goes back. Called once, on the store thread; must not block.
+using SubmitDone = std::function<void(absl::StatusOr<v1::SubmitJobsResponse>)>;
+using CancelDone = std::function<void(absl::Status)>;
+using ExplainDone = std::function<void(std::string reason)>;
+using ClustersDone = std::function<void(absl::StatusOr<std::vector<v1::Cluster>>)>;
+using JobsChanged = std::function<void(const core::JobsChanged&)>;
+
+class Effects {
+ public:
+  // What one message to an agent may hold. gRPC's default limit for a received message is 4 MiB; a
+  // single spec has up to 1 MiB.
+  static constexpr int kMaxRunsPerMessage = 1000;
+  static constexpr size_t kMaxBytesPerMessage = 3 << 20;
+
+  Effects(store::Store* store, JobsChanged jobs_changed);
+
+  // ---- any thread
+
+  template <typename Done>
+  core::Ticket Expect(Done done) {
+    std::lock_guard lock(mutex_);
+    const core::Ticket ticket = ++last_ticket_;
+    replies_.emplace(ticket, std::move(done));
+    return ticket;
+  }
+  // The request was not taken: its answer will not come.
+  void Forget(core::Ticket ticket);
+
+  core::SessionId Open(std::shared_ptr<AgentPeer> peer);
+  // The agent's stream has ended: nothing more is sent to it.
+  void Forsake(core::SessionId session);
+
+  // ---- store thread
+
+  void CarryOut(core::Output committed);
+
+ private:
+  using Reply = std::variant<SubmitDone, CancelDone, ExplainDone, ClustersDone>;
+
+  void Do(core::SubmitReply& effect);
+  void Do(core::CancelReply& effect);
+  void Do(core::ExplainReply& effect);
+  void Do(core::ClustersReply& effect);
+  void Do(core::SendToAgent& effect);
+  void Do(core::SendAssignments& effect);
+  void Do(core::CloseAgent& effect);
+  void Do(core::JobsChanged& effect);
+
+  template <typename Done>
+  Done TakeReply(core::Ticket ticket);
+  std::shared_ptr<AgentPeer> Peer(core::SessionId session);
+  void Send(core::SessionId session, AgentPeer& peer, v1::ConnectResponse message);
+  // Fills in spec and user, from the cache or the store.
+  absl::Status AddSpecs(std::vector<v1::Assignment>& assignments);
+
+  store::Store* const store_;
+  const JobsChanged jobs_changed_;
+  SpecCache specs_;
+
+  std::mutex mutex_;
+  core::Ticket last_ticket_ = 0;
+  core::SessionId last_session_ = 0;
+  absl::flat_hash_map<core::Ticket, Reply> replies_;
+  absl::flat_hash_map<core::SessionId, std::shared_ptr<AgentPeer>> peers_;
+};
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_ENGINE_EFFECTS_H_

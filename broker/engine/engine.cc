@@ -1,0 +1,144 @@
+#include "broker/engine/engine.h"
+
+#include <limits>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "contract/errors.h"
+
+namespace muster::broker {
+namespace {
+
+constexpr size_t kUnbounded = std::numeric_limits<size_t>::max() / 2;
+
+bool Assigns(const core::Output& output, size_t from) {
+  for (size_t i = from; i < output.effects.size(); ++i) {
+    if (std::holds_alternative<core::SendAssignments>(output.effects[i])) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Engine::Engine(EngineOptions options, std::unique_ptr<core::Core> core, store::Store* store,
+               JobsChanged jobs_changed, Committer::OnFailure on_failure)
+    : options_(options),
+      core_(std::move(core)),
+      inbox_({Inbox::Cost{kUnbounded, kUnbounded},
+              Inbox::Cost{options.max_waiting_requests, kUnbounded},
+              Inbox::Cost{options.max_waiting_jobs, options.max_waiting_job_bytes}},
+             options.batch_items),
+      effects_(store, std::move(jobs_changed)),
+      committer_(
+          options.committer, store,
+          [this](core::Output committed) { effects_.CarryOut(std::move(committed)); },
+          std::move(on_failure)) {}
+
+Engine::~Engine() { Stop(); }
+
+void Engine::Start() {
+  committer_.Start();
+  thread_ = std::thread([this] { Run(); });
+}
+
+void Engine::Stop() {
+  inbox_.Close();
+  if (thread_.joinable()) thread_.join();
+  committer_.Stop();
+}
+
+void Engine::Submit(core::Submit request, SubmitDone done) {
+  Inbox::Cost cost{request.items.size(), 0};
+  for (const core::SubmitItem& item : request.items) cost.bytes += item.spec->ByteSizeLong();
+  request.ticket = effects_.Expect(done);
+  const core::Ticket ticket = request.ticket;
+  if (inbox_.Push(Inbox::Lane::kSubmits, {std::move(request), nullptr, cost})) return;
+  effects_.Forget(ticket);
+  done(Refusal());
+}
+
+void Engine::Cancel(core::Cancel request, CancelDone done) {
+  request.ticket = effects_.Expect(done);
+  const core::Ticket ticket = request.ticket;
+  if (inbox_.Push(Inbox::Lane::kRequests, {std::move(request), nullptr, {}})) return;
+  effects_.Forget(ticket);
+  done(Refusal());
+}
+
+void Engine::Explain(uint64_t job, ExplainDone done) {
+  const core::Ticket ticket = effects_.Expect(done);
+  if (inbox_.Push(Inbox::Lane::kRequests, {core::Explain{ticket, job}, nullptr, {}})) return;
+  effects_.Forget(ticket);
+  done("");
+}
+
+void Engine::ListClusters(ClustersDone done) {
+  const core::Ticket ticket = effects_.Expect(done);
+  if (inbox_.Push(Inbox::Lane::kRequests, {core::ListClusters{ticket}, nullptr, {}})) return;
+  effects_.Forget(ticket);
+  done(Refusal());
+}
+
+core::SessionId Engine::Connect(v1::AgentHello hello, std::shared_ptr<AgentPeer> peer) {
+  const core::SessionId session = effects_.Open(peer);
+  const Inbox::Cost cost{1 + static_cast<size_t>(hello.runs_size()), 0};
+  inbox_.Push(Inbox::Lane::kAgents,
+              {core::AgentConnected{session, std::move(hello)}, std::move(peer), cost});
+  return session;
+}
+
+void Engine::Report(core::SessionId session, v1::RunEvents events,
+                    std::shared_ptr<AgentPeer> peer) {
+  const Inbox::Cost cost{1 + static_cast<size_t>(events.events_size()), 0};
+  inbox_.Push(Inbox::Lane::kAgents,
+              {core::AgentReported{session, std::move(events)}, std::move(peer), cost});
+}
+
+void Engine::Beat(core::SessionId session, v1::AgentHeartbeat heartbeat,
+                  std::shared_ptr<AgentPeer> peer) {
+  inbox_.Push(Inbox::Lane::kAgents,
+              {core::AgentBeat{session, std::move(heartbeat)}, std::move(peer), {}});
+}
+
+void Engine::Gone(core::SessionId session) {
+  effects_.Forsake(session);
+  inbox_.Push(Inbox::Lane::kAgents, {core::AgentGone{session}, nullptr, {}});
+}
+
+void Engine::Run() {
+  bool more_to_place = false;
+  while (!inbox_.drained()) {
+    const absl::Time deadline = more_to_place ? absl::InfinitePast() : next_tick_;
+    more_to_place = HandleBatch(inbox_.Take(deadline));
+  }
+}
+
+bool Engine::HandleBatch(std::vector<Inbox::Entry> batch) {
+  const absl::Time now = absl::Now();
+  core::Output output;
+  if (now >= next_tick_) {
+    core_->Handle(core::Tick{}, now, &output);
+    next_tick_ = now + options_.tick_interval;
+  }
+  for (Inbox::Entry& entry : batch) {
+    core_->Handle(std::move(entry.input), now, &output);
+    if (entry.peer) entry.peer->Handled();
+  }
+  const size_t before = output.effects.size();
+  core_->PlaceJobs(now, &output);
+  const bool placed = Assigns(output, before);
+  committer_.Offer(std::move(output));
+  return placed;
+}
+
+absl::Status Engine::Refusal() const {
+  if (inbox_.closed()) {
+    return contract::RetryableError(absl::StatusCode::kUnavailable, "SHUTTING_DOWN",
+                                    "the broker is shutting down; try again", absl::Seconds(1));
+  }
+  return contract::RetryableError(
+      absl::StatusCode::kResourceExhausted, "BROKER_BUSY",
+      "the broker has more waiting requests than it may hold; try again", options_.retry_after);
+}
+
+}  // namespace muster::broker

@@ -1,0 +1,83 @@
+// Runs the core: gives it inputs in batches, and has what it decides committed and carried out.
+//
+//   any thread --inbox--> core thread (core::Core) --waiting output--> store thread (Store,
+//   Effects)
+//
+// All methods may be called from any thread and none blocks, except Start and Stop (main thread).
+#ifndef MUSTER_BROKER_ENGINE_ENGINE_H_
+#define MUSTER_BROKER_ENGINE_ENGINE_H_
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "broker/core/core.h"
+#include "broker/engine/agent_peer.h"
+#include "broker/engine/committer.h"
+#include "broker/engine/effects.h"
+#include "broker/engine/inbox.h"
+#include "broker/store/store.h"
+
+namespace muster::broker {
+
+struct EngineOptions {
+  // affects behaviour
+  size_t max_waiting_jobs = 20'000;          // submitted, not yet handled; about 0.2 s of work
+  size_t max_waiting_job_bytes = 256 << 20;  // of their specs
+  size_t max_waiting_requests = 4096;        // cancel, explain, list clusters
+  absl::Duration retry_after = absl::Milliseconds(200);  // what a refused client is told
+  // affects performance
+  size_t batch_items = 4096;  // jobs or events of each lane in one batch
+  absl::Duration tick_interval = absl::Seconds(1);
+  Committer::Options committer;
+};
+
+class Engine {
+ public:
+  // `on_failure`: the store has failed and the process must end; on the store thread.
+  Engine(EngineOptions options, std::unique_ptr<core::Core> core, store::Store* store,
+         JobsChanged jobs_changed, Committer::OnFailure on_failure);
+  ~Engine();
+
+  void Start();
+  // Handles, commits and carries out what was taken, refuses the rest.
+  void Stop();
+
+  // ---- requests of clients. `done` is called once: on the store thread, or at once with
+  // RESOURCE_EXHAUSTED or UNAVAILABLE if the request was not taken.
+
+  void Submit(core::Submit request, SubmitDone done);
+  void Cancel(core::Cancel request, CancelDone done);
+  // An empty reason also if the request was not taken.
+  void Explain(uint64_t job, ExplainDone done);
+  void ListClusters(ClustersDone done);
+
+  // ---- agents. Each message that was handed over is answered with one AgentPeer::Handled.
+
+  core::SessionId Connect(v1::AgentHello hello, std::shared_ptr<AgentPeer> peer);
+  void Report(core::SessionId session, v1::RunEvents events, std::shared_ptr<AgentPeer> peer);
+  void Beat(core::SessionId session, v1::AgentHeartbeat heartbeat, std::shared_ptr<AgentPeer> peer);
+  // The stream has ended.
+  void Gone(core::SessionId session);
+
+ private:
+  void Run();
+  // Whether runs were assigned, so that another round may find more to assign.
+  bool HandleBatch(std::vector<Inbox::Entry> batch);
+  absl::Status Refusal() const;
+
+  const EngineOptions options_;
+  const std::unique_ptr<core::Core> core_;  // core thread
+  Inbox inbox_;
+  Effects effects_;
+  Committer committer_;
+  absl::Time next_tick_ = absl::InfinitePast();  // core thread
+  std::thread thread_;
+};
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_ENGINE_ENGINE_H_

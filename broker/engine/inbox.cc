@@ -1,0 +1,76 @@
+#include "broker/engine/inbox.h"
+
+#include <utility>
+
+namespace muster::broker {
+
+bool Inbox::Push(Lane lane, Entry entry) {
+  bool wake = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (closed_) return false;
+    Queue& queue = lanes_[static_cast<size_t>(lane)];
+    const Cost& bound = bounds_[static_cast<size_t>(lane)];
+    const bool fits = queue.fill.items + entry.cost.items <= bound.items &&
+                      queue.fill.bytes + entry.cost.bytes <= bound.bytes;
+    if (!fits && !queue.entries.empty()) return false;
+    queue.fill.items += entry.cost.items;
+    queue.fill.bytes += entry.cost.bytes;
+    queue.entries.push_back(std::move(entry));
+    wake = std::exchange(consumer_waits_, false);
+  }
+  if (wake) changed_.notify_one();
+  return true;
+}
+
+std::vector<Inbox::Entry> Inbox::Take(absl::Time deadline) {
+  std::vector<Entry> batch;
+  std::unique_lock lock(mutex_);
+  if (deadline != absl::InfinitePast()) {
+    const auto due = absl::ToChronoTime(deadline);
+    while (Empty() && !closed_) {
+      consumer_waits_ = true;
+      if (changed_.wait_until(lock, due) == std::cv_status::timeout) break;
+    }
+    consumer_waits_ = false;
+  }
+  for (Queue& queue : lanes_) {
+    size_t items = 0;
+    while (!queue.entries.empty() && items < batch_items_) {
+      Entry& entry = queue.entries.front();
+      items += entry.cost.items;
+      queue.fill.items -= entry.cost.items;
+      queue.fill.bytes -= entry.cost.bytes;
+      batch.push_back(std::move(entry));
+      queue.entries.pop_front();
+    }
+  }
+  return batch;
+}
+
+void Inbox::Close() {
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  changed_.notify_one();
+}
+
+bool Inbox::drained() const {
+  std::lock_guard lock(mutex_);
+  return closed_ && Empty();
+}
+
+bool Inbox::closed() const {
+  std::lock_guard lock(mutex_);
+  return closed_;
+}
+
+bool Inbox::Empty() const {
+  for (const Queue& queue : lanes_) {
+    if (!queue.entries.empty()) return false;
+  }
+  return true;
+}
+
+}  // namespace muster::broker

@@ -1,0 +1,82 @@
+// What waits for the core thread: a bounded queue with three lanes, many producers and one
+// consumer.
+//
+// The lanes keep a flood of submits from starving agents and cancels: each batch takes from all
+// three. A full lane refuses; what the caller does then is the overflow policy of its lane:
+//   agents    not refused: each agent has few messages here, because its stream is read no further
+//   until they are
+//             handled
+//   requests  RESOURCE_EXHAUSTED with RetryInfo (cancel, explain, list clusters)
+//   submits   RESOURCE_EXHAUSTED with RetryInfo
+#ifndef MUSTER_BROKER_ENGINE_INBOX_H_
+#define MUSTER_BROKER_ENGINE_INBOX_H_
+
+#include <array>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "broker/core/core.h"
+#include "broker/engine/agent_peer.h"
+
+namespace muster::broker {
+
+class Inbox {
+ public:
+  enum class Lane { kAgents, kRequests, kSubmits };
+  static constexpr size_t kLanes = 3;
+
+  // What one entry adds to the fill of its lane.
+  struct Cost {
+    size_t items = 1;  // jobs, events
+    size_t bytes = 0;
+  };
+  struct Entry {
+    core::Input input;
+    std::shared_ptr<AgentPeer> peer;  // told once the input is handled; may be null
+    Cost cost;
+  };
+
+  // `bounds`: the most that may wait in each lane. `batch_items`: the most that one Take gets from
+  // each lane.
+  Inbox(std::array<Cost, kLanes> bounds, size_t batch_items)
+      : bounds_(bounds), batch_items_(batch_items) {}
+
+  // False: the lane is full or the inbox is closed. An entry is taken whatever it costs if its lane
+  // is empty.
+  bool Push(Lane lane, Entry entry);
+
+  // Waits until there is something, the deadline has passed or the inbox is closed. An
+  // absl::InfinitePast() deadline does not wait.
+  std::vector<Entry> Take(absl::Time deadline);
+
+  // Takes no more entries; those that wait are still handed out.
+  void Close();
+  // Closed, and everything has been handed out.
+  bool drained() const;
+  bool closed() const;
+
+ private:
+  struct Queue {
+    std::deque<Entry> entries;
+    Cost fill{0, 0};
+  };
+  bool Empty() const;
+
+  const std::array<Cost, kLanes> bounds_;
+  const size_t batch_items_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::array<Queue, kLanes> lanes_;
+  bool consumer_waits_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_ENGINE_INBOX_H_

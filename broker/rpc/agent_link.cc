@@ -1,0 +1,240 @@
+// The service AgentLink: carries messages between an agent's stream and the engine. What they mean
+// is the core's.
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "broker/engine/engine.h"
+#include "broker/engine/event_log.h"
+#include "broker/rpc/connected_agents.h"
+#include "broker/rpc/context.h"
+#include "broker/rpc/stream_registry.h"
+#include "contract/errors.h"
+#include "contract/text.h"
+#include "muster/v1/agent_link.grpc.pb.h"
+#include "rpc/status.h"
+#include "rpc/stream_writer.h"
+
+namespace muster::broker {
+namespace {
+
+// Messages from one agent that the core has not handled; its stream is read no further meanwhile.
+constexpr int kMaxUnhandled = 32;
+// Messages to one agent that it has not read. A resync of 1,000,000 runs makes 1,000 of the usual
+// size.
+constexpr size_t kMaxQueuedMessages = 4096;
+// A peer that does not say hello, or does not let its stream end, is cut off after this.
+constexpr absl::Duration kPatience = absl::Seconds(10);
+// What agents are told at shutdown: about as long as a restart takes.
+constexpr int kReconnectSeconds = 1;
+
+class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1::ConnectResponse>,
+                          public OpenStream,
+                          public AgentPeer,
+                          public std::enable_shared_from_this<AgentStream> {
+ public:
+  AgentStream(const Context& context, grpc::CallbackServerContext* call)
+      : context_(context),
+        call_(call),
+        writer_(
+            kMaxQueuedMessages, [this](const v1::ConnectResponse* message) { StartWrite(message); },
+            [this](const grpc::Status& status) {
+              std::lock_guard lock(mutex_);
+              finished_ = true;
+              Finish(status);
+            }) {}
+
+  void Begin() {
+    self_ = shared_from_this();
+    if (absl::Status status = context_.streams->Add(self_); !status.ok()) return Close(status);
+    StartSendInitialMetadata();
+    std::lock_guard lock(mutex_);
+    ReadIfDue();
+  }
+
+  // ---- AgentPeer
+
+  bool Send(v1::ConnectResponse message) override {
+    if (message.has_welcome()) {
+      std::lock_guard lock(mutex_);
+      if (closing_since_ != absl::InfiniteFuture()) return true;
+      context_.agents->Add(cluster_, journal_id_, this);
+      LogEvent(spdlog::level::info, "agent_connected",
+               {{"cluster", cluster_},
+                {"agent_epoch", fmt::format("{}", message.welcome().agent_epoch())},
+                {"peer", call_->peer()}});
+    }
+    return writer_.Offer(std::move(message));
+  }
+
+  void Close(const absl::Status& status) override {
+    {
+      std::lock_guard lock(mutex_);
+      if (closing_since_ != absl::InfiniteFuture()) return;
+      closing_since_ = absl::Now();
+      context_.agents->Remove(cluster_, this);
+      if (!status.ok()) {
+        LogEvent(spdlog::level::warn, "agent_closed",
+                 {{"cluster", cluster_}, {"why", std::string(ToStd(status.message()))}});
+      }
+    }
+    writer_.Close(rpc::ToGrpc(status));
+  }
+
+  void Handled() override {
+    std::lock_guard lock(mutex_);
+    --unhandled_;
+    ReadIfDue();
+  }
+
+  // ---- OpenStream
+
+  void Tick(absl::Time now) override {
+    bool silent = false;
+    bool stuck = false;
+    {
+      std::lock_guard lock(mutex_);
+      if (finished_) return;
+      silent = session_ == 0 && now - opened_ > kPatience;
+      stuck = closing_since_ != absl::InfiniteFuture() && now - closing_since_ > kPatience;
+      // Under the lock, so that the call is still there.
+      if (stuck) call_->TryCancel();
+    }
+    if (silent && !stuck) Close(absl::DeadlineExceededError("the agent sent no hello"));
+  }
+
+  void End(const absl::Status& status) override {
+    v1::ConnectResponse message;
+    message.mutable_reconnect()->mutable_after()->set_seconds(kReconnectSeconds);
+    writer_.Offer(std::move(message));
+    Close(status);
+  }
+
+  // ---- reactions
+
+  void OnReadDone(bool ok) override {
+    if (!ok) {
+      Leave();
+      return Close(absl::OkStatus());
+    }
+    if (absl::Status status = Receive(); !status.ok()) return Close(status);
+    std::lock_guard lock(mutex_);
+    reading_ = false;
+    ReadIfDue();
+  }
+
+  void OnWriteDone(bool ok) override { writer_.OnWriteDone(ok); }
+
+  void OnCancel() override { Close(absl::OkStatus()); }
+
+  void OnDone() override {
+    Leave();
+    context_.streams->Remove(this);
+    writer_.AwaitIdle();
+    const auto self = std::move(self_);
+  }
+
+ private:
+  // Hands the message that was read to the engine.
+  absl::Status Receive() {
+    {
+      std::lock_guard lock(mutex_);
+      ++unhandled_;
+    }
+    switch (request_.message_case()) {
+      case v1::ConnectRequest::kHello:
+        return ReceiveHello();
+      case v1::ConnectRequest::kEvents:
+        if (session_ == 0) break;
+        context_.engine->Report(session_, std::move(*request_.mutable_events()), self_);
+        return absl::OkStatus();
+      case v1::ConnectRequest::kHeartbeat:
+        if (session_ == 0) break;
+        context_.engine->Beat(session_, std::move(*request_.mutable_heartbeat()), self_);
+        return absl::OkStatus();
+      case v1::ConnectRequest::MESSAGE_NOT_SET:
+        return contract::BadField("message", "is not set, or is of a later protocol version");
+    }
+    return contract::BadField("hello", "must be the first message of the stream");
+  }
+
+  absl::Status ReceiveHello() {
+    if (session_ != 0) {
+      return contract::BadField("hello", "came twice; it is the first message, and only the first");
+    }
+    v1::AgentHello& hello = *request_.mutable_hello();
+    {
+      std::lock_guard lock(mutex_);
+      cluster_ = hello.cluster();
+      journal_id_ = hello.journal_id();
+    }
+    const core::SessionId session = context_.engine->Connect(std::move(hello), self_);
+    std::lock_guard lock(mutex_);
+    session_ = session;
+    return absl::OkStatus();
+  }
+
+  // The agent sends no more: the core must not count on it. Reactions that read have ended when
+  // this is called.
+  void Leave() {
+    if (session_ == 0 || left_) return;
+    left_ = true;
+    context_.engine->Gone(session_);
+    LogEvent(spdlog::level::info, "agent_disconnected", {{"cluster", cluster_}});
+  }
+
+  void ReadIfDue() {
+    if (reading_ || finished_ || unhandled_ >= kMaxUnhandled) return;
+    reading_ = true;
+    StartRead(&request_);
+  }
+
+  const Context context_;
+  grpc::CallbackServerContext* const call_;
+  const absl::Time opened_ = absl::Now();
+  std::shared_ptr<AgentStream> self_;
+
+  // Reading: one reaction at a time, then OnDone.
+  v1::ConnectRequest request_;
+  bool left_ = false;
+
+  rpc::StreamWriter<v1::ConnectResponse> writer_;  // its lock is taken before mutex_, never after
+
+  std::mutex mutex_;
+  std::string cluster_;  // these three are written by the reading reaction only, which reads them
+                         // without the lock
+  std::string journal_id_;
+  core::SessionId session_ = 0;
+  int unhandled_ = 0;
+  bool reading_ = false;
+  bool finished_ = false;
+  absl::Time closing_since_ = absl::InfiniteFuture();
+};
+
+class AgentLinkService : public v1::AgentLink::CallbackService {
+ public:
+  explicit AgentLinkService(const Context& context) : context_(context) {}
+
+  grpc::ServerBidiReactor<v1::ConnectRequest, v1::ConnectResponse>* Connect(
+      grpc::CallbackServerContext* call) override {
+    auto stream = std::make_shared<AgentStream>(context_, call);
+    stream->Begin();
+    return stream.get();
+  }
+
+ private:
+  const Context context_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeAgentLinkService(const Context& context) {
+  return std::make_unique<AgentLinkService>(context);
+}
+
+}  // namespace muster::broker

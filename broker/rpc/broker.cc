@@ -1,0 +1,179 @@
+#include "broker/rpc/broker.h"
+
+#include <fmt/format.h>
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/impl/service_type.h>
+#include <grpcpp/server_posix.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "broker/engine/event_log.h"
+#include "broker/rpc/connected_agents.h"
+#include "broker/rpc/context.h"
+#include "broker/rpc/listen_address.h"
+#include "broker/rpc/stream_registry.h"
+#include "broker/rpc/unix_listener.h"
+#include "broker/rpc/users.h"
+#include "broker/rpc/watch_hub.h"
+#include "contract/text.h"
+
+namespace muster::broker {
+namespace {
+
+// A SubmitJobs of 1000 ordinary specs, or of a few of the largest. What is larger is to be sent in
+// several calls.
+constexpr int kMaxReceiveBytes = 16 << 20;
+// ListJobs with 1000 specs can be as large; clients that ask for that raise their limit, too.
+constexpr int kMaxSendBytes = -1;
+// Jobs whose logs one housekeeping may remove.
+constexpr int kMaxExpirePerRound = 1000;
+
+void SetKeepAlive(grpc::ServerBuilder& builder) {
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  // Agents ping every 30 s.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 15'000);
+  // A second broker on the port is to fail, not to share it.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+}
+
+class RunningBroker final : public Broker {
+ public:
+  RunningBroker(BrokerOptions options, std::unique_ptr<store::Store> store,
+                std::unique_ptr<logs::Archive> archive)
+      : options_(std::move(options)),
+        store_(std::move(store)),
+        archive_(std::move(archive)),
+        readers_(options_.readers),
+        archivers_(options_.archivers),
+        streams_(options_.max_streams) {}
+
+  ~RunningBroker() override { Shutdown(); }
+
+  absl::Status Begin(std::function<void(const absl::Status&)> on_failure) {
+    absl::StatusOr<core::Restored> restored = store_->Restore(absl::Now());
+    if (!restored.ok()) return restored.status();
+    LogEvent(spdlog::level::info, "restored",
+             {{"instance", restored->instance},
+              {"jobs", fmt::format("{}", restored->jobs.size())},
+              {"next_job", fmt::format("{}", restored->next_job_id)}});
+    auto core = std::make_unique<core::Core>(options_.core, *std::move(restored));
+    engine_ = std::make_unique<Engine>(
+        options_.engine, std::move(core), store_.get(),
+        [this](const core::JobsChanged& changed) { watches_.Notify(changed); },
+        std::move(on_failure));
+    engine_->Start();
+    MakeServices();
+    return Listen();
+  }
+
+  int port() const override { return port_; }
+
+  void Housekeep() override {
+    const absl::StatusOr<int> expired = archive_->Expire(kMaxExpirePerRound);
+    if (!expired.ok()) {
+      LogEvent(spdlog::level::warn, "log_expiry_failed",
+               {{"error", std::string(ToStd(expired.status().message()))}});
+    } else if (*expired > 0) {
+      LogEvent(spdlog::level::info, "logs_expired", {{"jobs", fmt::format("{}", *expired)}});
+    }
+  }
+
+  void Shutdown() override {
+    if (std::exchange(down_, true)) return;
+    if (listener_) listener_->Stop();
+    if (server_) server_->GetHealthCheckService()->SetServingStatus(false);
+    streams_.EndAll(absl::UnavailableError("the broker is shutting down; connect again"));
+    if (engine_) engine_->Stop();
+    readers_.Stop();
+    archivers_.Stop();
+    if (server_) {
+      server_->Shutdown(absl::ToChronoTime(absl::Now() + options_.shutdown_grace));
+      server_->Wait();
+    }
+    streams_.Stop();
+  }
+
+ private:
+  void MakeServices() {
+    Context context;
+    context.engine = engine_.get();
+    context.store = store_.get();
+    context.archive = archive_.get();
+    context.readers = &readers_;
+    context.archivers = &archivers_;
+    context.streams = &streams_;
+    context.watches = &watches_;
+    context.agents = &agents_;
+    context.users = &users_;
+    services_.push_back(MakeJobsService(context));
+    services_.push_back(MakeClustersService(context));
+    services_.push_back(MakeAgentLinkService(context));
+    services_.push_back(MakeLogLinkService(context));
+  }
+
+  absl::Status Listen() {
+    auto listener = UnixListener::Bind(options_.socket_path, options_.socket_mode);
+    if (!listener.ok()) return listener.status();
+    listener_ = *std::move(listener);
+
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    grpc::ServerBuilder builder;
+    SetKeepAlive(builder);
+    builder.SetMaxReceiveMessageSize(kMaxReceiveBytes);
+    builder.SetMaxSendMessageSize(kMaxSendBytes);
+    for (const auto& service : services_) builder.RegisterService(service.get());
+    if (!options_.listen.empty()) {
+      const absl::StatusOr<std::string> address = CheckListenAddress(options_.listen);
+      if (!address.ok()) return address.status();
+      builder.AddListeningPort(*address, grpc::InsecureServerCredentials(), &port_);
+    }
+    server_ = builder.BuildAndStart();
+    if (!server_ || (!options_.listen.empty() && port_ == 0)) {
+      return absl::UnavailableError(ToAbsl(fmt::format(
+          "cannot listen on {}: is the port in use? Choose another, or 0 for any free one",
+          options_.listen)));
+    }
+    listener_->Start([this](int fd, std::string user) {
+      users_.Note(fd, std::move(user));
+      grpc::AddInsecureChannelFromFd(server_.get(), fd);
+    });
+    return absl::OkStatus();
+  }
+
+  const BrokerOptions options_;
+  const std::unique_ptr<store::Store> store_;
+  const std::unique_ptr<logs::Archive> archive_;
+  Users users_;
+  ConnectedAgents agents_;
+  WatchHub watches_;
+  WorkerPool readers_;
+  WorkerPool archivers_;
+  StreamRegistry streams_;
+  std::unique_ptr<Engine> engine_;
+  std::vector<std::unique_ptr<grpc::Service>> services_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<UnixListener> listener_;
+  int port_ = 0;
+  bool down_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Broker>> Broker::Start(
+    BrokerOptions options, std::unique_ptr<store::Store> store,
+    std::unique_ptr<logs::Archive> archive, std::function<void(const absl::Status&)> on_failure) {
+  auto broker =
+      std::make_unique<RunningBroker>(std::move(options), std::move(store), std::move(archive));
+  if (absl::Status status = broker->Begin(std::move(on_failure)); !status.ok()) return status;
+  return broker;
+}
+
+}  // namespace muster::broker

@@ -1,0 +1,58 @@
+// The whole broker but its process: store, archive, engine and the gRPC server in front of them.
+#ifndef MUSTER_BROKER_RPC_BROKER_H_
+#define MUSTER_BROKER_RPC_BROKER_H_
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "broker/core/core.h"
+#include "broker/engine/engine.h"
+#include "broker/logs/archive.h"
+#include "broker/rpc/worker_pool.h"
+#include "broker/store/store.h"
+
+namespace muster::broker {
+
+struct BrokerOptions {
+  // affects behaviour
+  std::string socket_path;      // required; in a directory that only this broker uses
+  mode_t socket_mode = 0600;    // who may connect may submit: the owner only, unless told otherwise
+  std::string listen;           // as CheckListenAddress takes it; empty: the socket only
+  size_t max_streams = 10'000;  // agents (two each), watchers and followers of logs together
+  absl::Duration shutdown_grace =
+      absl::Seconds(2);  // for calls that are under way when the broker stops
+  core::Options core;
+  // affects performance
+  EngineOptions engine;
+  WorkerPool::Options readers;
+  WorkerPool::Options archivers;
+};
+
+// Start, Shutdown and Housekeep belong to the main thread.
+class Broker {
+ public:
+  // Restores from the store and begins to serve. `on_failure`: the store has failed, nothing more
+  // is acknowledged, and the process must end; on the store thread.
+  static absl::StatusOr<std::unique_ptr<Broker>> Start(
+      BrokerOptions options, std::unique_ptr<store::Store> store,
+      std::unique_ptr<logs::Archive> archive, std::function<void(const absl::Status&)> on_failure);
+  // Shuts down first.
+  virtual ~Broker() = default;
+
+  // The TCP port in use; 0: none.
+  virtual int port() const = 0;
+  // Removes logs that are too old. Call about once a minute.
+  virtual void Housekeep() = 0;
+  // Takes no more work, tells agents to come back, finishes streams, commits what was taken, stops.
+  virtual void Shutdown() = 0;
+};
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_RPC_BROKER_H_

@@ -1,0 +1,46 @@
+// What the services call. Owned by the Server; everything here outlives every call.
+#ifndef MUSTER_BROKER_RPC_CONTEXT_H_
+#define MUSTER_BROKER_RPC_CONTEXT_H_
+
+#include <memory>
+
+namespace grpc {
+class Service;
+}
+
+namespace muster::store {
+class Store;
+}
+namespace muster::logs {
+class Archive;
+}
+
+namespace muster::broker {
+
+class ConnectedAgents;
+class Engine;
+class WorkerPool;
+class StreamRegistry;
+class Users;
+class WatchHub;
+
+struct Context {
+  Engine* engine = nullptr;
+  const store::Store* store = nullptr;
+  logs::Archive* archive = nullptr;
+  WorkerPool* readers = nullptr;    // of the store and of the archive
+  WorkerPool* archivers = nullptr;  // apart, because an end of a log waits for the disk
+  StreamRegistry* streams = nullptr;
+  WatchHub* watches = nullptr;
+  ConnectedAgents* agents = nullptr;
+  const Users* users = nullptr;
+};
+
+std::unique_ptr<grpc::Service> MakeJobsService(const Context& context);
+std::unique_ptr<grpc::Service> MakeClustersService(const Context& context);
+std::unique_ptr<grpc::Service> MakeAgentLinkService(const Context& context);
+std::unique_ptr<grpc::Service> MakeLogLinkService(const Context& context);
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_RPC_CONTEXT_H_

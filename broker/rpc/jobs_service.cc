@@ -1,0 +1,144 @@
+// The service Jobs: authorise, translate, call, translate. No handler blocks.
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <utility>
+
+#include "broker/engine/engine.h"
+#include "broker/rpc/context.h"
+#include "broker/rpc/read_log.h"
+#include "broker/rpc/requests.h"
+#include "broker/rpc/unary.h"
+#include "broker/rpc/users.h"
+#include "broker/rpc/watch_jobs.h"
+#include "broker/store/store.h"
+#include "muster/v1/jobs_service.grpc.pb.h"
+
+namespace muster::broker {
+namespace {
+
+class JobsService : public v1::Jobs::CallbackService {
+ public:
+  explicit JobsService(const Context& context) : context_(context) {}
+
+  grpc::ServerUnaryReactor* SubmitJob(grpc::CallbackServerContext* call,
+                                      const v1::SubmitJobRequest* in,
+                                      v1::SubmitJobResponse* out) override {
+    auto* reactor = call->DefaultReactor();
+    absl::StatusOr<core::Submit> submit = ToSubmit(*in, User(call));
+    if (!submit.ok()) {
+      reactor->Finish(rpc::ToGrpc(submit.status()));
+      return reactor;
+    }
+    context_.engine->Submit(*std::move(submit),
+                            [reactor, out](absl::StatusOr<v1::SubmitJobsResponse> result) {
+                              if (result.ok()) *out = std::move(*result->mutable_responses(0));
+                              reactor->Finish(rpc::ToGrpc(result.status()));
+                            });
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* SubmitJobs(grpc::CallbackServerContext* call,
+                                       const v1::SubmitJobsRequest* in,
+                                       v1::SubmitJobsResponse* out) override {
+    auto* reactor = call->DefaultReactor();
+    absl::StatusOr<core::Submit> submit = ToSubmit(*in, User(call));
+    if (!submit.ok()) {
+      reactor->Finish(rpc::ToGrpc(submit.status()));
+      return reactor;
+    }
+    context_.engine->Submit(*std::move(submit),
+                            [reactor, out](absl::StatusOr<v1::SubmitJobsResponse> result) {
+                              Answer(reactor, out, std::move(result));
+                            });
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* GetJob(grpc::CallbackServerContext* call, const v1::GetJobRequest* in,
+                                   v1::GetJobResponse* out) override {
+    auto* reactor = call->DefaultReactor();
+    OnReaders(context_.readers, reactor, [this, reactor, in, out] {
+      absl::StatusOr<v1::Job> job = context_.store->GetJob(in->job_id());
+      if (!job.ok()) return reactor->Finish(rpc::ToGrpc(job.status()));
+      *out->mutable_job() = *std::move(job);
+      if (out->job().state() != v1::JOB_STATE_QUEUED) return reactor->Finish(grpc::Status::OK);
+      context_.engine->Explain(in->job_id(), [reactor, out](std::string reason) {
+        if (!reason.empty()) out->mutable_job()->set_reason(std::move(reason));
+        reactor->Finish(grpc::Status::OK);
+      });
+    });
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext* call,
+                                     const v1::ListJobsRequest* in,
+                                     v1::ListJobsResponse* out) override {
+    auto* reactor = call->DefaultReactor();
+    OnReaders(context_.readers, reactor,
+              [this, reactor, in, out] { reactor->Finish(rpc::ToGrpc(List(*in, out))); });
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* CancelJobs(grpc::CallbackServerContext* call,
+                                       const v1::CancelJobsRequest* in,
+                                       v1::CancelJobsResponse* out) override {
+    auto* reactor = call->DefaultReactor();
+    absl::StatusOr<core::Cancel> cancel = ToCancel(*in, User(call));
+    if (!cancel.ok()) {
+      reactor->Finish(rpc::ToGrpc(cancel.status()));
+      return reactor;
+    }
+    context_.engine->Cancel(*std::move(cancel), [this, reactor, in, out](absl::Status status) {
+      if (!status.ok()) return reactor->Finish(rpc::ToGrpc(status));
+      OnReaders(context_.readers, reactor, [this, reactor, in, out] {
+        auto jobs = context_.store->GetJobs(
+            absl::MakeConstSpan(in->job_ids().data(), in->job_ids().size()));
+        if (!jobs.ok()) return reactor->Finish(rpc::ToGrpc(jobs.status()));
+        out->mutable_jobs()->Add(std::make_move_iterator(jobs->begin()),
+                                 std::make_move_iterator(jobs->end()));
+        reactor->Finish(grpc::Status::OK);
+      });
+    });
+    return reactor;
+  }
+
+  grpc::ServerWriteReactor<v1::WatchJobsResponse>* WatchJobs(
+      grpc::CallbackServerContext*, const v1::WatchJobsRequest* in) override {
+    return NewWatchStream(context_, *in);
+  }
+
+  grpc::ServerWriteReactor<v1::ReadLogResponse>* ReadLog(grpc::CallbackServerContext*,
+                                                         const v1::ReadLogRequest* in) override {
+    return NewLogReadStream(context_, *in);
+  }
+
+ private:
+  std::string User(grpc::CallbackServerContext* call) const {
+    return context_.users->UserOf(call->peer());
+  }
+
+  absl::Status List(const v1::ListJobsRequest& in, v1::ListJobsResponse* out) const {
+    const absl::StatusOr<int> page_size = ToPageSize(in.page_size());
+    if (!page_size.ok()) return page_size.status();
+    const absl::StatusOr<contract::Filter> filter = contract::ParseFilter(in.filter());
+    if (!filter.ok()) return filter.status();
+    absl::StatusOr<store::JobPage> page =
+        context_.store->ListJobs(*filter, *page_size, in.page_token(), in.include_spec());
+    if (!page.ok()) return page.status();
+    out->mutable_jobs()->Add(std::make_move_iterator(page->jobs.begin()),
+                             std::make_move_iterator(page->jobs.end()));
+    out->set_next_page_token(std::move(page->next_page_token));
+    return absl::OkStatus();
+  }
+
+  const Context context_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeJobsService(const Context& context) {
+  return std::make_unique<JobsService>(context);
+}
+
+}  // namespace muster::broker

@@ -1,0 +1,190 @@
+// muster-broker: one broker over one state directory, until SIGTERM or SIGINT.
+#include <fmt/format.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "absl/time/clock.h"
+#include "broker/engine/event_log.h"
+#include "broker/logs/archive.h"
+#include "broker/rpc/broker.h"
+#include "broker/rpc/config.h"
+#include "broker/store/sqlite/sqlite_store.h"
+#include "contract/text.h"
+
+namespace muster::broker {
+namespace {
+
+constexpr int kExitError = 1;
+constexpr int kExitUsage = 2;
+// Between two rounds of removing old logs.
+constexpr int kHousekeepSeconds = 60;
+
+int Fail(const absl::Status& status, int code = kExitError) {
+  fmt::print(stderr, "muster-broker: {}\n", ToStd(status.message()));
+  return code;
+}
+
+absl::Status ReadConfigFile(const std::string& path, Config* config) {
+  std::ifstream file(path);
+  std::stringstream text;
+  if (!file || !(text << file.rdbuf())) {
+    const int error = errno;
+    return absl::ErrnoToStatus(error,
+                               ToAbsl(fmt::format("cannot read the settings file {}", path)));
+  }
+  return ApplyYaml(text.str(), path, config);
+}
+
+void StartLogging(const Config& config) {
+  auto logger = spdlog::stderr_logger_mt("muster-broker");
+  logger->set_formatter(std::make_unique<EventFormatter>(config.json_logs));
+  logger->set_level(spdlog::level::from_str(config.log_level));
+  logger->flush_on(spdlog::level::trace);
+  spdlog::set_default_logger(std::move(logger));
+}
+
+// Each connection is a descriptor, and 1024, the usual soft limit, is few.
+void RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+absl::Status MakeDirectory(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return absl::OkStatus();
+  const int error = errno;
+  return absl::ErrnoToStatus(
+      error,
+      ToAbsl(fmt::format("cannot make the state directory {}; make it yourself, owned by the "
+                         "broker's user, or choose another --state-dir",
+                         path)));
+}
+
+// The store has failed: an acknowledgement could not be kept. The end is at once, so that none is
+// sent.
+[[noreturn]] void Die(const absl::Status& status) {
+  LogEvent(spdlog::level::critical, "store_failed",
+           {{"error", std::string(ToStd(status.message()))},
+            {"remedy",
+             "check the disk for space and errors, then start the broker again; whatever was "
+             "acknowledged is on disk"}});
+  std::_Exit(kExitError);
+}
+
+// The port for scripts that asked for any free one.
+absl::Status WritePortFile(const Config& config, int port) {
+  const std::string path = config.state_dir + "/broker.port";
+  if (port == 0) {
+    std::remove(path.c_str());
+    return absl::OkStatus();
+  }
+  std::ofstream file(path, std::ios::trunc);
+  file << port << '\n';
+  file.close();
+  if (file) return absl::OkStatus();
+  return absl::UnavailableError(ToAbsl(fmt::format("cannot write {}", path)));
+}
+
+absl::StatusOr<std::unique_ptr<Broker>> StartBroker(Config config) {
+  if (absl::Status status = MakeDirectory(config.state_dir); !status.ok()) return status;
+  store::SqliteOptions store_options;
+  store_options.directory = config.state_dir;
+  store_options.request_memory = config.broker.core.request_memory;
+  auto store = store::SqliteStore::Open(store_options);
+  if (!store.ok()) return store.status();
+  auto archive = logs::Archive::Open(config.state_dir + "/logs", config.logs, absl::Now);
+  if (!archive.ok()) return archive.status();
+  config.broker.socket_path = config.state_dir + "/broker.sock";
+  return Broker::Start(config.broker, *std::move(store), *std::move(archive), Die);
+}
+
+int Serve(const Config& config) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before any thread begins
+  std::signal(SIGPIPE, SIG_IGN);
+  RaiseDescriptorLimit();
+  StartLogging(config);
+
+  auto broker = StartBroker(config);
+  if (!broker.ok()) return Fail(broker.status());
+  if (absl::Status status = WritePortFile(config, (*broker)->port()); !status.ok()) {
+    return Fail(status);
+  }
+  LogEvent(spdlog::level::info, "serving",
+           {{"version", MUSTER_VERSION},
+            {"socket", config.state_dir + "/broker.sock"},
+            {"port", fmt::format("{}", (*broker)->port())}});
+  for (;;) {
+    const timespec patience{kHousekeepSeconds, 0};
+    const int signal = sigtimedwait(&signals, nullptr, &patience);
+    if (signal > 0) {
+      LogEvent(spdlog::level::info, "shutting_down", {{"signal", strsignal(signal)}});
+      break;
+    }
+    (*broker)->Housekeep();
+  }
+  (*broker)->Shutdown();
+  LogEvent(spdlog::level::info, "stopped");
+  return 0;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Keeps jobs and hands them to clusters.", "muster-broker");
+  app.set_version_flag("--version", std::string("muster-broker ") + MUSTER_VERSION);
+  std::string config_file;
+  app.add_option("--config", config_file,
+                 "settings file (YAML); flags and MUSTER_BROKER_* override it");
+  std::map<std::string, std::string> flags;
+  for (const Setting& setting : Settings()) {
+    app.add_option_function<std::string>(
+        FlagName(setting.key),
+        [&flags, key = std::string(setting.key)](const std::string& value) { flags[key] = value; },
+        std::string(setting.help));
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kExitUsage;
+  }
+
+  Config config;
+  if (config_file.empty()) {
+    if (const char* path = std::getenv("MUSTER_BROKER_CONFIG")) config_file = path;
+  }
+  if (!config_file.empty()) {
+    if (auto status = ReadConfigFile(config_file, &config); !status.ok())
+      return Fail(status, kExitUsage);
+  }
+  if (auto status = ApplyEnv(std::getenv, &config); !status.ok()) return Fail(status, kExitUsage);
+  for (const auto& [key, value] : flags) {
+    if (auto status = ApplyFlag(key, value, &config); !status.ok()) return Fail(status, kExitUsage);
+  }
+  if (config.state_dir.empty()) {
+    return Fail(absl::InvalidArgumentError(
+                    "--state-dir DIR is required; it holds everything that the broker "
+                    "must not lose"),
+                kExitUsage);
+  }
+  return Serve(config);
+}
+
+}  // namespace
+}  // namespace muster::broker
+
+int main(int argc, char** argv) { return muster::broker::Main(argc, argv); }

@@ -1,0 +1,75 @@
+#include "broker/rpc/stream_registry.h"
+
+#include <fmt/format.h>
+
+#include "absl/time/clock.h"
+#include "contract/errors.h"
+
+namespace muster::broker {
+
+StreamRegistry::StreamRegistry(size_t max_streams, absl::Duration tick)
+    : max_streams_(max_streams), tick_(tick), thread_([this] { Run(); }) {}
+
+StreamRegistry::~StreamRegistry() { Stop(); }
+
+absl::Status StreamRegistry::Add(const std::shared_ptr<OpenStream>& stream) {
+  std::lock_guard lock(mutex_);
+  if (ending_) {
+    return contract::RetryableError(absl::StatusCode::kUnavailable, "SHUTTING_DOWN",
+                                    "the broker is shutting down; try again", absl::Seconds(1));
+  }
+  if (streams_.size() >= max_streams_) {
+    return contract::RetryableError(
+        absl::StatusCode::kResourceExhausted, "TOO_MANY_STREAMS",
+        fmt::format(
+            "{} streams are open, the most that this broker takes (max_streams); close some",
+            streams_.size()),
+        absl::Seconds(5));
+  }
+  streams_.emplace(stream.get(), stream);
+  return absl::OkStatus();
+}
+
+void StreamRegistry::Remove(const OpenStream* stream) {
+  std::lock_guard lock(mutex_);
+  streams_.erase(stream);
+}
+
+void StreamRegistry::EndAll(const absl::Status& status) {
+  {
+    std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  for (const auto& stream : Snapshot()) stream->End(status);
+}
+
+void StreamRegistry::Stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+std::vector<std::shared_ptr<OpenStream>> StreamRegistry::Snapshot() {
+  std::vector<std::shared_ptr<OpenStream>> open;
+  std::lock_guard lock(mutex_);
+  open.reserve(streams_.size());
+  for (const auto& [_, weak] : streams_) {
+    if (auto stream = weak.lock()) open.push_back(std::move(stream));
+  }
+  return open;
+}
+
+void StreamRegistry::Run() {
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, absl::ToChronoNanoseconds(tick_), [this] { return stopping_; })) {
+    lock.unlock();
+    const absl::Time now = absl::Now();
+    for (const auto& stream : Snapshot()) stream->Tick(now);
+    lock.lock();
+  }
+}
+
+}  // namespace muster::broker

@@ -1,0 +1,60 @@
+// Every open stream: counted, so that there is a bound; woken once a second; ended at shutdown.
+//
+// Any thread. One thread of its own calls Tick.
+#ifndef MUSTER_BROKER_RPC_STREAM_REGISTRY_H_
+#define MUSTER_BROKER_RPC_STREAM_REGISTRY_H_
+
+#include <condition_variable>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace muster::broker {
+
+// A stream as the registry sees it. Both methods are called without locks held and must not block.
+class OpenStream {
+ public:
+  virtual ~OpenStream() = default;
+  // About once a second.
+  virtual void Tick(absl::Time now) = 0;
+  // The broker shuts down: end the stream with this status.
+  virtual void End(const absl::Status& status) = 0;
+};
+
+class StreamRegistry {
+ public:
+  // `max_streams`: each costs some 10 KiB, and what gRPC buffers for it.
+  explicit StreamRegistry(size_t max_streams, absl::Duration tick = absl::Seconds(1));
+  ~StreamRegistry();
+
+  // RESOURCE_EXHAUSTED: too many are open. UNAVAILABLE: EndAll was called.
+  absl::Status Add(const std::shared_ptr<OpenStream>& stream);
+  void Remove(const OpenStream* stream);
+  // Ends every stream and refuses new ones.
+  void EndAll(const absl::Status& status);
+  // Ends the thread.
+  void Stop();
+
+ private:
+  std::vector<std::shared_ptr<OpenStream>> Snapshot();
+  void Run();
+
+  const size_t max_streams_;
+  const absl::Duration tick_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  absl::flat_hash_map<const OpenStream*, std::weak_ptr<OpenStream>> streams_;
+  bool ending_ = false;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_RPC_STREAM_REGISTRY_H_

@@ -1,0 +1,39 @@
+// Answers of unary calls.
+#ifndef MUSTER_BROKER_RPC_UNARY_H_
+#define MUSTER_BROKER_RPC_UNARY_H_
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "broker/rpc/worker_pool.h"
+#include "contract/errors.h"
+#include "rpc/status.h"
+
+namespace muster::broker {
+
+// What a call is told that reads the disk while too many others do.
+inline absl::Status ReadersBusy() {
+  return contract::RetryableError(absl::StatusCode::kResourceExhausted, "READERS_BUSY",
+                                  "too many calls that read the store wait already; try again",
+                                  absl::Milliseconds(200));
+}
+
+template <typename Response>
+void Answer(grpc::ServerUnaryReactor* reactor, Response* out, absl::StatusOr<Response> result) {
+  if (result.ok()) *out = *std::move(result);
+  reactor->Finish(rpc::ToGrpc(result.status()));
+}
+
+// Runs `read` on the reader pool.
+template <typename Read>
+void OnReaders(WorkerPool* readers, grpc::ServerUnaryReactor* reactor, Read read) {
+  if (!readers->PostCall(std::move(read))) reactor->Finish(rpc::ToGrpc(ReadersBusy()));
+}
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_RPC_UNARY_H_

@@ -1,0 +1,25 @@
+#include "broker/rpc/users.h"
+
+#include <charconv>
+#include <utility>
+
+namespace muster::broker {
+
+void Users::Note(int fd, std::string user) {
+  std::lock_guard lock(mutex_);
+  by_fd_[fd] = std::move(user);
+}
+
+std::string Users::UserOf(std::string_view peer) const {
+  constexpr std::string_view kPrefix = "fd:";
+  if (peer.starts_with(kPrefix)) {
+    const std::string_view digits = peer.substr(kPrefix.size());
+    int fd = -1;
+    std::from_chars(digits.data(), digits.data() + digits.size(), fd);
+    std::lock_guard lock(mutex_);
+    if (const auto found = by_fd_.find(fd); found != by_fd_.end()) return found->second;
+  }
+  return std::string(kLoopbackUser);
+}
+
+}  // namespace muster::broker

@@ -1,0 +1,37 @@
+// Who is at the other end of a connection.
+//
+// gRPC does not hand on the credentials of a Unix socket's peer. So the broker accepts those
+// connections itself (see UnixListener), asks the kernel, and notes the user under the name that
+// gRPC gives to a connection that it was handed as a file descriptor: "fd:<number>". The number
+// stays taken as long as any call of that connection lives, because the call holds the transport
+// and the transport holds the descriptor; so a name never means two users at a time. Any thread.
+#ifndef MUSTER_BROKER_RPC_USERS_H_
+#define MUSTER_BROKER_RPC_USERS_H_
+
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace muster::broker {
+
+// Whoever comes over TCP: this machine, but which of its users is not known.
+inline constexpr std::string_view kLoopbackUser = "anonymous@loopback";
+
+class Users {
+ public:
+  // The descriptor is about to be handed to gRPC.
+  void Note(int fd, std::string user);
+  // `peer` as in ServerContext::peer().
+  std::string UserOf(std::string_view peer) const;
+
+ private:
+  mutable std::mutex mutex_;
+  absl::flat_hash_map<int, std::string>
+      by_fd_;  // as many as there were descriptors in use at the same time
+};
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_RPC_USERS_H_

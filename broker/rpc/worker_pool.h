@@ -1,0 +1,56 @@
+// A few threads for what waits for the disk, so that gRPC's threads never do.
+//
+// Any thread may post. Two kinds of work share the threads in the order of arrival: calls, which
+// are refused when too many wait, and steps of streams, of which each stream has at most one here;
+// the number of streams bounds those.
+#ifndef MUSTER_BROKER_RPC_WORKER_POOL_H_
+#define MUSTER_BROKER_RPC_WORKER_POOL_H_
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace muster::broker {
+
+class WorkerPool {
+ public:
+  struct Options {
+    int threads = 2;  // SQLite and the page cache gain little from more on a small machine
+    size_t max_waiting_calls = 1024;  // at about 20 us to 10 ms each
+  };
+  using Task = std::function<void()>;
+
+  explicit WorkerPool(Options options);
+  ~WorkerPool();
+
+  // False: too many wait, or the pool has stopped; the task was not taken.
+  bool PostCall(Task task);
+  // False: the pool has stopped.
+  bool PostStep(Task task);
+  // Runs what waits and ends the threads.
+  void Stop();
+
+ private:
+  struct Item {
+    Task task;
+    bool is_call = false;
+  };
+  bool Post(Item item);
+  void Run();
+
+  const Options options_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Item> items_;
+  size_t waiting_calls_ = 0;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_RPC_WORKER_POOL_H_
