@@ -1,0 +1,82 @@
+#include "clients/cli/config.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <optional>
+#include <string_view>
+
+#include "clients/cpp/files.h"
+#include "clients/cpp/yaml_reader.h"
+#include "contract/characters.h"
+
+namespace muster::cli {
+namespace {
+
+// Room for comments; more is not a configuration.
+constexpr size_t kMaxConfigBytes = 64 << 10;
+
+struct FileConfig {
+  std::string broker;
+  std::optional<Format> format;
+};
+
+void ReadDocument(const YAML::Node& document, client::YamlReader* in, FileConfig* out) {
+  const auto read_format = [&](const client::YamlValue& value) {
+    std::string name;
+    if (!in->Text(value, &name)) return;
+    out->format = ParseFormat(name);
+    if (!out->format) {
+      in->Problem(value, fmt::format("{} is not table, wide, json, jsonl, yaml or name",
+                                     contract::Quoted(name)));
+    }
+  };
+  in->Mapping({document, ""},
+              {{"broker", [&](const client::YamlValue& value) { in->Text(value, &out->broker); }},
+               {"output", read_format}});
+}
+
+absl::StatusOr<FileConfig> ReadConfigFile(const std::string& path) {
+  FileConfig config;
+  if (path.empty() || access(path.c_str(), F_OK) != 0) return config;
+  const absl::StatusOr<std::string> text = client::ReadFile(path, kMaxConfigBytes);
+  if (!text.ok()) return text.status();
+  const auto documents = client::LoadYaml(path, *text, kMaxConfigBytes);
+  if (!documents.ok()) return documents.status();
+  client::YamlReader in(path);
+  for (const YAML::Node& document : *documents) {
+    if (!document.IsNull()) ReadDocument(document, &in, &config);
+  }
+  if (!in.status().ok()) return in.status();
+  return config;
+}
+
+// An empty variable counts as none, as people unset them that way.
+std::string_view Get(const Environment& environment, const char* name) {
+  const char* value = environment(name);
+  return value == nullptr ? std::string_view() : std::string_view(value);
+}
+
+}  // namespace
+
+std::string ConfigPath(const Environment& environment) {
+  const std::string_view xdg = Get(environment, "XDG_CONFIG_HOME");
+  // The specification of these directories says to ignore a relative one.
+  if (xdg.starts_with('/')) return fmt::format("{}/muster/config.yaml", xdg);
+  const std::string_view home = Get(environment, "HOME");
+  if (home.empty()) return "";
+  return fmt::format("{}/.config/muster/config.yaml", home);
+}
+
+absl::StatusOr<Config> LoadConfig(const Invocation& call, const Environment& environment) {
+  const absl::StatusOr<FileConfig> file = ReadConfigFile(ConfigPath(environment));
+  if (!file.ok()) return file.status();
+  Config config;
+  config.format = call.format.value_or(file->format.value_or(Format::kTable));
+  config.broker = call.broker;
+  if (config.broker.empty()) config.broker = Get(environment, "MUSTER_BROKER");
+  if (config.broker.empty()) config.broker = file->broker;
+  return config;
+}
+
+}  // namespace muster::cli

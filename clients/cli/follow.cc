@@ -1,0 +1,223 @@
+#include "clients/cli/follow.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <map>
+#include <memory>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "clients/cli/report.h"
+#include "clients/cli/text.h"
+#include "contract/states.h"
+
+namespace muster::cli {
+namespace {
+
+// As many as one WatchJobs takes.
+constexpr size_t kMaxWatched = 1000;
+// The rest of a log arrives soon after its job's end, or the broker says that it does not; this is
+// for a broker that says neither.
+constexpr auto kLogGrace = std::chrono::seconds(60);
+// What a shell gives for a process that SIGINT ended.
+constexpr int kInterrupted = 130;
+
+void NoteLogEnd(Terminal& terminal, const v1::ReadLogRequest& request, v1::LogEnd end) {
+  const std::string log =
+      fmt::format("the log of job {} ({}, rank {})", request.job_id(),
+                  request.stream() == v1::LOG_STREAM_STDERR ? "standard error" : "standard output",
+                  request.rank());
+  switch (end) {
+    case v1::LOG_END_TRUNCATED:
+      return terminal.Note(log +
+                           " ends here: it has more bytes than the broker keeps for a job; "
+                           "the rest is on the cluster only");
+    case v1::LOG_END_INCOMPLETE:
+      return terminal.Note(log +
+                           " is not complete: the run has ended, and its cluster has not "
+                           "delivered the rest");
+    case v1::LOG_END_EXPIRED:
+      return terminal.Note(log + " was removed when its time was over");
+    default:
+      return;
+  }
+}
+
+// One thread for each output of a run, each passing its log on to the end.
+class LogFollowers {
+ public:
+  explicit LogFollowers(Session* session) : session_(*session) {}
+
+  void Start(uint64_t job, uint32_t run) {
+    for (const v1::LogStream stream : {v1::LOG_STREAM_STDOUT, v1::LOG_STREAM_STDERR}) {
+      v1::ReadLogRequest request;
+      request.set_job_id(job);
+      request.set_run(run);
+      request.set_stream(stream);
+      request.set_follow(true);
+      std::promise<void> promise;
+      done_.push_back(promise.get_future());
+      // Detached: if a log never ends, the process must not wait for it. It uses what lives as long
+      // as the process.
+      std::thread([&client = session_.client, &terminal = session_.terminal,
+                   raw = session_.call.raw, request, promise = std::move(promise)]() mutable {
+        const int fd = request.stream() == v1::LOG_STREAM_STDERR ? 2 : 1;
+        const absl::Status status = CopyLog(client, terminal, request, fd, raw);
+        if (!status.ok()) terminal.Err(ErrorText(status));
+        promise.set_value();
+      }).detach();
+    }
+  }
+
+  // Call it after the job has ended.
+  void Finish() {
+    const auto deadline = std::chrono::steady_clock::now() + kLogGrace;
+    for (std::future<void>& log : done_) {
+      if (log.wait_until(deadline) == std::future_status::ready) continue;
+      session_.terminal.Note("the rest of the log has not arrived; try muster logs later");
+      return;
+    }
+  }
+
+ private:
+  Session& session_;
+  std::vector<std::future<void>> done_;
+};
+
+// Says a change of state once, not each step of it.
+class Progress {
+ public:
+  explicit Progress(Terminal* terminal) : terminal_(*terminal) {}
+
+  void Saw(const v1::WatchJobsResponse& step) {
+    const v1::JobState state = step.transition().job_state();
+    v1::JobState& last = last_[step.job_id()];
+    if (state == last || contract::IsTerminal(state)) return;
+    last = state;
+    const std::string reason = Harmless(step.job().reason());
+    const std::string where =
+        step.job().cluster().empty() ? "" : fmt::format(" on {}", Harmless(step.job().cluster()));
+    const bool waits = state == v1::JOB_STATE_QUEUED || state == v1::JOB_STATE_PENDING;
+    terminal_.Note(fmt::format("job {} is {}{}{}", step.job_id(), contract::Name(state),
+                               state == v1::JOB_STATE_QUEUED ? "" : where,
+                               waits && !reason.empty() ? ": " + reason : ""));
+  }
+
+ private:
+  Terminal& terminal_;
+  std::map<uint64_t, v1::JobState> last_;
+};
+
+absl::StatusOr<v1::Job> GetWhole(Session& session, uint64_t id) {
+  v1::GetJobRequest request;
+  request.set_job_id(id);
+  auto response = session.client.GetJob(request);
+  if (!response.ok()) return response.status();
+  return std::move(*response->mutable_job());
+}
+
+absl::Status WatchToTheEnd(Session& session, const std::vector<uint64_t>& ids, absl::Time deadline,
+                           LogFollowers* logs) {
+  v1::WatchJobsRequest request;
+  request.mutable_job_ids()->Add(ids.begin(), ids.end());
+  request.set_until_terminal(true);
+  const auto reader = session.client.WatchJobs(request, deadline);
+  Progress progress(&session.terminal);
+  uint32_t followed_run = 0;
+  while (true) {
+    const auto step = reader->Next();
+    if (!step.ok()) return step.status();
+    if (!step->has_value()) return absl::OkStatus();
+    progress.Saw(**step);
+    const uint32_t run = (*step)->transition().run();
+    if (logs == nullptr || run <= followed_run) continue;
+    followed_run = run;
+    logs->Start((*step)->job_id(), run);
+  }
+}
+
+}  // namespace
+
+void DetachOnInterrupt(Terminal* terminal, std::string text) {
+  sigset_t interrupt;
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, SIGINT);
+  // Threads inherit the mask, so that only this one hears it.
+  pthread_sigmask(SIG_BLOCK, &interrupt, nullptr);
+  std::thread([terminal, interrupt, text = std::move(text)] {
+    int signal = 0;
+    sigwait(&interrupt, &signal);
+    terminal->Note(text);
+    _exit(kInterrupted);
+  }).detach();
+}
+
+absl::StatusOr<std::vector<v1::Job>> WaitForJobs(Session& session, const std::vector<uint64_t>& ids,
+                                                 absl::Time deadline) {
+  for (size_t at = 0; at < ids.size(); at += kMaxWatched) {
+    const size_t end = std::min(ids.size(), at + kMaxWatched);
+    const std::vector<uint64_t> some(ids.begin() + at, ids.begin() + end);
+    const absl::Status status = WatchToTheEnd(session, some, deadline, nullptr);
+    if (!status.ok()) return status;
+  }
+  std::vector<v1::Job> jobs;
+  for (uint64_t id : ids) {
+    absl::StatusOr<v1::Job> job = GetWhole(session, id);
+    if (!job.ok()) return job.status();
+    jobs.push_back(*std::move(job));
+  }
+  return jobs;
+}
+
+absl::StatusOr<v1::Job> StreamJob(Session& session, uint64_t id) {
+  LogFollowers logs(&session);
+  const absl::Status status = WatchToTheEnd(session, {id}, absl::InfiniteFuture(), &logs);
+  if (!status.ok()) return status;
+  logs.Finish();
+  return GetWhole(session, id);
+}
+
+absl::Status CopyLog(client::Client& client, Terminal& terminal, const v1::ReadLogRequest& request,
+                     int fd, bool raw) {
+  const bool is_terminal = fd == 1 ? terminal.out_is_terminal() : terminal.err_is_terminal();
+  const auto write = [&](std::string_view text) {
+    if (fd == 1) terminal.Out(text);
+    if (fd == 2) terminal.Err(text);
+  };
+  HarmlessStream harmless;
+  uint64_t expected = request.offset();
+  const auto reader = client.ReadLog(request, absl::InfiniteFuture());
+  while (true) {
+    const auto piece = reader->Next();
+    if (!piece.ok()) return piece.status();
+    if (!piece->has_value()) break;
+    const std::string& data = (*piece)->data();
+    if ((*piece)->offset() > expected && !data.empty()) {
+      terminal.Note(fmt::format("{} bytes of the log are not kept", (*piece)->offset() - expected));
+    }
+    expected = (*piece)->offset() + data.size();
+    write(is_terminal && !raw ? harmless.Next(data) : data);
+    if ((*piece)->end() != v1::LOG_END_UNSPECIFIED) {
+      if (is_terminal && !raw) write(harmless.Finish());
+      NoteLogEnd(terminal, request, (*piece)->end());
+    }
+  }
+  return absl::OkStatus();
+}
+
+void NoteEnd(Session& session, const v1::Job& job) {
+  session.terminal.Note(Summary(job));
+  if (!job.failure().suggestion().empty()) {
+    session.terminal.Note("what to do: " + Harmless(job.failure().suggestion()));
+  }
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,43 @@
+// Waiting for jobs and passing on their logs.
+#ifndef MUSTER_CLIENTS_CLI_FOLLOW_H_
+#define MUSTER_CLIENTS_CLI_FOLLOW_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "clients/cli/terminal.h"
+#include "clients/cli/verbs.h"
+#include "muster/v1/job.pb.h"
+#include "muster/v1/jobs_service.pb.h"
+
+namespace muster::cli {
+
+// From here on an interrupt (Ctrl-C) writes the text to standard error and ends the process with
+// code 130: waiting is over, the jobs go on. Call it once, before any other thread starts. The text
+// is a remark as Terminal::Note has it.
+void DetachOnInterrupt(Terminal* terminal, std::string text);
+
+// Waits until all the jobs have ended; they come back whole, in the order of the ids. Says on
+// standard error what happens to them. DEADLINE_EXCEEDED: the deadline has passed.
+absl::StatusOr<std::vector<v1::Job>> WaitForJobs(Session& session, const std::vector<uint64_t>& ids,
+                                                 absl::Time deadline);
+
+// The same for one job whose outputs are passed on meanwhile: rank 0's standard output to ours, its
+// standard error to ours.
+absl::StatusOr<v1::Job> StreamJob(Session& session, uint64_t id);
+
+// Passes one log on until it ends. `fd` is 1 or 2. To a terminal, what would act on it is made
+// harmless unless `raw`; elsewhere the bytes go as they are.
+absl::Status CopyLog(client::Client& client, Terminal& terminal, const v1::ReadLogRequest& request,
+                     int fd, bool raw);
+
+// A job's line and, if it failed, what can be done about it, to standard error.
+void NoteEnd(Session& session, const v1::Job& job);
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLIENTS_CLI_FOLLOW_H_

@@ -1,0 +1,87 @@
+// What the command line asks for.
+#ifndef MUSTER_CLIENTS_CLI_INVOCATION_H_
+#define MUSTER_CLIENTS_CLI_INVOCATION_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "clients/cli/render.h"
+#include "muster/v1/job_spec.pb.h"
+
+namespace muster::cli {
+
+enum class Verb {
+  kSubmit,
+  kRun,
+  kList,
+  kShow,
+  kLogs,
+  kEvents,
+  kWait,
+  kCancel,
+  kClusters,
+  kVersion,
+};
+
+// Flags that describe a job: all of it for `run`, changes to a file for `submit`. As written.
+struct SpecFlags {
+  std::optional<std::string> name, project, pool, gpus, cpus, memory, time, workdir;
+  std::optional<uint32_t> nodes;
+  std::optional<int32_t> priority;
+  std::vector<std::string> clusters, env, labels;
+
+  // Writes what was given over the spec. INVALID_ARGUMENT names the flag, the value and what would
+  // work.
+  absl::Status ApplyTo(v1::JobSpec* spec) const;
+};
+
+// A job, or one run of it: "42", "42.2".
+struct JobRef {
+  uint64_t job = 0;
+  uint32_t run = 0;  // 0: the latest
+};
+
+struct Invocation {
+  Verb verb = Verb::kVersion;
+  // of every verb
+  std::string broker;            // empty: not given
+  std::optional<Format> format;  // none: not given
+  bool quiet = false;
+  // submit, run
+  SpecFlags spec;
+  std::string file;
+  std::vector<std::string> command;
+  bool wait = false;
+  bool validate_only = false;
+  // show, logs, events, wait, cancel
+  std::vector<JobRef> jobs;
+  // list, events
+  std::vector<std::string> states;
+  std::string filter;
+  uint64_t limit = 0;  // 0: all
+  // logs, events
+  bool follow = false;
+  uint32_t rank = 0;
+  bool standard_error = false;
+  uint64_t since_offset = 0;
+  bool raw = false;
+  int64_t since = 0;
+  // wait
+  absl::Duration timeout = absl::InfiniteDuration();
+  // cancel
+  std::string reason;
+  // clusters
+  std::string cluster;
+};
+
+// Reads the command line. Otherwise the exit code, after help or the error has been printed.
+std::variant<Invocation, int> ParseCommandLine(int argc, char** argv);
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLIENTS_CLI_INVOCATION_H_

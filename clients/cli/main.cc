@@ -1,0 +1,112 @@
+// muster: jobs from the command line.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include "clients/cli/config.h"
+#include "clients/cli/exit_code.h"
+#include "clients/cli/invocation.h"
+#include "clients/cli/report.h"
+#include "clients/cli/terminal.h"
+#include "clients/cli/verbs.h"
+
+namespace muster::cli {
+namespace {
+
+int PrintVersion(Terminal& terminal, Format format) {
+  switch (format) {
+    case Format::kJson:
+    case Format::kJsonLines:
+      terminal.Out("{\"version\": \"" MUSTER_VERSION "\"}\n");
+      return kOk;
+    case Format::kYaml:
+      terminal.Out("version: \"" MUSTER_VERSION "\"\n");
+      return kOk;
+    case Format::kName:
+      terminal.Out(MUSTER_VERSION "\n");
+      return kOk;
+    default:
+      terminal.Out("muster " MUSTER_VERSION "\n");
+      return kOk;
+  }
+}
+
+int Dispatch(Session& session) {
+  switch (session.call.verb) {
+    case Verb::kSubmit:
+      return Submit(session);
+    case Verb::kRun:
+      return Run(session);
+    case Verb::kList:
+      return List(session);
+    case Verb::kShow:
+      return Show(session);
+    case Verb::kLogs:
+      return Logs(session);
+    case Verb::kEvents:
+      return Events(session);
+    case Verb::kWait:
+      return Wait(session);
+    case Verb::kCancel:
+      return Cancel(session);
+    case Verb::kClusters:
+      return Clusters(session);
+    case Verb::kVersion:
+      return PrintVersion(session.terminal, session.format);
+  }
+  return kError;
+}
+
+int Main(int argc, char** argv) {
+  std::variant<Invocation, int> parsed = ParseCommandLine(argc, argv);
+  if (const int* code = std::get_if<int>(&parsed)) return *code;
+  const Invocation& call = std::get<Invocation>(parsed);
+  // Lives as long as the process: threads that are never joined write through it.
+  Terminal& terminal = *new Terminal(call.quiet);
+  if (call.verb == Verb::kVersion) {
+    return PrintVersion(terminal, call.format.value_or(Format::kTable));
+  }
+  const auto environment = [](const char* name) -> const char* { return getenv(name); };
+  const absl::StatusOr<Config> config = LoadConfig(call, environment);
+  if (!config.ok()) {
+    terminal.Err(ErrorText(config.status()));
+    return kUsage;
+  }
+  if (config->broker.empty()) {
+    terminal.Err(
+        fmt::format("muster: no broker is named: use --broker ADDRESS, set MUSTER_BROKER, or write "
+                    "`broker: ADDRESS` in {}; ADDRESS is unix:PATH or HOST:PORT\n",
+                    ConfigPath(environment)));
+    return kUsage;
+  }
+  client::ClientOptions options;
+  options.address = config->broker;
+  options.on_interruption = [&terminal,
+                             patience = options.stream_patience](const absl::Status& why) {
+    terminal.Note(fmt::format("connection lost ({}); trying again for up to {}",
+                              std::string(why.message()), absl::FormatDuration(patience)));
+  };
+  absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Create(options);
+  if (!client.ok()) {
+    terminal.Err(ErrorText(client.status()));
+    return kUsage;
+  }
+  Session session{call, config->format, *client->release(), terminal};
+  return Dispatch(session);
+}
+
+}  // namespace
+}  // namespace muster::cli
+
+// Results have been written, and the broker keeps the rest: tearing gRPC down would only take time.
+int main(int argc, char** argv) {
+  const int code = muster::cli::Main(argc, argv);
+  // Help goes through stdio.
+  fflush(stdout);
+  _exit(code);
+}

@@ -1,0 +1,46 @@
+#include "clients/cli/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "clients/cli/text.h"
+#include "contract/errors.h"
+#include "contract/text.h"
+#include "contract/units.h"
+
+namespace muster::cli {
+namespace {
+
+void AppendLines(std::string_view text, std::string* out) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    *out += fmt::format("muster: {}\n", Harmless(line));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+  }
+}
+
+}  // namespace
+
+std::string ErrorText(const absl::Status& status) {
+  std::string out;
+  const auto bad_request = contract::GetBadRequest(status);
+  if (bad_request && !bad_request->field_violations().empty()) {
+    // The message repeats them in one line.
+    for (const auto& violation : bad_request->field_violations()) {
+      AppendLines(fmt::format("{}: {}", violation.field(), violation.description()), &out);
+    }
+  } else if (status.message().empty()) {
+    AppendLines(absl::StatusCodeToString(status.code()), &out);
+  } else {
+    AppendLines(ToStd(status.message()), &out);
+  }
+  if (const auto delay = contract::GetRetryDelay(status)) {
+    const absl::Duration at_least = std::max(*delay, absl::Seconds(1));
+    AppendLines(fmt::format("try again in {}", contract::FormatDuration(at_least)), &out);
+  }
+  return out;
+}
+
+}  // namespace muster::cli

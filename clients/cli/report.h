@@ -1,0 +1,17 @@
+// Errors for people.
+#ifndef MUSTER_CLIENTS_CLI_REPORT_H_
+#define MUSTER_CLIENTS_CLI_REPORT_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace muster::cli {
+
+// Lines "muster: ...": the message, or each bad field with what is wrong with it, and when to try
+// again.
+std::string ErrorText(const absl::Status& status);
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLIENTS_CLI_REPORT_H_

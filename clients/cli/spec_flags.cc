@@ -1,0 +1,89 @@
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
+#include "clients/cli/invocation.h"
+#include "contract/characters.h"
+#include "contract/errors.h"
+#include "contract/text.h"
+#include "contract/units.h"
+
+namespace muster::cli {
+namespace {
+
+absl::Status Bad(std::string_view flag, std::string_view problem) {
+  return absl::InvalidArgumentError(fmt::format("{}: {}", flag, problem));
+}
+
+// What a parser of the contract says, said of a flag.
+absl::Status BadFlag(std::string_view flag, const absl::Status& status) {
+  const auto bad_request = contract::GetBadRequest(status);
+  const bool named = bad_request && !bad_request->field_violations().empty();
+  return Bad(flag,
+             named ? bad_request->field_violations(0).description() : ToStd(status.message()));
+}
+
+// "KEY=VALUE"; the value may hold more of '='.
+absl::Status AddPairs(std::string_view flag, const std::vector<std::string>& pairs,
+                      google::protobuf::Map<std::string, std::string>* out) {
+  for (const std::string& pair : pairs) {
+    const size_t equals = pair.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return Bad(flag, fmt::format("{} is not KEY=VALUE", contract::Quoted(pair)));
+    }
+    (*out)[pair.substr(0, equals)] = pair.substr(equals + 1);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ApplyResources(const SpecFlags& flags, v1::JobSpec* spec) {
+  if (flags.cpus) {
+    const auto millis = contract::ParseCpus(*flags.cpus);
+    if (!millis.ok()) return BadFlag("--cpus", millis.status());
+    spec->mutable_resources()->set_cpu_millis(*millis);
+  }
+  if (flags.memory) {
+    const auto bytes = contract::ParseBytes(*flags.memory);
+    if (!bytes.ok()) return BadFlag("--memory", bytes.status());
+    spec->mutable_resources()->set_memory_bytes(*bytes);
+  }
+  if (flags.gpus) {
+    const auto gpus = contract::ParseGpus(*flags.gpus);
+    if (!gpus.ok()) return BadFlag("--gpus", gpus.status());
+    spec->mutable_resources()->clear_gpus();
+    *spec->mutable_resources()->add_gpus() = *gpus;
+  }
+  if (flags.time) {
+    const auto limit = contract::ParseDuration(*flags.time);
+    if (!limit.ok()) return BadFlag("--time", limit.status());
+    const int64_t seconds = absl::ToInt64Seconds(*limit);
+    spec->mutable_time_limit()->set_seconds(seconds);
+    spec->mutable_time_limit()->set_nanos(
+        static_cast<int>(absl::ToInt64Nanoseconds(*limit - absl::Seconds(seconds))));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status SpecFlags::ApplyTo(v1::JobSpec* spec) const {
+  if (name) spec->set_name(*name);
+  if (project) spec->set_project(*project);
+  if (pool) spec->mutable_placement()->set_pool(*pool);
+  if (workdir) spec->set_working_directory(*workdir);
+  if (nodes) spec->set_nodes(*nodes);
+  if (priority) spec->set_priority(*priority);
+  if (!clusters.empty()) {
+    spec->mutable_placement()->mutable_clusters()->Assign(clusters.begin(), clusters.end());
+  }
+  if (absl::Status status = AddPairs("--env", env, spec->mutable_env()); !status.ok()) {
+    return status;
+  }
+  if (absl::Status status = AddPairs("--label", labels, spec->mutable_labels()); !status.ok()) {
+    return status;
+  }
+  return ApplyResources(*this, spec);
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,41 @@
+// Where results and remarks go.
+#ifndef MUSTER_CLIENTS_CLI_TERMINAL_H_
+#define MUSTER_CLIENTS_CLI_TERMINAL_H_
+
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace muster::cli {
+
+// Thread-safe.
+class Terminal {
+ public:
+  // Looks at the standard streams and at NO_COLOR and TERM.
+  explicit Terminal(bool quiet);
+
+  bool out_is_terminal() const { return out_is_terminal_; }
+  bool err_is_terminal() const { return err_is_terminal_; }
+  bool colours() const { return colours_; }
+
+  // Results. They are written at once; when the reader has gone (as with `| head`), the process
+  // ends quietly.
+  void Out(std::string_view text) { Write(1, text); }
+  // The job's standard error, and errors of our own.
+  void Err(std::string_view text) { Write(2, text); }
+  // Remarks, as "muster: TEXT"; none with -q.
+  void Note(std::string_view text);
+
+ private:
+  void Write(int fd, std::string_view text);
+
+  const bool quiet_;
+  const bool out_is_terminal_;
+  const bool err_is_terminal_;
+  const bool colours_;
+  std::mutex mutex_;  // keeps the pieces of several threads apart
+};
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLIENTS_CLI_TERMINAL_H_

@@ -1,0 +1,47 @@
+// Text from elsewhere made fit for a terminal, its width there, and times for people.
+#ifndef MUSTER_CLIENTS_CLI_TEXT_H_
+#define MUSTER_CLIENTS_CLI_TEXT_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "absl/time/time.h"
+#include "google/protobuf/timestamp.pb.h"
+
+namespace muster::cli {
+
+// What would act on a terminal becomes visible: C0 and C1 controls and DEL, so escape sequences of
+// every kind, the marks that reorder a line's characters, and bytes that are not UTF-8. \x1b is
+// written "\x1b", U+202E "\u202e".
+enum class Keep {
+  kNothing,  // for names and reasons: line ends too become visible
+  kLayout,   // for logs: \n, \t and \r stay, so that lines and progress bars look as meant
+};
+std::string Harmless(std::string_view text, Keep keep = Keep::kNothing);
+
+// Harmless for bytes that come in pieces: a character that is cut in two is put together again.
+class HarmlessStream {
+ public:
+  std::string Next(std::string_view piece);
+  // What is left at the end.
+  std::string Finish();
+
+ private:
+  std::string cut_;  // the beginning of a character, up to three bytes
+};
+
+// Columns on a terminal of a text that is harmless.
+size_t Width(std::string_view text);
+// The text, or its beginning and "..." if it is wider; max_width is at least 3.
+std::string CutToWidth(std::string_view text, size_t max_width);
+
+absl::Time ToTime(const google::protobuf::Timestamp& timestamp);
+// "2026-03-01T12:00:00Z", to the second; "-" if absent.
+std::string Rfc3339(const google::protobuf::Timestamp& timestamp);
+// "3m ago", "in 5s", "now"; "-" if absent.
+std::string Ago(const google::protobuf::Timestamp& timestamp, absl::Time now);
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLIENTS_CLI_TEXT_H_

@@ -1,0 +1,48 @@
+// What each verb does. Every function returns the exit code, after results and errors have been
+// written.
+#ifndef MUSTER_CLIENTS_CLI_VERBS_H_
+#define MUSTER_CLIENTS_CLI_VERBS_H_
+
+#include "absl/status/status.h"
+#include "clients/cli/invocation.h"
+#include "clients/cli/render.h"
+#include "clients/cli/terminal.h"
+#include "clients/cli/views.h"
+#include "clients/cpp/client.h"
+
+namespace muster::cli {
+
+// What a verb works with. Belongs to the main thread; other threads use the client and the terminal
+// only.
+struct Session {
+  const Invocation& call;
+  Format format;
+  client::Client& client;
+  Terminal& terminal;
+
+  Style style() const { return {format == Format::kWide, terminal.colours()}; }
+  // Whether people read the result, rather than programs.
+  bool for_people() const { return format == Format::kTable || format == Format::kWide; }
+  bool ids_only() const { return call.quiet || format == Format::kName; }
+};
+
+int Submit(Session& session);
+int Run(Session& session);
+int List(Session& session);
+int Show(Session& session);
+int Logs(Session& session);
+int Events(Session& session);
+int Wait(Session& session);
+int Cancel(Session& session);
+int Clusters(Session& session);
+
+// ---- what several verbs share
+
+// Writes an error and returns its exit code.
+int Fail(Session& session, const absl::Status& status);
+// Writes a message in one of the formats for programs.
+void PrintMessage(Session& session, const google::protobuf::Message& message);
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLIENTS_CLI_VERBS_H_

@@ -1,0 +1,160 @@
+// Verbs that follow what happens: logs, events, wait.
+#include <fmt/format.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "clients/cli/exit_code.h"
+#include "clients/cli/follow.h"
+#include "clients/cli/text.h"
+#include "clients/cli/verbs.h"
+#include "contract/states.h"
+
+namespace muster::cli {
+namespace {
+
+absl::StatusOr<v1::Job> GetJob(Session& session, uint64_t id) {
+  v1::GetJobRequest request;
+  request.set_job_id(id);
+  auto response = session.client.GetJob(request);
+  if (!response.ok()) return response.status();
+  return std::move(*response->mutable_job());
+}
+
+// The job's latest run, once it has one; 0: it ended without.
+absl::StatusOr<uint32_t> AwaitRun(Session& session, const v1::Job& job) {
+  if (!session.call.follow || contract::IsTerminal(job.state())) return 0;
+  session.terminal.Note(Summary(job));
+  v1::WatchJobsRequest request;
+  request.add_job_ids(job.id());
+  request.set_until_terminal(true);
+  const auto reader = session.client.WatchJobs(request, absl::InfiniteFuture());
+  while (true) {
+    const auto step = reader->Next();
+    if (!step.ok()) return step.status();
+    if (!step->has_value()) return 0;
+    if ((*step)->transition().run() > 0) return (*step)->transition().run();
+  }
+}
+
+// Writes transitions as they come.
+class EventPrinter {
+ public:
+  explicit EventPrinter(Session* session)
+      : session_(*session), table_(EventColumns(session->style()), session->terminal.colours()) {}
+
+  void Print(const v1::WatchJobsResponse& step) {
+    if (session_.ids_only()) {
+      session_.terminal.Out(fmt::format("{}\n", step.job_id()));
+    } else if (session_.for_people()) {
+      table_.Add(EventRow(step.job_id(), step.transition(), session_.style()));
+      session_.terminal.Out(table_.Take());
+    } else if (session_.format == Format::kYaml) {
+      PrintMessage(session_, step);
+    } else {
+      // A stream has no end to close a bracket at, so that json is one line each too.
+      session_.terminal.Out(ToJsonLine(step));
+    }
+  }
+
+ private:
+  Session& session_;
+  Table table_;
+};
+
+// How many transitions of each job are there now, so that a listing knows its end.
+absl::StatusOr<std::map<uint64_t, uint64_t>> LatestSteps(Session& session) {
+  std::map<uint64_t, uint64_t> latest;
+  for (const JobRef& ref : session.call.jobs) {
+    const absl::StatusOr<v1::Job> job = GetJob(session, ref.job);
+    if (!job.ok()) return job.status();
+    latest[ref.job] = job->job_sequence();
+  }
+  return latest;
+}
+
+}  // namespace
+
+int Logs(Session& session) {
+  const Invocation& call = session.call;
+  const JobRef& ref = call.jobs[0];
+  v1::ReadLogRequest request;
+  request.set_job_id(ref.job);
+  request.set_run(ref.run);
+  request.set_rank(call.rank);
+  request.set_stream(call.standard_error ? v1::LOG_STREAM_STDERR : v1::LOG_STREAM_STDOUT);
+  request.set_offset(call.since_offset);
+  request.set_follow(call.follow);
+  if (request.run() == 0) {
+    // A log is one run's; which one must not change between two connections.
+    const absl::StatusOr<v1::Job> job = GetJob(session, ref.job);
+    if (!job.ok()) return Fail(session, job.status());
+    if (!job->runs().empty()) {
+      request.set_run(job->runs().rbegin()->number());
+    } else {
+      const absl::StatusOr<uint32_t> run = AwaitRun(session, *job);
+      if (!run.ok()) return Fail(session, run.status());
+      request.set_run(*run);
+    }
+    if (request.run() == 0) {
+      session.terminal.Note(Summary(*job) + "; it has no log yet");
+      return kOk;
+    }
+  }
+  const absl::Status status = CopyLog(session.client, session.terminal, request, 1, call.raw);
+  return status.ok() ? kOk : Fail(session, status);
+}
+
+int Events(Session& session) {
+  const Invocation& call = session.call;
+  v1::WatchJobsRequest request;
+  for (const JobRef& ref : call.jobs) request.add_job_ids(ref.job);
+  request.set_filter(call.filter);
+  request.set_until_terminal(!call.jobs.empty());
+  request.set_after_sequence(call.jobs.empty() && call.since == 0 ? -1 : call.since);
+  std::map<uint64_t, uint64_t> missing;
+  if (!call.follow) {
+    auto latest = LatestSteps(session);
+    if (!latest.ok()) return Fail(session, latest.status());
+    missing = *std::move(latest);
+  }
+  const absl::Duration limit = call.follow ? absl::InfiniteDuration() : absl::Seconds(30);
+  const auto reader = session.client.WatchJobs(request, absl::Now() + limit);
+  EventPrinter printer(&session);
+  while (true) {
+    const auto step = reader->Next();
+    if (!step.ok()) return Fail(session, step.status());
+    if (!step->has_value()) return kOk;
+    printer.Print(**step);
+    const auto it = missing.find((*step)->job_id());
+    if (it == missing.end() || (*step)->transition().job_sequence() < it->second) continue;
+    missing.erase(it);
+    if (missing.empty()) return kOk;
+  }
+}
+
+int Wait(Session& session) {
+  std::vector<uint64_t> ids;
+  for (const JobRef& ref : session.call.jobs) ids.push_back(ref.job);
+  const absl::StatusOr<std::vector<v1::Job>> jobs =
+      WaitForJobs(session, ids, absl::Now() + session.call.timeout);
+  if (!jobs.ok()) return Fail(session, jobs.status());
+  int code = kOk;
+  Table table(JobColumns(session.style()), session.terminal.colours());
+  for (const v1::Job& job : *jobs) {
+    if (code == kOk) code = CodeFor(job);
+    if (session.ids_only()) {
+      session.terminal.Out(fmt::format("{}\n", job.id()));
+    } else if (session.for_people()) {
+      table.Add(JobRow(job, session.style(), absl::Now()));
+    } else {
+      PrintMessage(session, job);
+    }
+  }
+  if (session.for_people() && !session.ids_only()) session.terminal.Out(table.Take());
+  return code;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,241 @@
+// Verbs that look at what is there: list, show, clusters; and cancel, which answers with jobs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "clients/cli/exit_code.h"
+#include "clients/cli/report.h"
+#include "clients/cli/text.h"
+#include "clients/cli/verbs.h"
+
+namespace muster::cli {
+namespace {
+
+// As many as the broker gives at once.
+constexpr uint64_t kMaxPageSize = 1000;
+
+// A value in the filter language.
+std::string FilterText(std::string_view text) {
+  std::string quoted = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+std::string Upper(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return text;
+}
+
+// "(field = a OR field = b)".
+void AddAlternatives(std::string_view field, const std::vector<std::string>& values,
+                     std::vector<std::string>* terms) {
+  if (values.empty()) return;
+  std::vector<std::string> parts;
+  for (const std::string& value : values) {
+    parts.push_back(fmt::format("{} = {}", field, FilterText(value)));
+  }
+  terms->push_back(fmt::format("({})", fmt::join(parts, " OR ")));
+}
+
+std::string FilterOf(const Invocation& call) {
+  std::vector<std::string> terms;
+  std::vector<std::string> states = call.states;
+  std::transform(states.begin(), states.end(), states.begin(), Upper);
+  AddAlternatives("state", states, &terms);
+  AddAlternatives("cluster", call.spec.clusters, &terms);
+  if (call.spec.name) terms.push_back("name = " + FilterText(*call.spec.name));
+  if (call.spec.project) terms.push_back("project = " + FilterText(*call.spec.project));
+  for (const std::string& label : call.spec.labels) {
+    const size_t equals = std::min(label.find('='), label.size());
+    const std::string value = equals < label.size() ? label.substr(equals + 1) : "";
+    terms.push_back(fmt::format("label.{} = {}", label.substr(0, equals), FilterText(value)));
+  }
+  if (!call.filter.empty()) terms.push_back(fmt::format("({})", call.filter));
+  return fmt::format("{}", fmt::join(terms, " AND "));
+}
+
+// Writes jobs page by page, so that any number of them fits into memory.
+class JobPrinter {
+ public:
+  explicit JobPrinter(Session* session)
+      : session_(*session), table_(JobColumns(session->style()), session->terminal.colours()) {}
+
+  void Add(const v1::ListJobsResponse& page, absl::Time now) {
+    std::string out;
+    for (const v1::Job& job : page.jobs()) {
+      ++count_;
+      if (session_.ids_only()) {
+        out += fmt::format("{}\n", job.id());
+      } else if (session_.for_people()) {
+        table_.Add(JobRow(job, session_.style(), now));
+      } else if (session_.format == Format::kJsonLines) {
+        out += ToJsonLine(job);
+      } else {
+        *whole_.add_jobs() = job;
+      }
+    }
+    if (session_.for_people() && !session_.ids_only() && !page.jobs().empty()) out += table_.Take();
+    session_.terminal.Out(out);
+  }
+
+  // What can only be written whole.
+  void Finish() {
+    const bool is_whole = session_.format == Format::kJson || session_.format == Format::kYaml;
+    if (is_whole && !session_.ids_only()) PrintMessage(session_, whole_);
+  }
+
+  uint64_t count() const { return count_; }
+
+ private:
+  Session& session_;
+  Table table_;
+  v1::ListJobsResponse whole_;
+  uint64_t count_ = 0;
+};
+
+// The transitions so far: as many as the job says it has had.
+absl::StatusOr<std::vector<v1::Transition>> HistoryOf(Session& session, const v1::Job& job) {
+  v1::WatchJobsRequest request;
+  request.add_job_ids(job.id());
+  request.set_until_terminal(true);
+  const auto reader = session.client.WatchJobs(request, absl::Now() + absl::Seconds(10));
+  std::vector<v1::Transition> history;
+  while (history.empty() || history.back().job_sequence() < job.job_sequence()) {
+    auto step = reader->Next();
+    if (!step.ok()) return step.status();
+    if (!step->has_value()) break;
+    history.push_back((*step)->transition());
+  }
+  return history;
+}
+
+}  // namespace
+
+int Fail(Session& session, const absl::Status& status) {
+  session.terminal.Err(ErrorText(status));
+  return CodeFor(status);
+}
+
+void PrintMessage(Session& session, const google::protobuf::Message& message) {
+  switch (session.format) {
+    case Format::kYaml:
+      // Several messages make several documents.
+      return session.terminal.Out("---\n" + ToYaml(message));
+    case Format::kJsonLines:
+      return session.terminal.Out(ToJsonLine(message));
+    default:
+      return session.terminal.Out(ToJson(message));
+  }
+}
+
+int List(Session& session) {
+  v1::ListJobsRequest request;
+  request.set_filter(FilterOf(session.call));
+  const uint64_t limit = session.call.limit;
+  const absl::Time now = absl::Now();
+  JobPrinter printer(&session);
+  while (true) {
+    const uint64_t rest = limit == 0 ? kMaxPageSize : limit - printer.count();
+    request.set_page_size(static_cast<int32_t>(std::min(rest, kMaxPageSize)));
+    const auto page = session.client.ListJobs(request);
+    if (!page.ok()) return Fail(session, page.status());
+    printer.Add(*page, now);
+    request.set_page_token(page->next_page_token());
+    if (page->next_page_token().empty()) break;
+    if (limit > 0 && printer.count() >= limit) {
+      session.terminal.Note(fmt::format("there are more; --limit 0 lists all of them"));
+      break;
+    }
+  }
+  printer.Finish();
+  if (printer.count() == 0 && session.for_people()) session.terminal.Note("no jobs");
+  return kOk;
+}
+
+int Show(Session& session) {
+  for (const JobRef& ref : session.call.jobs) {
+    v1::GetJobRequest request;
+    request.set_job_id(ref.job);
+    const auto response = session.client.GetJob(request);
+    if (!response.ok()) return Fail(session, response.status());
+    const v1::Job& job = response->job();
+    if (session.ids_only()) {
+      session.terminal.Out(fmt::format("{}\n", job.id()));
+    } else if (!session.for_people()) {
+      PrintMessage(session, job);
+    } else {
+      const auto history = HistoryOf(session, job);
+      if (!history.ok()) session.terminal.Err(ErrorText(history.status()));
+      session.terminal.Out(JobPage(job, history.ok() ? *history : std::vector<v1::Transition>(),
+                                   session.style(), absl::Now()));
+    }
+  }
+  return kOk;
+}
+
+int Cancel(Session& session) {
+  v1::CancelJobsRequest request;
+  for (const JobRef& ref : session.call.jobs) request.add_job_ids(ref.job);
+  request.set_reason(session.call.reason);
+  const auto response = session.client.CancelJobs(request);
+  if (!response.ok()) return Fail(session, response.status());
+  if (!session.for_people() && !session.ids_only()) {
+    PrintMessage(session, *response);
+    return kOk;
+  }
+  v1::ListJobsResponse jobs;
+  *jobs.mutable_jobs() = response->jobs();
+  JobPrinter printer(&session);
+  printer.Add(jobs, absl::Now());
+  return kOk;
+}
+
+int Clusters(Session& session) {
+  v1::ListClustersResponse all;
+  if (!session.call.cluster.empty()) {
+    v1::GetClusterRequest request;
+    request.set_name(session.call.cluster);
+    const auto response = session.client.GetCluster(request);
+    if (!response.ok()) return Fail(session, response.status());
+    *all.add_clusters() = response->cluster();
+  } else {
+    v1::ListClustersRequest request;
+    do {
+      const auto page = session.client.ListClusters(request);
+      if (!page.ok()) return Fail(session, page.status());
+      all.mutable_clusters()->MergeFrom(page->clusters());
+      request.set_page_token(page->next_page_token());
+    } while (!request.page_token().empty());
+  }
+  const absl::Time now = absl::Now();
+  const bool one = !session.call.cluster.empty();
+  if (session.ids_only()) {
+    for (const v1::Cluster& cluster : all.clusters()) {
+      session.terminal.Out(Harmless(cluster.name()) + "\n");
+    }
+  } else if (session.format == Format::kJsonLines) {
+    for (const v1::Cluster& cluster : all.clusters()) session.terminal.Out(ToJsonLine(cluster));
+  } else if (!session.for_people()) {
+    if (one) PrintMessage(session, all.clusters(0));
+    if (!one) PrintMessage(session, all);
+  } else if (one) {
+    session.terminal.Out(ClusterPage(all.clusters(0), session.style(), now));
+  } else if (all.clusters().empty()) {
+    session.terminal.Note("no cluster yet; an agent brings one: muster-agent --cluster NAME ...");
+  } else {
+    Table table(ClusterColumns(session.style()), session.terminal.colours());
+    for (const v1::Cluster& c : all.clusters()) table.Add(ClusterRow(c, session.style(), now));
+    session.terminal.Out(table.Take());
+  }
+  return kOk;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,132 @@
+// Verbs that submit: submit and run.
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "clients/cli/exit_code.h"
+#include "clients/cli/follow.h"
+#include "clients/cli/verbs.h"
+#include "clients/cpp/jobfile.h"
+#include "contract/validate.h"
+
+namespace muster::cli {
+namespace {
+
+// A spec that the broker would refuse is refused here without a round trip; what is not honoured
+// yet is left to the broker, which may be newer.
+absl::Status Check(const v1::JobSpec& spec) {
+  const absl::Status status = contract::NormalizeJobSpec(spec).status();
+  return absl::IsUnimplemented(status) ? absl::OkStatus() : status;
+}
+
+v1::SubmitJobRequest RequestFor(v1::JobSpec spec, bool validate_only) {
+  v1::SubmitJobRequest request;
+  *request.mutable_spec() = std::move(spec);
+  request.set_request_id(client::NewRequestId());
+  request.set_validate_only(validate_only);
+  return request;
+}
+
+void PrintAccepted(Session& session, const std::vector<uint64_t>& ids) {
+  std::string out;
+  for (uint64_t id : ids) out += fmt::format("{}\n", id);
+  session.terminal.Out(out);
+  if (ids.size() == 1 && session.terminal.err_is_terminal()) {
+    session.terminal.Note(fmt::format("submitted; follow it with: muster logs -f {}", ids[0]));
+  }
+}
+
+// The code of the first job that did not succeed.
+int CodeForAll(const std::vector<v1::Job>& jobs) {
+  for (const v1::Job& job : jobs) {
+    if (CodeFor(job) != kOk) return CodeFor(job);
+  }
+  return kOk;
+}
+
+// Waits for jobs that have just been submitted: one with its log, several without.
+int WaitAndReport(Session& session, const std::vector<uint64_t>& ids) {
+  std::vector<v1::Job> jobs;
+  if (ids.size() == 1) {
+    session.terminal.Note(fmt::format("submitted as job {}", ids[0]));
+    absl::StatusOr<v1::Job> job = StreamJob(session, ids[0]);
+    if (!job.ok()) return Fail(session, job.status());
+    jobs.push_back(*std::move(job));
+  } else {
+    PrintAccepted(session, ids);
+    auto ended = WaitForJobs(session, ids, absl::InfiniteFuture());
+    if (!ended.ok()) return Fail(session, ended.status());
+    jobs = *std::move(ended);
+  }
+  for (const v1::Job& job : jobs) NoteEnd(session, job);
+  return CodeForAll(jobs);
+}
+
+int SubmitSpecs(Session& session, std::vector<v1::JobSpec> specs) {
+  const Invocation& call = session.call;
+  v1::SubmitJobsRequest request;
+  for (v1::JobSpec& spec : specs) {
+    if (absl::Status status = Check(spec); !status.ok()) return Fail(session, status);
+    *request.add_requests() = RequestFor(std::move(spec), call.validate_only);
+  }
+  v1::SubmitJobsResponse response;
+  if (request.requests_size() == 1) {
+    const auto one = session.client.SubmitJob(request.requests(0));
+    if (!one.ok()) return Fail(session, one.status());
+    *response.add_responses() = *one;
+  } else {
+    const auto all = session.client.SubmitJobs(request);
+    if (!all.ok()) return Fail(session, all.status());
+    response = *all;
+  }
+  if (call.validate_only) {
+    session.terminal.Note(specs.size() == 1 ? "the job is good; nothing was submitted"
+                                            : "the jobs are good; nothing was submitted");
+    return kOk;
+  }
+  std::vector<uint64_t> ids;
+  for (const auto& accepted : response.responses()) ids.push_back(accepted.job_id());
+  if (call.wait) {
+    DetachOnInterrupt(&session.terminal,
+                      fmt::format("no longer waiting; {} on. Come back with: muster {} {}",
+                                  ids.size() == 1 ? "the job goes" : "the jobs go",
+                                  ids.size() == 1 ? "logs -f" : "wait", fmt::join(ids, " ")));
+    return WaitAndReport(session, ids);
+  }
+  if (session.for_people() || session.ids_only()) {
+    PrintAccepted(session, ids);
+  } else if (ids.size() == 1) {
+    PrintMessage(session, response.responses(0));
+  } else {
+    PrintMessage(session, response);
+  }
+  return kOk;
+}
+
+}  // namespace
+
+int Submit(Session& session) {
+  absl::StatusOr<std::vector<v1::JobSpec>> specs = client::ReadJobFile(session.call.file);
+  if (!specs.ok()) return Fail(session, specs.status());
+  for (v1::JobSpec& spec : *specs) {
+    const absl::Status status = session.call.spec.ApplyTo(&spec);
+    if (!status.ok()) return Fail(session, status), kUsage;
+  }
+  return SubmitSpecs(session, *std::move(specs));
+}
+
+int Run(Session& session) {
+  v1::JobSpec spec;
+  const auto& command = session.call.command;
+  spec.mutable_command()->mutable_argv()->mutable_args()->Assign(command.begin(), command.end());
+  const absl::Status status = session.call.spec.ApplyTo(&spec);
+  if (!status.ok()) return Fail(session, status), kUsage;
+  std::vector<v1::JobSpec> specs;
+  specs.push_back(std::move(spec));
+  return SubmitSpecs(session, std::move(specs));
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,219 @@
+#include "clients/cli/views.h"
+
+#include <fmt/format.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "clients/cli/text.h"
+#include "contract/states.h"
+#include "contract/units.h"
+
+namespace muster::cli {
+namespace {
+
+// A reason in a row; the page and the wide table have all of it.
+constexpr size_t kMaxReasonWidth = 60;
+
+std::string OrDash(std::string text) { return text.empty() ? "-" : text; }
+
+// How long the command has run or ran.
+std::string RunTime(const v1::Job& job, absl::Time now) {
+  if (!job.has_start_time()) return "-";
+  const absl::Time end = job.has_end_time() ? ToTime(job.end_time()) : now;
+  return contract::FormatDuration(std::max(absl::ZeroDuration(), end - ToTime(job.start_time())));
+}
+
+// Why it waits, or how it ended.
+std::string ReasonText(const v1::Job& job) {
+  if (!job.failure().message().empty()) return Harmless(job.failure().message());
+  if (!job.reason().empty()) return Harmless(job.reason());
+  if (job.state() == v1::JOB_STATE_FAILED) return ExitText(job);
+  if (job.cancel_requested() && !contract::IsTerminal(job.state())) return "cancel requested";
+  return "";
+}
+
+std::string LabelText(const v1::Job& job) {
+  std::vector<std::string> pairs;
+  for (const auto& [key, value] : job.labels()) {
+    pairs.push_back(fmt::format("{}={}", Harmless(key), Harmless(value)));
+  }
+  std::sort(pairs.begin(), pairs.end());
+  return fmt::format("{}", fmt::join(pairs, ","));
+}
+
+// What the nodes of a cluster have together, in its first words.
+std::string Holdings(const v1::Cluster& cluster) {
+  uint64_t nodes = 0;
+  uint64_t cpus = 0;
+  std::map<std::string, uint64_t> gpus;
+  for (const v1::Pool& pool : cluster.inventory().pools()) {
+    // Pools overlap on Slurm; the default one stands for the cluster, or the only one.
+    if (!pool.is_default() && cluster.inventory().pools_size() > 1) continue;
+    for (const v1::NodeGroup& group : pool.node_groups()) {
+      nodes += group.count();
+      cpus += uint64_t{group.count()} * group.cpus();
+      for (const auto& [type, count] : group.gpus()) gpus[type] += uint64_t{group.count()} * count;
+    }
+  }
+  std::string text = fmt::format("{} node{}, {} cpus", nodes, nodes == 1 ? "" : "s", cpus);
+  for (const auto& [type, count] : gpus) text += fmt::format(", {} {}", count, Harmless(type));
+  return text;
+}
+
+std::string_view KindName(v1::ClusterKind kind) {
+  switch (kind) {
+    case v1::CLUSTER_KIND_SLURM:
+      return "slurm";
+    case v1::CLUSTER_KIND_KUBERNETES:
+      return "kubernetes";
+    case v1::CLUSTER_KIND_MACHINES:
+      return "machines";
+    default:
+      return "unknown";
+  }
+}
+
+Cell ClusterStateCell(const v1::Cluster& cluster) {
+  if (cluster.state() != v1::CLUSTER_STATE_CONNECTED) return {"DISCONNECTED", Colour::kRed};
+  if (!cluster.scheduler_error().empty()) return {"NO ANSWER", Colour::kYellow};
+  return {"CONNECTED", Colour::kGreen};
+}
+
+}  // namespace
+
+Colour ColourOf(v1::JobState state) {
+  switch (state) {
+    case v1::JOB_STATE_RUNNING:
+      return Colour::kCyan;
+    case v1::JOB_STATE_SUCCEEDED:
+      return Colour::kGreen;
+    case v1::JOB_STATE_FAILED:
+      return Colour::kRed;
+    case v1::JOB_STATE_SUSPENDED:
+    case v1::JOB_STATE_CANCELED:
+      return Colour::kYellow;
+    default:
+      return Colour::kNone;
+  }
+}
+
+std::string ExitText(const v1::Job& job) {
+  if (!job.has_exit()) return "";
+  const v1::ExitStatus& exit = job.exit();
+  const std::string rank = exit.rank() > 0 ? fmt::format(" on rank {}", exit.rank()) : "";
+  if (exit.signal() == 0) return fmt::format("exit code {}{}", exit.code(), rank);
+  const char* name = sigabbrev_np(exit.signal());
+  const std::string words = name == nullptr ? "" : fmt::format(" ({})", name);
+  return fmt::format("killed by signal {}{}{}", exit.signal(), words, rank);
+}
+
+std::string Summary(const v1::Job& job) {
+  const std::string reason = ReasonText(job);
+  return fmt::format("job {} {}{}{}", job.id(), contract::Name(job.state()),
+                     reason.empty() ? "" : ": ", reason);
+}
+
+std::string StepText(const v1::Transition& transition) {
+  if (transition.kind() == v1::TRANSITION_KIND_SUBMITTED) return "submitted";
+  if (transition.kind() == v1::TRANSITION_KIND_CANCEL_REQUESTED) return "cancel requested";
+  if (transition.run() > 0) return std::string(contract::Name(transition.run_state()));
+  return std::string(contract::Name(transition.job_state()));
+}
+
+std::vector<Table::Column> JobColumns(const Style& style) {
+  if (!style.wide) {
+    return {{"ID", 4, true},  {"NAME", 12},    {"STATE", 9}, {"CLUSTER", 8},
+            {"SUBMITTED", 9}, {"RUN TIME", 8}, {"REASON", 0}};
+  }
+  return {{"ID", 4, true}, {"NAME", 12},    {"STATE", 9},      {"CLUSTER", 8},  {"PROJECT", 7},
+          {"USER", 6},     {"PRIORITY", 8}, {"SUBMITTED", 20}, {"STARTED", 20}, {"ENDED", 20},
+          {"EXIT", 4},     {"LABELS", 6},   {"REASON", 0}};
+}
+
+Table::Row JobRow(const v1::Job& job, const Style& style, absl::Time now) {
+  Table::Row row = {{fmt::format("{}", job.id())},
+                    {Harmless(job.name())},
+                    {std::string(contract::Name(job.state())), ColourOf(job.state())},
+                    {OrDash(Harmless(job.cluster()))}};
+  if (!style.wide) {
+    row.push_back({Ago(job.create_time(), now)});
+    row.push_back({RunTime(job, now)});
+    row.push_back({CutToWidth(ReasonText(job), kMaxReasonWidth)});
+    return row;
+  }
+  std::string exit = "-";
+  if (job.has_exit()) {
+    exit = job.exit().signal() > 0 ? fmt::format("sig {}", job.exit().signal())
+                                   : fmt::format("{}", job.exit().code());
+  }
+  for (std::string text :
+       {Harmless(job.project()), Harmless(job.user()), fmt::format("{}", job.priority()),
+        Rfc3339(job.create_time()), Rfc3339(job.start_time()), Rfc3339(job.end_time()), exit,
+        OrDash(LabelText(job)), ReasonText(job)}) {
+    row.push_back({std::move(text)});
+  }
+  return row;
+}
+
+std::vector<Table::Column> ClusterColumns(const Style& style) {
+  std::vector<Table::Column> columns = {
+      {"NAME", 8}, {"KIND", 8}, {"STATE", 12}, {"RUNS", 4, true}, {"HAS", 16}};
+  if (style.wide) {
+    for (const char* heading : {"SCHEDULER", "LAST SEEN", "SCHEDULER SEEN", "AGENT"}) {
+      columns.push_back({heading});
+    }
+  }
+  columns.push_back({"PROBLEM"});
+  return columns;
+}
+
+Table::Row ClusterRow(const v1::Cluster& cluster, const Style& style, absl::Time now) {
+  Table::Row row = {{Harmless(cluster.name())},
+                    {std::string(KindName(cluster.kind()))},
+                    ClusterStateCell(cluster),
+                    {fmt::format("{}", cluster.active_runs())},
+                    {Holdings(cluster)}};
+  if (style.wide) {
+    row.push_back({OrDash(Harmless(cluster.inventory().scheduler_version()))});
+    row.push_back({Rfc3339(cluster.last_seen())});
+    row.push_back({Rfc3339(cluster.scheduler_observed_at())});
+    row.push_back({OrDash(Harmless(cluster.agent_version()))});
+  }
+  std::string problem = Harmless(cluster.scheduler_error());
+  if (cluster.state() != v1::CLUSTER_STATE_CONNECTED) {
+    problem = fmt::format("its agent was last seen {}", Ago(cluster.last_seen(), now));
+  } else if (problem.empty() && cluster.inventory().warnings_size() > 0) {
+    problem = Harmless(cluster.inventory().warnings(0));
+  }
+  row.push_back({style.wide ? problem : CutToWidth(problem, kMaxReasonWidth)});
+  return row;
+}
+
+std::vector<Table::Column> EventColumns(const Style& style) {
+  std::vector<Table::Column> columns = {
+      {"TIME", 20}, {"JOB", 6}, {"STEP", 16}, {"SOURCE", 11}, {"DETAIL"}};
+  if (style.wide) {
+    columns.insert(columns.begin(), {"SEQUENCE", 8, true});
+    columns.insert(columns.begin() + 4, {"JOB STATE", 9});
+  }
+  return columns;
+}
+
+Table::Row EventRow(uint64_t job_id, const v1::Transition& transition, const Style& style) {
+  const std::string job = transition.run() > 0 ? fmt::format("{}.{}", job_id, transition.run())
+                                               : fmt::format("{}", job_id);
+  const v1::Evidence& evidence = transition.evidence();
+  Table::Row row = {{Rfc3339(transition.time())},
+                    {job},
+                    {StepText(transition), ColourOf(transition.job_state())},
+                    {std::string(contract::Name(evidence.source()))},
+                    {Harmless(evidence.detail())}};
+  if (style.wide) {
+    row.insert(row.begin(), {fmt::format("{}", transition.sequence())});
+    row.insert(row.begin() + 4, {std::string(contract::Name(transition.job_state()))});
+  }
+  return row;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,46 @@
+// Jobs, transitions and clusters as rows and pages for people. Pure: the time comes in, text goes
+// out. Whatever came from elsewhere is made harmless here.
+#ifndef MUSTER_CLIENTS_CLI_VIEWS_H_
+#define MUSTER_CLIENTS_CLI_VIEWS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "clients/cli/table.h"
+#include "muster/v1/cluster.pb.h"
+#include "muster/v1/job.pb.h"
+
+namespace muster::cli {
+
+struct Style {
+  bool wide = false;
+  bool colours = false;
+};
+
+std::vector<Table::Column> JobColumns(const Style& style);
+Table::Row JobRow(const v1::Job& job, const Style& style, absl::Time now);
+
+std::vector<Table::Column> ClusterColumns(const Style& style);
+Table::Row ClusterRow(const v1::Cluster& cluster, const Style& style, absl::Time now);
+
+std::vector<Table::Column> EventColumns(const Style& style);
+Table::Row EventRow(uint64_t job_id, const v1::Transition& transition, const Style& style);
+
+// Everything about one job, and its history if it is known.
+std::string JobPage(const v1::Job& job, const std::vector<v1::Transition>& history,
+                    const Style& style, absl::Time now);
+std::string ClusterPage(const v1::Cluster& cluster, const Style& style, absl::Time now);
+
+// "exit code 3", "killed by signal 9 (KILL) on rank 1"; empty if nobody knows.
+std::string ExitText(const v1::Job& job);
+// One line on how a job stands, e.g. "job 42 FAILED: exit code 3".
+std::string Summary(const v1::Job& job);
+// The run's state and number, or the step of the job itself: "42.1 RUNNING", "submitted".
+std::string StepText(const v1::Transition& transition);
+
+Colour ColourOf(v1::JobState state);
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLIENTS_CLI_VIEWS_H_

@@ -1,0 +1,25 @@
+// Where a broker listens, as people write it.
+#ifndef MUSTER_CLIENTS_CPP_ADDRESS_H_
+#define MUSTER_CLIENTS_CPP_ADDRESS_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace muster::client {
+
+struct Address {
+  std::string text;  // as written, for messages
+  std::string
+      target;  // what gRPC takes; never a name that a proxy or a service config could redirect
+  std::string unix_path;  // of a Unix socket; empty for TCP
+};
+
+// "unix:PATH" or "HOST:PORT", where HOST is a name, an IPv4 address or an IPv6 address in brackets
+// and PORT is 1 to 65535. INVALID_ARGUMENT that quotes the text and shows both forms.
+absl::StatusOr<Address> ParseAddress(std::string_view text);
+
+}  // namespace muster::client
+
+#endif  // MUSTER_CLIENTS_CPP_ADDRESS_H_

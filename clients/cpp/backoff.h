@@ -1,0 +1,27 @@
+// Waiting between attempts: doubling, with jitter, bounded.
+#ifndef MUSTER_CLIENTS_CPP_BACKOFF_H_
+#define MUSTER_CLIENTS_CPP_BACKOFF_H_
+
+#include "absl/time/time.h"
+
+namespace muster::client {
+
+// Belongs to one thread.
+class Backoff {
+ public:
+  Backoff(absl::Duration first, absl::Duration max) : first_(first), max_(max), next_(first) {}
+
+  // Sleeps for half to all of the next step. False, at once, if that would pass the deadline.
+  bool Wait(absl::Time deadline);
+  // After a success: begin again with short steps.
+  void Reset() { next_ = first_; }
+
+ private:
+  const absl::Duration first_;
+  const absl::Duration max_;
+  absl::Duration next_;
+};
+
+}  // namespace muster::client
+
+#endif  // MUSTER_CLIENTS_CPP_BACKOFF_H_

@@ -1,0 +1,135 @@
+#include "clients/cpp/client.h"
+
+#include <fmt/format.h>
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "clients/cpp/address.h"
+#include "clients/cpp/backoff.h"
+#include "clients/cpp/errors.h"
+#include "clients/cpp/readers.h"
+#include "muster/v1/clusters_service.grpc.pb.h"
+#include "muster/v1/jobs_service.grpc.pb.h"
+#include "rpc/status.h"
+
+namespace muster::client {
+namespace {
+
+std::shared_ptr<grpc::Channel> MakeChannel(const Address& address) {
+  grpc::ChannelArguments arguments;
+  // Repeats are ours, and nothing is configured through DNS or a proxy: looking for that only costs
+  // time.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  // A broker that restarts is found again soon.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
+  // A follower may hear nothing for hours; a peer that vanished without a word is noticed all the
+  // same. The broker allows a ping each 15 s.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  return grpc::CreateCustomChannel(address.target, grpc::InsecureChannelCredentials(), arguments);
+}
+
+template <typename Message>
+absl::Status CheckSize(const Message& request) {
+  const size_t bytes = request.ByteSizeLong();
+  if (bytes <= kMaxRequestBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("the request has {} bytes and the broker takes {}: submit fewer jobs at a time, "
+                  "or keep large scripts and data in files on the cluster",
+                  bytes, kMaxRequestBytes));
+}
+
+class GrpcClient final : public Client {
+ public:
+  GrpcClient(ClientOptions options, Address address)
+      : options_(std::move(options)),
+        address_(std::move(address)),
+        channel_(MakeChannel(address_)),
+        jobs_(v1::Jobs::NewStub(channel_)),
+        clusters_(v1::Clusters::NewStub(channel_)) {}
+
+  absl::StatusOr<v1::SubmitJobResponse> SubmitJob(const v1::SubmitJobRequest& request) override {
+    return Call(*jobs_, &v1::Jobs::Stub::SubmitJob, request, MayRepeat(request));
+  }
+  absl::StatusOr<v1::SubmitJobsResponse> SubmitJobs(const v1::SubmitJobsRequest& request) override {
+    const bool repeatable =
+        std::all_of(request.requests().begin(), request.requests().end(), MayRepeat);
+    return Call(*jobs_, &v1::Jobs::Stub::SubmitJobs, request, repeatable);
+  }
+  absl::StatusOr<v1::GetJobResponse> GetJob(const v1::GetJobRequest& request) override {
+    return Call(*jobs_, &v1::Jobs::Stub::GetJob, request, true);
+  }
+  absl::StatusOr<v1::ListJobsResponse> ListJobs(const v1::ListJobsRequest& request) override {
+    return Call(*jobs_, &v1::Jobs::Stub::ListJobs, request, true);
+  }
+  absl::StatusOr<v1::CancelJobsResponse> CancelJobs(const v1::CancelJobsRequest& request) override {
+    return Call(*jobs_, &v1::Jobs::Stub::CancelJobs, request, true);
+  }
+  absl::StatusOr<v1::ListClustersResponse> ListClusters(
+      const v1::ListClustersRequest& request) override {
+    return Call(*clusters_, &v1::Clusters::Stub::ListClusters, request, true);
+  }
+  absl::StatusOr<v1::GetClusterResponse> GetCluster(const v1::GetClusterRequest& request) override {
+    return Call(*clusters_, &v1::Clusters::Stub::GetCluster, request, true);
+  }
+
+  std::unique_ptr<WatchReader> WatchJobs(v1::WatchJobsRequest request,
+                                         absl::Time deadline) override {
+    return NewWatchReader({jobs_.get(), &options_, &address_, deadline}, std::move(request));
+  }
+  std::unique_ptr<LogReader> ReadLog(v1::ReadLogRequest request, absl::Time deadline) override {
+    return NewLogReader({jobs_.get(), &options_, &address_, deadline}, std::move(request));
+  }
+
+ private:
+  static bool MayRepeat(const v1::SubmitJobRequest& request) {
+    return !request.request_id().empty() || request.validate_only();
+  }
+
+  template <typename Stub, typename Request, typename Response>
+  absl::StatusOr<Response> Call(Stub& stub,
+                                grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                             Response*),
+                                const Request& request, bool repeatable) {
+    if (absl::Status status = CheckSize(request); !status.ok()) return status;
+    const absl::Time deadline = absl::Now() + options_.call_timeout;
+    Backoff backoff(options_.first_backoff, options_.max_backoff);
+    for (int attempt = 1;; ++attempt) {
+      grpc::ClientContext context;
+      context.set_deadline(absl::ToChronoTime(deadline));
+      Response response;
+      const absl::Status status = rpc::FromGrpc((stub.*method)(&context, request, &response));
+      if (status.ok()) return response;
+      const bool again = repeatable && attempt < options_.max_attempts &&
+                         absl::IsUnavailable(status) && IsTransportError(status) &&
+                         backoff.Wait(deadline);
+      if (!again) return Explain(status, address_, options_.call_timeout);
+    }
+  }
+
+  const ClientOptions options_;
+  const Address address_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::Jobs::Stub> jobs_;
+  const std::unique_ptr<v1::Clusters::Stub> clusters_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Client>> Client::Create(ClientOptions options) {
+  absl::StatusOr<Address> address = ParseAddress(options.address);
+  if (!address.ok()) return address.status();
+  return std::make_unique<GrpcClient>(std::move(options), *std::move(address));
+}
+
+}  // namespace muster::client

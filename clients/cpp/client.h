@@ -1,0 +1,94 @@
+// The broker, for programs: calls with deadlines and bounded repeats, and streams that survive a
+// broker restart.
+//
+// Thread-safe: any number of threads may call a Client. A WatchReader or LogReader belongs to one
+// thread and must not outlive its Client. No call needs a running broker to construct; the
+// connection is made on the first call.
+#ifndef MUSTER_CLIENTS_CPP_CLIENT_H_
+#define MUSTER_CLIENTS_CPP_CLIENT_H_
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "muster/v1/clusters_service.pb.h"
+#include "muster/v1/jobs_service.pb.h"
+
+namespace muster::client {
+
+// What a gRPC server takes at most in one message, less some room for framing.
+inline constexpr size_t kMaxRequestBytes = (4 << 20) - (64 << 10);
+
+struct ClientOptions {
+  // affects behaviour
+  std::string address;                              // see ParseAddress
+  absl::Duration call_timeout = absl::Seconds(30);  // of one unary call, all its attempts together
+  absl::Duration stream_patience =
+      absl::Minutes(10);  // how long a broken stream is resumed without success
+  // Told once for each interruption of a stream, before it is resumed. May be called from any
+  // thread that reads.
+  std::function<void(const absl::Status&)> on_interruption;
+  // affects performance
+  int max_attempts = 3;  // of a unary call that may be repeated and finds no broker
+  absl::Duration first_backoff = absl::Milliseconds(100);  // doubles, with jitter
+  absl::Duration max_backoff = absl::Seconds(5);
+};
+
+// A UUID (version 4) for SubmitJobRequest.request_id.
+std::string NewRequestId();
+
+// Every transition of the chosen jobs, each once and in order, over as many connections as it
+// takes.
+class WatchReader {
+ public:
+  virtual ~WatchReader() = default;
+  // The next step; nothing at the end of the stream. Signs of life are left out. DEADLINE_EXCEEDED:
+  // the deadline of the reader has passed. After nothing or an error it must not be called again.
+  virtual absl::StatusOr<std::optional<v1::WatchJobsResponse>> Next() = 0;
+};
+
+// The bytes of a log, each once and in order. A piece whose offset is higher than the end of the
+// one before says that the bytes between them are not kept.
+class LogReader {
+ public:
+  virtual ~LogReader() = default;
+  // The next piece; nothing after the one whose `end` was set. Errors as in WatchReader::Next.
+  virtual absl::StatusOr<std::optional<v1::ReadLogResponse>> Next() = 0;
+};
+
+class Client {
+ public:
+  // INVALID_ARGUMENT: not an address.
+  static absl::StatusOr<std::unique_ptr<Client>> Create(ClientOptions options);
+  virtual ~Client() = default;
+
+  // Errors of every call: what the broker answered, with its details; or, if there was no answer,
+  // UNAVAILABLE or DEADLINE_EXCEEDED with the address and the remedy. A call that found no broker
+  // is repeated, SubmitJob and SubmitJobs only if each job has a request_id.
+  virtual absl::StatusOr<v1::SubmitJobResponse> SubmitJob(const v1::SubmitJobRequest& request) = 0;
+  virtual absl::StatusOr<v1::SubmitJobsResponse> SubmitJobs(
+      const v1::SubmitJobsRequest& request) = 0;
+  virtual absl::StatusOr<v1::GetJobResponse> GetJob(const v1::GetJobRequest& request) = 0;
+  virtual absl::StatusOr<v1::ListJobsResponse> ListJobs(const v1::ListJobsRequest& request) = 0;
+  virtual absl::StatusOr<v1::CancelJobsResponse> CancelJobs(
+      const v1::CancelJobsRequest& request) = 0;
+  virtual absl::StatusOr<v1::ListClustersResponse> ListClusters(
+      const v1::ListClustersRequest& request) = 0;
+  virtual absl::StatusOr<v1::GetClusterResponse> GetCluster(
+      const v1::GetClusterRequest& request) = 0;
+
+  // Streams, resumed where they broke off. The deadline bounds the whole of it.
+  virtual std::unique_ptr<WatchReader> WatchJobs(v1::WatchJobsRequest request,
+                                                 absl::Time deadline) = 0;
+  virtual std::unique_ptr<LogReader> ReadLog(v1::ReadLogRequest request, absl::Time deadline) = 0;
+};
+
+}  // namespace muster::client
+
+#endif  // MUSTER_CLIENTS_CPP_CLIENT_H_

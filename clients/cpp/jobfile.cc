@@ -1,0 +1,198 @@
+#include "clients/cpp/jobfile.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "clients/cpp/files.h"
+#include "clients/cpp/message_reader.h"
+#include "clients/cpp/yaml_reader.h"
+#include "contract/errors.h"
+#include "contract/units.h"
+#include "contract/validate.h"
+
+namespace muster::client {
+namespace {
+
+// What people write who come from elsewhere.
+const std::map<std::string_view, std::string_view> kHints = {
+    {"cpus", "write it under resources, as in resources: {cpus: 4}"},
+    {"cpu", "write resources: {cpus: 4}"},
+    {"memory", "write it under resources, as in resources: {memory: 16Gi}"},
+    {"mem", "write resources: {memory: 16Gi}"},
+    {"gpus", "write it under resources, as in resources: {gpus: H100:8}"},
+    {"gpu", "write resources: {gpus: H100:8}"},
+    {"accelerators", "write resources: {gpus: H100:8}"},
+    {"num_nodes", "write nodes"},
+    {"partition", "write pool, or slurm: {partition: NAME}"},
+    {"script", "write run"},
+    {"args", "write the program and its arguments as one list under command"},
+    {"envs", "write env"},
+    {"timeout", "write time"},
+    {"<<", "YAML merge keys are not read; repeat the fields"},
+};
+
+// The fields whose form in a file is not that of the API. Every other field is read as the API has
+// it.
+class SpecReader {
+ public:
+  SpecReader(YamlReader* in, v1::JobSpec* spec) : in_(*in), spec_(*spec) {}
+
+  void Read(const YamlValue& document) {
+    const MessageReader reader(
+        &in_,
+        {
+            {"muster.v1.JobSpec.time_limit",
+             {"time|time_limit", [this](const YamlValue& v) { Time(v); }}},
+            {"muster.v1.JobSpec.command",
+             {"run|command", [this](const YamlValue& v) { Command(v); }}},
+            {"muster.v1.JobSpec.working_directory",
+             {"workdir|working_directory", [this](const YamlValue& v) { WorkingDirectory(v); }}},
+            {"muster.v1.Resources.cpu_millis", {"cpus", [this](const YamlValue& v) { Cpus(v); }}},
+            {"muster.v1.Resources.memory_bytes",
+             {"memory", [this](const YamlValue& v) { Memory(v); }}},
+            {"muster.v1.Resources.gpus", {"gpus", [this](const YamlValue& v) { Gpus(v); }}},
+        });
+    reader.Read(document, &spec_,
+                {{"cluster", [this](const YamlValue& v) { Cluster(v); }},
+                 {"pool", [this](const YamlValue& v) { Pool(v); }}},
+                kHints);
+  }
+
+ private:
+  void Time(const YamlValue& value) {
+    in_.StandsFor(value, "time_limit");
+    in_.Parsed(value, contract::ParseDuration, [this](absl::Duration limit) {
+      spec_.mutable_time_limit()->set_seconds(absl::ToInt64Seconds(limit));
+      const absl::Duration rest = limit - absl::Seconds(spec_.time_limit().seconds());
+      spec_.mutable_time_limit()->set_nanos(static_cast<int>(absl::ToInt64Nanoseconds(rest)));
+    });
+  }
+
+  // `run: |` is a script, `command: [...]` a program with its arguments.
+  void Command(const YamlValue& value) {
+    const bool is_script = value.path == "run";
+    in_.StandsFor(value, "command");
+    if (is_script) {
+      in_.Text(value, spec_.mutable_command()->mutable_script());
+      return;
+    }
+    if (value.node.IsScalar()) {
+      in_.Problem(value,
+                  "expected a list such as [python, train.py]; a shell script goes under run");
+      return;
+    }
+    auto& argv = *spec_.mutable_command()->mutable_argv();
+    in_.List(value, [&](const YamlValue& item) {
+      in_.StandsFor(item, fmt::format("command.argv.args[{}]", argv.args_size()));
+      in_.Text(item, argv.add_args());
+    });
+  }
+
+  void WorkingDirectory(const YamlValue& value) {
+    in_.StandsFor(value, "working_directory");
+    in_.Text(value, spec_.mutable_working_directory());
+  }
+
+  void Cpus(const YamlValue& value) {
+    in_.StandsFor(value, "resources.cpu_millis");
+    in_.Parsed(value, contract::ParseCpus,
+               [this](uint64_t millis) { spec_.mutable_resources()->set_cpu_millis(millis); });
+  }
+
+  void Memory(const YamlValue& value) {
+    in_.StandsFor(value, "resources.memory_bytes");
+    in_.Parsed(value, contract::ParseBytes,
+               [this](uint64_t bytes) { spec_.mutable_resources()->set_memory_bytes(bytes); });
+  }
+
+  // One request, or a list of them.
+  void Gpus(const YamlValue& value) {
+    if (value.node.IsSequence()) {
+      in_.List(value, [this](const YamlValue& item) { Gpus(item); });
+      return;
+    }
+    in_.Parsed(value, contract::ParseGpus, [this](const v1::GpuRequest& gpus) {
+      *spec_.mutable_resources()->add_gpus() = gpus;
+    });
+  }
+
+  // Short for placement.clusters with one name.
+  void Cluster(const YamlValue& value) {
+    if (spec_.placement().clusters_size() > 0) {
+      in_.Problem(value, "placement.clusters is given too; keep one of them");
+      return;
+    }
+    in_.StandsFor(value, "placement.clusters");
+    in_.Text(value, spec_.mutable_placement()->add_clusters());
+  }
+
+  // Short for placement.pool.
+  void Pool(const YamlValue& value) {
+    if (!spec_.placement().pool().empty()) {
+      in_.Problem(value, "placement.pool is given too; keep one of them");
+      return;
+    }
+    in_.StandsFor(value, "placement.pool");
+    in_.Text(value, spec_.mutable_placement()->mutable_pool());
+  }
+
+  YamlReader& in_;
+  v1::JobSpec& spec_;
+};
+
+v1::JobSpec ReadSpec(YamlReader* in, const YAML::Node& document) {
+  v1::JobSpec spec;
+  const YamlValue root{document, ""};
+  in->StandsFor(root, "");
+  SpecReader(in, &spec).Read(root);
+  return spec;
+}
+
+// Says at the place in the file what the broker would say without it. What is not honoured yet is
+// left to the broker, which may be newer.
+void CheckSpec(const v1::JobSpec& spec, YamlReader* in) {
+  const absl::Status status = contract::NormalizeJobSpec(spec).status();
+  const auto bad_request = contract::GetBadRequest(status);
+  if (!absl::IsInvalidArgument(status) || !bad_request) return;
+  for (const auto& violation : bad_request->field_violations()) {
+    in->ProblemAt(violation.field(), violation.description());
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<v1::JobSpec>> ParseJobFile(std::string_view file,
+                                                      std::string_view text) {
+  absl::StatusOr<std::vector<YAML::Node>> documents = LoadYaml(file, text, kMaxJobFileBytes);
+  if (!documents.ok()) return documents.status();
+  std::vector<v1::JobSpec> specs;
+  std::string problems;
+  for (const YAML::Node& document : *documents) {
+    if (document.IsNull()) continue;
+    if (specs.size() == kMaxJobsInFile) {
+      return absl::InvalidArgumentError(
+          fmt::format("{}:{}: more than {} jobs in a file; submit several files", file,
+                      document.Mark().line + 1, kMaxJobsInFile));
+    }
+    YamlReader in(file);
+    specs.push_back(ReadSpec(&in, document));
+    if (in.status().ok()) CheckSpec(specs.back(), &in);
+    if (!in.status().ok()) return in.status();
+  }
+  if (specs.empty()) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}: holds no job; the shortest is `run: echo hello`", file));
+  }
+  return specs;
+}
+
+absl::StatusOr<std::vector<v1::JobSpec>> ReadJobFile(const std::string& path) {
+  absl::StatusOr<std::string> text = ReadFile(path, kMaxJobFileBytes);
+  if (!text.ok()) return text.status();
+  return ParseJobFile(path == "-" ? "<stdin>" : path, *text);
+}
+
+}  // namespace muster::client

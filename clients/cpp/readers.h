@@ -1,0 +1,27 @@
+// Streams of the Jobs service that go on after the connection broke. Private to the client.
+#ifndef MUSTER_CLIENTS_CPP_READERS_H_
+#define MUSTER_CLIENTS_CPP_READERS_H_
+
+#include <memory>
+
+#include "absl/time/time.h"
+#include "clients/cpp/address.h"
+#include "clients/cpp/client.h"
+#include "muster/v1/jobs_service.grpc.pb.h"
+
+namespace muster::client {
+
+// What a reader borrows from its client.
+struct StreamContext {
+  v1::Jobs::Stub* stub;
+  const ClientOptions* options;
+  const Address* address;
+  absl::Time deadline;  // of the whole stream
+};
+
+std::unique_ptr<WatchReader> NewWatchReader(StreamContext context, v1::WatchJobsRequest request);
+std::unique_ptr<LogReader> NewLogReader(StreamContext context, v1::ReadLogRequest request);
+
+}  // namespace muster::client
+
+#endif  // MUSTER_CLIENTS_CPP_READERS_H_

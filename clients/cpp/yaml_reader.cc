@@ -1,0 +1,275 @@
+#include "clients/cpp/yaml_reader.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <utility>
+
+#include "contract/characters.h"
+#include "contract/errors.h"
+#include "contract/text.h"
+
+namespace muster::client {
+namespace {
+
+std::string FormOf(const YAML::Node& node) {
+  switch (node.Type()) {
+    case YAML::NodeType::Map:
+      return "a mapping";
+    case YAML::NodeType::Sequence:
+      return "a list";
+    case YAML::NodeType::Scalar:
+      return contract::Quoted(node.Scalar());
+    default:
+      return "nothing";
+  }
+}
+
+std::string Join(std::string_view path, std::string_view name) {
+  return path.empty() ? std::string(name) : fmt::format("{}.{}", path, name);
+}
+
+std::vector<std::string_view> SplitNames(std::string_view names) {
+  std::vector<std::string_view> result;
+  for (size_t at = 0; at <= names.size();) {
+    const size_t end = std::min(names.find('|', at), names.size());
+    result.push_back(names.substr(at, end - at));
+    at = end + 1;
+  }
+  return result;
+}
+
+// Where the first byte is that no UTF-8 text has; the size of the text if there is none.
+size_t FindNotText(std::string_view text) {
+  size_t at = 0;
+  while (at < text.size() && text[at] != '\0') {
+    const size_t bytes = contract::CharacterBytes(text.substr(at));
+    if (bytes == 0) break;
+    at += bytes;
+  }
+  return at;
+}
+
+// Levenshtein's distance.
+size_t Distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string_view Nearest(std::string_view name, const std::vector<std::string_view>& candidates) {
+  // Longer than any name we know: not a slip, and not worth the square of its length.
+  constexpr size_t kMaxName = 64;
+  if (name.size() > kMaxName) return {};
+  std::string_view best;
+  size_t best_distance = std::max<size_t>(1, name.size() / 3) + 1;
+  for (std::string_view candidate : candidates) {
+    const size_t distance = Distance(name, candidate);
+    if (distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+absl::StatusOr<std::vector<YAML::Node>> LoadYaml(std::string_view file, std::string_view text,
+                                                 size_t max_bytes) {
+  if (text.size() > max_bytes) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}: has {} bytes, the limit is {}", file, text.size(), max_bytes));
+  }
+  if (const size_t bad = FindNotText(text); bad < text.size()) {
+    const auto lines = std::count(text.begin(), text.begin() + bad, '\n');
+    return absl::InvalidArgumentError(fmt::format("{}:{}: is not UTF-8 text (byte 0x{:02x})", file,
+                                                  lines + 1,
+                                                  static_cast<unsigned char>(text[bad])));
+  }
+  try {
+    return YAML::LoadAll(std::string(text));
+  } catch (const YAML::Exception& error) {
+    return absl::InvalidArgumentError(fmt::format("{}:{}:{}: not valid YAML: {}", file,
+                                                  error.mark.line + 1, error.mark.column + 1,
+                                                  error.msg));
+  }
+}
+
+void YamlReader::ProblemAtMark(const YAML::Mark& mark, std::string_view path,
+                               std::string_view message) {
+  if (problems_.size() == kMaxYamlProblems) {
+    ++problems_left_out_;
+    return;
+  }
+  problems_.push_back(fmt::format("{}:{}:{}: {}{}{}", file_, std::max(mark.line, 0) + 1,
+                                  std::max(mark.column, 0) + 1, path, path.empty() ? "" : ": ",
+                                  message));
+}
+
+void YamlReader::Problem(const YamlValue& value, std::string_view message) {
+  ProblemAtMark(value.node.Mark(), value.path, message);
+}
+
+void YamlReader::ProblemOf(const YamlValue& value, const absl::Status& status) {
+  const auto bad_request = contract::GetBadRequest(status);
+  if (!bad_request || bad_request->field_violations().empty()) {
+    Problem(value, ToStd(status.message()));
+    return;
+  }
+  for (const auto& violation : bad_request->field_violations()) {
+    Problem(value, violation.description());
+  }
+}
+
+void YamlReader::StandsFor(const YamlValue& value, std::string_view api_path) {
+  marks_.insert_or_assign(std::string(api_path), value.node.Mark());
+}
+
+void YamlReader::ProblemAt(std::string_view api_path, std::string_view message) {
+  std::string_view known = api_path;
+  while (!known.empty() && marks_.find(known) == marks_.end()) {
+    const size_t end = known.find_last_of(".[");
+    known = end == std::string_view::npos ? std::string_view() : known.substr(0, end);
+  }
+  const auto mark = marks_.find(known);
+  ProblemAtMark(mark == marks_.end() ? YAML::Mark() : mark->second, api_path, message);
+}
+
+absl::Status YamlReader::status() const {
+  if (problems_.empty()) return absl::OkStatus();
+  std::string text = fmt::format("{}", fmt::join(problems_, "\n"));
+  if (problems_left_out_ > 0) text += fmt::format("\n... and {} more", problems_left_out_);
+  return absl::InvalidArgumentError(text);
+}
+
+bool YamlReader::IsMapping(const YamlValue& value) {
+  if (value.node.IsMap()) return true;
+  Problem(value, fmt::format("expected a mapping (name: value), found {}", FormOf(value.node)));
+  return false;
+}
+
+bool YamlReader::CollectKeys(const YamlValue& value, std::map<std::string, Found>* found) {
+  if (!IsMapping(value)) return false;
+  for (const auto& entry : value.node) {
+    if (!entry.first.IsScalar()) {
+      ProblemAtMark(entry.first.Mark(), value.path,
+                    fmt::format("expected a name, found {}", FormOf(entry.first)));
+      continue;
+    }
+    const std::string& key = entry.first.Scalar();
+    const YamlValue inner{entry.second, Join(value.path, key)};
+    if (!found->emplace(key, Found{inner, entry.first.Mark()}).second) {
+      ProblemAtMark(entry.first.Mark(), inner.path, "is given twice");
+    }
+  }
+  return true;
+}
+
+void YamlReader::Mapping(const YamlValue& value, const std::vector<Field>& fields,
+                         const std::map<std::string_view, std::string_view>& hints) {
+  std::map<std::string, Found> found;
+  if (!CollectKeys(value, &found)) return;
+  std::vector<std::string_view> known;
+  for (const Field& field : fields) {
+    std::string_view given;
+    for (std::string_view name : SplitNames(field.names)) {
+      known.push_back(name);
+      const auto it = found.find(std::string(name));
+      if (it == found.end()) continue;
+      const Found entry = it->second;
+      found.erase(it);
+      if (!given.empty()) {
+        ProblemAtMark(entry.key_mark, entry.value.path,
+                      fmt::format("means the same as \"{}\", which is given too", given));
+        continue;
+      }
+      given = name;
+      StandsFor(entry.value, entry.value.path);
+      field.read(entry.value);
+    }
+  }
+  for (const auto& [name, entry] : found) {
+    std::string message = "no such field";
+    if (const auto hint = hints.find(name); hint != hints.end()) {
+      message += fmt::format("; {}", hint->second);
+    } else if (const std::string_view nearest = Nearest(name, known); !nearest.empty()) {
+      message += fmt::format("; did you mean \"{}\"?", nearest);
+    } else {
+      message += fmt::format("; known here: {}", fmt::join(known, ", "));
+    }
+    ProblemAtMark(entry.key_mark, entry.value.path, message);
+  }
+}
+
+void YamlReader::Entries(
+    const YamlValue& value,
+    const std::function<void(const std::string& key, const YamlValue&)>& read) {
+  std::map<std::string, Found> found;
+  if (!CollectKeys(value, &found)) return;
+  for (const auto& [key, entry] : found) {
+    // The name that the contract's checks have for it.
+    StandsFor(entry.value, fmt::format("{}[{}]", value.path, contract::Quoted(key)));
+    read(key, entry.value);
+  }
+}
+
+void YamlReader::List(const YamlValue& value, const std::function<void(const YamlValue&)>& read) {
+  if (!value.node.IsSequence()) {
+    Problem(value, fmt::format("expected a list, found {}", FormOf(value.node)));
+    return;
+  }
+  size_t index = 0;
+  for (const YAML::Node& item : value.node) {
+    const YamlValue inner{item, fmt::format("{}[{}]", value.path, index++)};
+    StandsFor(inner, inner.path);
+    read(inner);
+  }
+}
+
+bool YamlReader::Text(const YamlValue& value, std::string* out) {
+  if (value.node.IsScalar()) {
+    *out = value.node.Scalar();
+    return true;
+  }
+  const std::string_view remedy = value.node.IsNull() ? "; write \"\" for an empty text" : "";
+  Problem(value, fmt::format("expected a text, found {}{}", FormOf(value.node), remedy));
+  return false;
+}
+
+bool YamlReader::Integer(const YamlValue& value, int64_t min, int64_t max, int64_t* out) {
+  std::string text;
+  if (value.node.IsScalar()) text = value.node.Scalar();
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, *out);
+  if (!text.empty() && error == std::errc() && end == last && *out >= min && *out <= max) {
+    return true;
+  }
+  Problem(value, fmt::format("expected a whole number from {} to {}, found {}", min, max,
+                             FormOf(value.node)));
+  return false;
+}
+
+bool YamlReader::Bool(const YamlValue& value, bool* out) {
+  const std::string text = value.node.IsScalar() ? value.node.Scalar() : "";
+  if (text != "true" && text != "false") {
+    Problem(value, fmt::format("expected true or false, found {}", FormOf(value.node)));
+    return false;
+  }
+  *out = text == "true";
+  return true;
+}
+
+}  // namespace muster::client

@@ -1,0 +1,109 @@
+// Strict reading of YAML: every field is known, given once and of the right form, and each problem
+// is named with its line and column. Private to the client library and the command.
+//
+// A reader belongs to one thread. No exception of yaml-cpp leaves it.
+#ifndef MUSTER_CLIENTS_CPP_YAML_READER_H_
+#define MUSTER_CLIENTS_CPP_YAML_READER_H_
+
+#include <yaml-cpp/yaml.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace muster::client {
+
+// More problems than this help nobody; the rest is left out.
+inline constexpr size_t kMaxYamlProblems = 20;
+
+// The documents of a YAML text. INVALID_ARGUMENT "FILE:LINE:COLUMN: ..." if it is not YAML, not
+// UTF-8 or longer than max_bytes.
+absl::StatusOr<std::vector<YAML::Node>> LoadYaml(std::string_view file, std::string_view text,
+                                                 size_t max_bytes);
+
+// A value and where it is.
+struct YamlValue {
+  YAML::Node node;
+  std::string path;  // "resources.memory"; empty for the document
+};
+
+class YamlReader {
+ public:
+  // A field of a mapping. Names that mean the same are separated by '|', the preferred one first:
+  // giving two of them is a problem.
+  struct Field {
+    std::string names;
+    std::function<void(const YamlValue&)> read;
+  };
+
+  explicit YamlReader(std::string_view file) : file_(file) {}
+
+  // Reads a mapping field by field; whatever is not among the fields is a problem. `hints` says for
+  // names that people try what to write instead.
+  void Mapping(const YamlValue& value, const std::vector<Field>& fields,
+               const std::map<std::string_view, std::string_view>& hints = {});
+  // Calls `read` for each key with its value.
+  void Entries(const YamlValue& value,
+               const std::function<void(const std::string& key, const YamlValue&)>& read);
+  // Calls `read` for each item of a list.
+  void List(const YamlValue& value, const std::function<void(const YamlValue&)>& read);
+
+  // Scalars as they are written. On a problem they note it and return false.
+  bool Text(const YamlValue& value, std::string* out);
+  bool Integer(const YamlValue& value, int64_t min, int64_t max, int64_t* out);
+  bool Bool(const YamlValue& value, bool* out);
+
+  // Reads the text of a scalar with `parse`, a StatusOr function, and gives the result to `set`.
+  template <typename Parse, typename Set>
+  void Parsed(const YamlValue& value, Parse parse, Set set) {
+    std::string text;
+    if (!Text(value, &text)) return;
+    auto parsed = parse(text);
+    if (parsed.ok()) {
+      set(*parsed);
+    } else {
+      ProblemOf(value, parsed.status());
+    }
+  }
+
+  void Problem(const YamlValue& value, std::string_view message);
+  // What a status says of its field, said of this value.
+  void ProblemOf(const YamlValue& value, const absl::Status& status);
+  // For a field by the name that the API has for it, or one inside of it: at its place if it was
+  // read, else at the document's.
+  void ProblemAt(std::string_view api_path, std::string_view message);
+  // The field of the API that a value stands for, where the names differ.
+  void StandsFor(const YamlValue& value, std::string_view api_path);
+
+  // OK, or INVALID_ARGUMENT with one line for each problem.
+  absl::Status status() const;
+
+ private:
+  struct Found {
+    YamlValue value;
+    YAML::Mark key_mark;
+  };
+
+  void ProblemAtMark(const YAML::Mark& mark, std::string_view path, std::string_view message);
+  bool IsMapping(const YamlValue& value);
+  bool CollectKeys(const YamlValue& value, std::map<std::string, Found>* found);
+
+  const std::string file_;
+  std::vector<std::string> problems_;
+  size_t problems_left_out_ = 0;
+  std::map<std::string, YAML::Mark, std::less<>> marks_;  // by API path
+};
+
+// The candidate that `name` is probably a slip of; empty if none is near.
+std::string_view Nearest(std::string_view name, const std::vector<std::string_view>& candidates);
+
+}  // namespace muster::client
+
+#endif  // MUSTER_CLIENTS_CPP_YAML_READER_H_
