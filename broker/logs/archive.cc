@@ -1,0 +1,352 @@
+#include "broker/logs/archive.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "broker/logs/files.h"
+#include "broker/logs/followers.h"
+#include "broker/logs/job_cache.h"
+#include "broker/logs/job_directory.h"
+#include "broker/logs/open_files.h"
+#include "broker/logs/retention.h"
+#include "contract/errors.h"
+#include "fmt/format.h"
+
+namespace muster::logs {
+namespace {
+
+LogName NameOf(const LogId& log) { return {log.run, log.rank, log.stream}; }
+
+bool IsEnded(LogState state) { return state != LogState::kOpen; }
+
+v1::LogEnd EndOf(LogState state, bool refused) {
+  switch (state) {
+    case LogState::kOpen:
+      return refused ? v1::LOG_END_TRUNCATED : v1::LOG_END_MORE_LATER;
+    case LogState::kDone:
+      return v1::LOG_END_COMPLETE;
+    case LogState::kCut:
+      return v1::LOG_END_TRUNCATED;
+    case LogState::kExpired:
+      return v1::LOG_END_EXPIRED;
+  }
+  return v1::LOG_END_UNSPECIFIED;
+}
+
+class FileArchive : public Archive {
+ public:
+  FileArchive(std::filesystem::path root, FileDescriptor lock, Options options,
+              std::function<absl::Time()> now)
+      : root_(std::move(root)),
+        lock_(std::move(lock)),
+        options_(options),
+        now_(std::move(now)),
+        cache_(root_),
+        files_(options.max_open_files) {}
+
+  absl::StatusOr<AppendResult> Append(const LogId& id, uint64_t offset, std::string_view data,
+                                      bool end) override;
+  absl::StatusOr<ReadResult> Read(const LogId& id, uint64_t offset,
+                                  size_t max_bytes) const override;
+  std::unique_ptr<Follow> StartFollow(const LogId& id, std::function<void()> wake) override {
+    return followers_.Start(id, std::move(wake));
+  }
+  bool RunComplete(uint64_t job, uint32_t run) const override;
+  absl::StatusOr<int> Expire(int max_jobs) override;
+  Usage usage() const override;
+
+ private:
+  // The steps of Append, with the log's lock held.
+  absl::Status AppendLocked(const LogId& id, uint64_t offset, std::string_view data, bool end,
+                            Job* job, Log* log, AppendResult* result);
+  absl::Status Write(const LogId& id, std::string_view data, Job* job, Log* log);
+  absl::Status Finish(const LogId& id, LogState state, Job* job, Log* log);
+  void DropUnsynced(const LogId& id, int fd, Job* job, Log* log);
+
+  absl::StatusOr<std::shared_ptr<FileDescriptor>> FileForWriting(const LogId& id, Job* job,
+                                                                 Log* log);
+  absl::StatusOr<std::shared_ptr<FileDescriptor>> FileForReading(const LogId& id) const;
+  uint64_t Reserve(uint64_t bytes, Job* job);
+  absl::StatusOr<bool> ExpireJob(const EndedJob& ended, absl::Time cutoff);
+
+  const std::filesystem::path root_;
+  const FileDescriptor lock_;  // held: nobody else writes here
+  const Options options_;
+  const std::function<absl::Time()> now_;
+  // Synchronised by themselves.
+  mutable JobCache cache_;
+  mutable OpenFiles files_;
+  mutable Followers followers_;
+  Retention retention_;
+};
+
+// ---- appending
+
+absl::StatusOr<AppendResult> FileArchive::Append(const LogId& id, uint64_t offset,
+                                                 std::string_view data, bool end) {
+  if (id.job == 0 || id.run == 0 || !v1::LogStream_IsValid(id.stream) ||
+      id.stream == v1::LOG_STREAM_UNSPECIFIED) {
+    return contract::BadField("stream", "a log needs a job, a run and STDOUT or STDERR");
+  }
+  const auto job = cache_.Get(id.job);
+  if (!job.ok()) return job.status();
+  Log* const log = (*job)->FindOrMake(NameOf(id));
+  AppendResult result;
+  absl::Status status;
+  bool changed = false;
+  {
+    std::lock_guard lock(log->mutex);
+    const uint64_t size_before = log->size;
+    const bool refused_before = log->refused;
+    const LogState state_before = log->state;
+    status = AppendLocked(id, offset, data, end, job->get(), log, &result);
+    changed =
+        log->size != size_before || log->state != state_before || log->refused != refused_before;
+  }
+  if (changed) followers_.Wake(id);
+  if (!status.ok()) return status;
+  return result;
+}
+
+absl::Status FileArchive::AppendLocked(const LogId& id, uint64_t offset, std::string_view data,
+                                       bool end, Job* job, Log* log, AppendResult* result) {
+  const uint64_t pushed_end = offset + data.size();
+  if (job->expired || IsEnded(log->state)) {
+    // Whatever comes now has its end already, or no place.
+    result->next_offset = std::max<uint64_t>(pushed_end, log->size);
+    result->complete = IsEnded(log->state) || end;
+    result->discarding = log->state != LogState::kDone;
+    return absl::OkStatus();
+  }
+  if (offset <= log->size && pushed_end > log->size) {
+    const uint64_t fresh = pushed_end - log->size;
+    const uint64_t room = Reserve(fresh, job);
+    if (auto status = Write(id, data.substr(data.size() - fresh, room), job, log); !status.ok()) {
+      return status;
+    }
+    if (room < fresh) log->refused = true;
+  }
+  const bool is_full = job->bytes >= options_.max_job_bytes;
+  const bool is_cut = is_full && pushed_end > log->size;
+  result->discarding = is_full;
+  result->next_offset = is_cut ? pushed_end : log->size.load();
+  if (is_cut) log->refused = true;
+  if (!end || pushed_end < log->size || (pushed_end > log->size && !is_cut)) {
+    return absl::OkStatus();
+  }
+  result->complete = true;
+  return Finish(id, is_cut ? LogState::kCut : LogState::kDone, job, log);
+}
+
+// Takes as much of the job's cap as there is.
+uint64_t FileArchive::Reserve(uint64_t bytes, Job* job) {
+  uint64_t used = job->bytes;
+  uint64_t taken = 0;
+  do {
+    taken = std::min(bytes, options_.max_job_bytes - std::min(used, options_.max_job_bytes));
+  } while (!job->bytes.compare_exchange_weak(used, used + taken));
+  return taken;
+}
+
+// Appends reserved bytes; what could not be written is no longer reserved.
+absl::Status FileArchive::Write(const LogId& id, std::string_view data, Job* job, Log* log) {
+  if (data.empty()) return absl::OkStatus();
+  const auto file = FileForWriting(id, job, log);
+  size_t written = 0;
+  const absl::Status status =
+      file.ok() ? WriteAt((*file)->get(), data, log->size, &written) : file.status();
+  job->bytes -= data.size() - written;
+  log->size += written;
+  cache_.total_bytes() += static_cast<int64_t>(written);
+  log->unsynced += written;
+  if (status.ok() && log->unsynced >= options_.sync_after_bytes) {
+    // Only starts the writing: the sync at the end then finds little left to do.
+    sync_file_range((*file)->get(), 0, 0, SYNC_FILE_RANGE_WRITE);
+    log->unsynced = 0;
+  }
+  return status;
+}
+
+absl::Status FileArchive::Finish(const LogId& id, LogState state, Job* job, Log* log) {
+  const auto file = FileForWriting(id, job, log);  // an empty log needs a file for its name
+  if (!file.ok()) return file.status();
+  if (auto status = SyncData((*file)->get()); !status.ok()) {
+    DropUnsynced(id, (*file)->get(), job, log);
+    return status;
+  }
+  const absl::Time now = now_();
+  const absl::Status status =
+      FinishLog(root_, id.job, NameOf(id), state, now, !job->parents_synced);
+  if (!status.ok()) return status;
+  job->parents_synced = true;
+  log->state = state;
+  files_.Erase(id);
+  if (job->HasEnded()) retention_.Add({.ended = now, .job = id.job});
+  return absl::OkStatus();
+}
+
+// After a failed sync nobody knows which bytes the disk has, so the log begins again; its pusher
+// still has all of it.
+void FileArchive::DropUnsynced(const LogId& id, int fd, Job* job, Log* log) {
+  if (ftruncate(fd, 0) != 0) return;
+  job->bytes -= log->size;
+  cache_.total_bytes() -= static_cast<int64_t>(log->size.load());
+  log->size = 0;
+  log->unsynced = 0;
+  files_.Erase(id);
+}
+
+absl::StatusOr<std::shared_ptr<FileDescriptor>> FileArchive::FileForWriting(const LogId& id,
+                                                                            Job* job, Log* log) {
+  if (auto file = files_.Find(id)) return file;
+  if (!log->exists) {
+    if (auto status = MakeJobDirectory(root_, id.job); !status.ok()) return status;
+  }
+  auto opened = OpenFile(LogPath(root_, id.job, NameOf(id), LogState::kOpen), O_RDWR | O_CREAT);
+  if (!opened.ok()) return opened.status();
+  log->exists = true;
+  if (!job->has_logs.exchange(true)) ++cache_.total_jobs();
+  auto file = std::make_shared<FileDescriptor>(*std::move(opened));
+  files_.Insert(id, file);
+  return file;
+}
+
+// ---- reading
+
+absl::StatusOr<ReadResult> FileArchive::Read(const LogId& id, uint64_t offset,
+                                             size_t max_bytes) const {
+  const auto job = cache_.Get(id.job);
+  if (!job.ok()) return job.status();
+  ReadResult result;
+  result.offset = offset;
+  const Log* const log = (*job)->Find(NameOf(id));
+  if (log == nullptr || (*job)->expired) {
+    result.end = (*job)->expired ? v1::LOG_END_EXPIRED : v1::LOG_END_MORE_LATER;
+    return result;
+  }
+  // In this order: a log that had ended before has its final size.
+  const LogState state = log->state;
+  const bool refused = log->refused;
+  const uint64_t size = log->size;
+  if (offset < size) {
+    const auto file = FileForReading(id);
+    if (absl::IsNotFound(file.status()) && (*job)->expired) {
+      result.end = v1::LOG_END_EXPIRED;
+      return result;
+    }
+    if (!file.ok()) return file.status();
+    auto data = ReadAt((*file)->get(), offset, std::min<uint64_t>(max_bytes, size - offset));
+    if (!data.ok()) return data.status();
+    result.data = *std::move(data);
+  }
+  if (offset + result.data.size() >= size) result.end = EndOf(state, refused);
+  return result;
+}
+
+absl::StatusOr<std::shared_ptr<FileDescriptor>> FileArchive::FileForReading(const LogId& id) const {
+  if (auto file = files_.Find(id)) return file;
+  // A log may end while it is being looked for. It is renamed once, from open to one of the others,
+  // so that looking in this order finds it.
+  absl::Status status;
+  for (const LogState state : {LogState::kOpen, LogState::kDone, LogState::kCut}) {
+    auto opened = OpenFile(LogPath(root_, id.job, NameOf(id), state), O_RDONLY);
+    status = opened.status();
+    if (absl::IsNotFound(status)) continue;
+    if (!status.ok()) return status;
+    auto file = std::make_shared<FileDescriptor>(*std::move(opened));
+    if (IsEnded(state)) files_.Insert(id, file);
+    return file;
+  }
+  return status;
+}
+
+bool FileArchive::RunComplete(uint64_t job, uint32_t run) const {
+  const auto entry = cache_.Get(job);
+  if (!entry.ok()) return false;
+  std::lock_guard lock((*entry)->mutex);
+  return std::all_of((*entry)->logs.begin(), (*entry)->logs.end(), [run](const auto& named) {
+    return named.first.run != run || IsEnded(named.second->state);
+  });
+}
+
+// ---- retention
+
+absl::StatusOr<int> FileArchive::Expire(int max_jobs) {
+  if (auto status = retention_.Survey(root_, &cache_); !status.ok()) return status;
+  int removed = 0;
+  while (removed < max_jobs) {
+    const bool is_too_much = cache_.total_bytes() > static_cast<int64_t>(options_.max_total_bytes);
+    const absl::Time cutoff = is_too_much ? absl::InfiniteFuture() : now_() - options_.retention;
+    const auto ended = retention_.TakeFirst(cutoff);
+    if (!ended) break;
+    const auto expired = ExpireJob(*ended, cutoff);
+    if (!expired.ok()) {
+      retention_.Add(*ended);
+      return expired.status();
+    }
+    removed += *expired ? 1 : 0;
+  }
+  return removed;
+}
+
+// False: the job has gone on since it was noted, or it is gone already.
+absl::StatusOr<bool> FileArchive::ExpireJob(const EndedJob& ended, absl::Time cutoff) {
+  const auto job = cache_.Get(ended.job);
+  if (!job.ok()) return job.status();
+  const auto found = FindJob(root_, ended.job);
+  if (!found.ok()) return found.status();
+  const bool is_left_over = found->expired && found->exists;
+  if (!is_left_over && (!found->exists || !(*job)->HasEnded() || found->ended > cutoff)) {
+    return false;
+  }
+  (*job)->expired = true;  // first: a reader that finds no file knows why
+  if (auto status = RemoveJob(root_, ended.job); !status.ok()) return status;
+  for (const auto& [name, file] : found->logs) {
+    const LogId id{ended.job, name.run, name.rank, name.stream};
+    Log* const log = (*job)->FindOrMake(name);
+    {
+      std::lock_guard lock(log->mutex);
+      log->state = LogState::kExpired;
+    }
+    files_.Erase(id);
+    cache_.total_bytes() -= static_cast<int64_t>(file.size);
+    followers_.Wake(id);
+  }
+  if (!found->logs.empty()) --cache_.total_jobs();
+  return true;
+}
+
+Usage FileArchive::usage() const {
+  return Usage{.bytes = static_cast<uint64_t>(std::max<int64_t>(0, cache_.total_bytes())),
+               .jobs = static_cast<size_t>(std::max<int64_t>(0, cache_.total_jobs())),
+               .open_files = files_.size(),
+               .followers = followers_.size()};
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Archive>> Archive::Open(const std::filesystem::path& directory,
+                                                       Options options,
+                                                       std::function<absl::Time()> now) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) return SystemError(error.value(), fmt::format("make {}", directory.native()));
+  std::filesystem::permissions(directory, std::filesystem::perms::owner_all, error);
+  if (error) return SystemError(error.value(), fmt::format("protect {}", directory.native()));
+  auto lock = OpenFile(directory / "lock", O_RDWR | O_CREAT);
+  if (!lock.ok()) return lock.status();
+  if (flock(lock->get(), LOCK_EX | LOCK_NB) != 0) {
+    return contract::Error(
+        absl::StatusCode::kFailedPrecondition, "ARCHIVE_IN_USE",
+        fmt::format("another process uses the log archive {}; stop it first", directory.native()));
+  }
+  return std::make_unique<FileArchive>(directory, *std::move(lock), options, std::move(now));
+}
+
+}  // namespace muster::logs

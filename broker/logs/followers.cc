@@ -1,0 +1,63 @@
+#include "broker/logs/followers.h"
+
+#include <utility>
+#include <vector>
+
+namespace muster::logs {
+
+// Its lock makes "no wake begins after the end" true, also for a wake that had been looked up
+// before.
+class Followers::Follower {
+ public:
+  explicit Follower(std::function<void()> wake) : wake_(std::move(wake)) {}
+
+  void Wake() {
+    std::lock_guard lock(mutex_);
+    if (wake_) wake_();
+  }
+  void Stop() {
+    std::lock_guard lock(mutex_);
+    wake_ = nullptr;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::function<void()> wake_;
+};
+
+class Followers::Registration : public Follow {
+ public:
+  Registration(Followers* owner, std::multimap<LogId, std::shared_ptr<Follower>>::iterator entry)
+      : owner_(owner), entry_(entry) {}
+
+  ~Registration() override {
+    entry_->second->Stop();
+    std::lock_guard lock(owner_->mutex_);
+    owner_->followers_.erase(entry_);
+    --owner_->size_;
+  }
+
+ private:
+  Followers* const owner_;
+  const std::multimap<LogId, std::shared_ptr<Follower>>::iterator entry_;
+};
+
+std::unique_ptr<Follow> Followers::Start(const LogId& log, std::function<void()> wake) {
+  std::lock_guard lock(mutex_);
+  const auto entry = followers_.emplace(log, std::make_shared<Follower>(std::move(wake)));
+  ++size_;
+  return std::make_unique<Registration>(this, entry);
+}
+
+void Followers::Wake(const LogId& log) {
+  if (size_ == 0) return;
+  std::vector<std::shared_ptr<Follower>> woken;
+  {
+    std::lock_guard lock(mutex_);
+    const auto [begin, end] = followers_.equal_range(log);
+    for (auto it = begin; it != end; ++it) woken.push_back(it->second);
+  }
+  for (const auto& follower : woken) follower->Wake();
+}
+
+}  // namespace muster::logs

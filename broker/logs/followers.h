@@ -1,0 +1,34 @@
+// Who is to be woken when a log changes. Any thread.
+#ifndef MUSTER_BROKER_LOGS_FOLLOWERS_H_
+#define MUSTER_BROKER_LOGS_FOLLOWERS_H_
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "broker/logs/archive.h"
+
+namespace muster::logs {
+
+class Followers {
+ public:
+  std::unique_ptr<Follow> Start(const LogId& log, std::function<void()> wake);
+  // Wakes those of the log. No lock is held but each follower's own.
+  void Wake(const LogId& log);
+  size_t size() const { return size_.load(); }
+
+ private:
+  class Follower;
+  class Registration;
+
+  std::atomic<size_t> size_ = 0;  // read without the lock: most logs have no follower
+  std::mutex mutex_;
+  std::multimap<LogId, std::shared_ptr<Follower>> followers_;
+};
+
+}  // namespace muster::logs
+
+#endif  // MUSTER_BROKER_LOGS_FOLLOWERS_H_

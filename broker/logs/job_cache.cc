@@ -1,0 +1,83 @@
+#include "broker/logs/job_cache.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace muster::logs {
+
+Log* Job::Find(const LogName& name) {
+  std::lock_guard lock(mutex);
+  const auto found = logs.find(name);
+  return found == logs.end() ? nullptr : found->second.get();
+}
+
+Log* Job::FindOrMake(const LogName& name) {
+  std::lock_guard lock(mutex);
+  auto& log = logs[name];
+  if (log == nullptr) log = std::make_unique<Log>();
+  return log.get();
+}
+
+bool Job::HasEnded() {
+  std::lock_guard lock(mutex);
+  return !logs.empty() && std::all_of(logs.begin(), logs.end(), [](const auto& named) {
+    return named.second->state != LogState::kOpen;
+  });
+}
+
+absl::StatusOr<std::shared_ptr<Job>> JobCache::Get(uint64_t job) {
+  Shard& shard = ShardOf(job);
+  std::lock_guard lock(shard.mutex);
+  if (const auto found = shard.jobs.find(job); found != shard.jobs.end()) return found->second;
+  auto loaded = Load(job, &shard);
+  if (!loaded.ok()) return loaded;
+  if (shard.jobs.size() >= shard.sweep_at) {
+    std::erase_if(shard.jobs, [](const auto& entry) { return entry.second.use_count() == 1; });
+    shard.sweep_at = std::max(kEntriesKept, 2 * shard.jobs.size());
+  }
+  shard.jobs[job] = *loaded;
+  return loaded;
+}
+
+absl::StatusOr<std::shared_ptr<Job>> JobCache::Load(uint64_t job, Shard* shard) {
+  const auto found = FindJob(root_, job);
+  if (!found.ok()) return found.status();
+  auto entry = std::make_shared<Job>(job);
+  entry->expired = found->expired;
+  entry->has_logs = !found->logs.empty();
+  for (const auto& [name, file] : found->logs) {
+    Log* log = entry->FindOrMake(name);
+    log->state = found->expired ? LogState::kExpired : file.state;
+    log->size = file.size;
+    log->exists = true;
+    entry->bytes += file.size;
+  }
+  if (job > surveyed_up_to_ && shard->counted.insert(job).second) Count(*found);
+  return entry;
+}
+
+absl::StatusOr<FoundJob> JobCache::Survey(uint64_t job) {
+  Shard& shard = ShardOf(job);
+  std::lock_guard lock(shard.mutex);
+  auto found = FindJob(root_, job);
+  if (!found.ok()) return found;
+  if (!shard.counted.contains(job)) Count(*found);
+  surveyed_up_to_ = job;
+  return found;
+}
+
+void JobCache::SurveyDone() {
+  surveyed_up_to_ = std::numeric_limits<uint64_t>::max();
+  for (Shard& shard : shards_) {
+    std::lock_guard lock(shard.mutex);
+    shard.counted.clear();
+  }
+}
+
+void JobCache::Count(const FoundJob& found) {
+  for (const auto& [name, log] : found.logs) total_bytes_ += static_cast<int64_t>(log.size);
+  if (!found.logs.empty()) ++total_jobs_;
+}
+
+}  // namespace muster::logs

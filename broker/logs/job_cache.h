@@ -1,0 +1,93 @@
+// The jobs whose logs were used lately, and how much all logs take. Any thread.
+//
+// An entry is only a copy of what the disk says, so one that nobody uses may be dropped at any
+// time.
+#ifndef MUSTER_BROKER_LOGS_JOB_CACHE_H_
+#define MUSTER_BROKER_LOGS_JOB_CACHE_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "absl/status/statusor.h"
+#include "broker/logs/job_directory.h"
+
+namespace muster::logs {
+
+// One log. `mutex` is held by whoever changes it; readers look at the atomics: the state first,
+// then the size, which is final once the state is.
+struct Log {
+  std::mutex mutex;
+  std::atomic<LogState> state = LogState::kOpen;
+  std::atomic<uint64_t> size = 0;
+  std::atomic<bool> refused = false;  // bytes were turned away at the cap
+  bool exists = false;                // the file is there; guarded by mutex
+  uint64_t unsynced = 0;              // bytes since the disk was last told; guarded by mutex
+};
+
+struct Job {
+  explicit Job(uint64_t id) : id(id) {}
+
+  const uint64_t id;
+  std::mutex mutex;                              // guards the map, not the logs in it
+  std::map<LogName, std::unique_ptr<Log>> logs;  // never erased from
+  std::atomic<uint64_t> bytes = 0;               // reserved by all its logs
+  std::atomic<bool> expired = false;
+  std::atomic<bool> has_logs = false;        // files, on disk
+  std::atomic<bool> parents_synced = false;  // the names of its directories are durable
+
+  // Null: nothing has come of it.
+  Log* Find(const LogName& name);
+  // The log, made if it is not there.
+  Log* FindOrMake(const LogName& name);
+  // Whether it has logs and all of them have ended.
+  bool HasEnded();
+};
+
+class JobCache {
+ public:
+  explicit JobCache(std::filesystem::path root) : root_(std::move(root)) {}
+
+  // The job, read from disk if it is not in memory.
+  absl::StatusOr<std::shared_ptr<Job>> Get(uint64_t job);
+  // Counts a job that was there before this process, unless its use has done so. Rising order, once
+  // each; the survey is then told to be over.
+  absl::StatusOr<FoundJob> Survey(uint64_t job);
+  void SurveyDone();
+
+  // Bytes of all logs; complete once the survey is over.
+  std::atomic<int64_t>& total_bytes() { return total_bytes_; }
+  std::atomic<int64_t>& total_jobs() { return total_jobs_; }
+
+ private:
+  static constexpr size_t kShards = 16;
+  // Entries of a shard beyond which unused ones are dropped: about 4 MB in all.
+  static constexpr size_t kEntriesKept = 512;
+
+  struct Shard {
+    std::mutex mutex;
+    std::unordered_map<uint64_t, std::shared_ptr<Job>> jobs;
+    std::unordered_set<uint64_t> counted;  // by use, before the survey came by
+    size_t sweep_at = kEntriesKept;
+  };
+
+  Shard& ShardOf(uint64_t job) { return shards_[job % kShards]; }
+  absl::StatusOr<std::shared_ptr<Job>> Load(uint64_t job, Shard* shard);
+  void Count(const FoundJob& found);
+
+  const std::filesystem::path root_;
+  std::array<Shard, kShards> shards_;
+  std::atomic<uint64_t> surveyed_up_to_ = 0;  // changed under the shard of the job it names
+  std::atomic<int64_t> total_bytes_ = 0;
+  std::atomic<int64_t> total_jobs_ = 0;
+};
+
+}  // namespace muster::logs
+
+#endif  // MUSTER_BROKER_LOGS_JOB_CACHE_H_

@@ -1,0 +1,76 @@
+// The logs of one job on disk.
+//
+//   <root>/<job / 1000>/<job>/<run>-<rank>-<stream>.<state>
+//
+// The state of a log is the end of its name, because a rename is atomic and costs no file of its
+// own: "open" (bytes may follow), "done" (the whole log) or "cut" (its end was beyond the job's
+// cap). The directory's modification time is when the last log ended. A job whose logs were removed
+// has a bit in <root>/<job / 1000>/expired.
+//
+// Functions here are not synchronised; see archive.cc for who locks what.
+#ifndef MUSTER_BROKER_LOGS_JOB_DIRECTORY_H_
+#define MUSTER_BROKER_LOGS_JOB_DIRECTORY_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "broker/logs/archive.h"
+
+namespace muster::logs {
+
+// Keeps directories small enough for every file system and for `ls`.
+inline constexpr uint64_t kJobsPerBucket = 1000;
+
+enum class LogState { kOpen, kDone, kCut, kExpired };
+
+// Names a log within its job.
+struct LogName {
+  uint32_t run = 0;
+  uint32_t rank = 0;
+  v1::LogStream stream = v1::LOG_STREAM_STDOUT;
+
+  friend auto operator<=>(const LogName&, const LogName&) = default;
+};
+
+struct FoundLog {
+  LogState state = LogState::kOpen;
+  uint64_t size = 0;
+};
+
+struct FoundJob {
+  bool exists = false;   // the directory is there
+  bool expired = false;  // its logs were removed, or are about to be
+  absl::Time ended =
+      absl::InfinitePast();  // when the last log ended; of no meaning while one is open
+  std::map<LogName, FoundLog> logs;
+};
+
+std::filesystem::path BucketPath(const std::filesystem::path& root, uint64_t job);
+std::filesystem::path JobPath(const std::filesystem::path& root, uint64_t job);
+std::filesystem::path LogPath(const std::filesystem::path& root, uint64_t job, const LogName& name,
+                              LogState state);
+
+// What is on disk. Files with other names are left alone.
+absl::StatusOr<FoundJob> FindJob(const std::filesystem::path& root, uint64_t job);
+// The job's directory, made if it is not there.
+absl::Status MakeJobDirectory(const std::filesystem::path& root, uint64_t job);
+// Gives an open log its final name and makes that durable; `sync_parents` also the names of the
+// job's directories.
+absl::Status FinishLog(const std::filesystem::path& root, uint64_t job, const LogName& name,
+                       LogState state, absl::Time now, bool sync_parents);
+// Marks the job as expired, durably, then removes its files. Safe to repeat after a crash.
+absl::Status RemoveJob(const std::filesystem::path& root, uint64_t job);
+// The jobs that have a directory, in the buckets of the root, rising.
+absl::StatusOr<std::vector<uint64_t>> ListBuckets(const std::filesystem::path& root);
+absl::StatusOr<std::vector<uint64_t>> ListJobs(const std::filesystem::path& root, uint64_t bucket);
+
+}  // namespace muster::logs
+
+#endif  // MUSTER_BROKER_LOGS_JOB_DIRECTORY_H_

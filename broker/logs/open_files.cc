@@ -1,0 +1,40 @@
+#include "broker/logs/open_files.h"
+
+namespace muster::logs {
+
+std::shared_ptr<FileDescriptor> OpenFiles::Find(const LogId& log) {
+  std::lock_guard lock(mutex_);
+  const auto found = by_log_.find(log);
+  if (found == by_log_.end()) return nullptr;
+  entries_.splice(entries_.begin(), entries_, found->second);
+  return found->second->second;
+}
+
+void OpenFiles::Insert(const LogId& log, std::shared_ptr<FileDescriptor> file) {
+  std::lock_guard lock(mutex_);
+  if (const auto found = by_log_.find(log); found != by_log_.end()) {
+    found->second->second = std::move(file);
+    return;
+  }
+  entries_.emplace_front(log, std::move(file));
+  by_log_[log] = entries_.begin();
+  if (entries_.size() > capacity_) {
+    by_log_.erase(entries_.back().first);
+    entries_.pop_back();
+  }
+}
+
+void OpenFiles::Erase(const LogId& log) {
+  std::lock_guard lock(mutex_);
+  const auto found = by_log_.find(log);
+  if (found == by_log_.end()) return;
+  entries_.erase(found->second);
+  by_log_.erase(found);
+}
+
+size_t OpenFiles::size() const {
+  std::lock_guard lock(mutex_);
+  return entries_.size();
+}
+
+}  // namespace muster::logs
