@@ -1,0 +1,289 @@
+#include <fmt/core.h>
+
+#include <cstdlib>
+#include <random>
+#include <utility>
+
+#include "agents/core/directory_lock.h"
+#include "agents/core/journal.h"
+#include "agents/core/sqlite.h"
+#include "contract/text.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr int kVersion = 1;
+constexpr uint64_t kPageBytes = 4096;
+constexpr char kMoveAway[] =
+    "Move the file away and start the agent again: it then looks up every active run before it "
+    "launches any";
+
+// One statement for each version that the file goes through; user_version counts them.
+constexpr const char* kMigrations[kVersion] = {R"sql(
+CREATE TABLE meta (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  cluster TEXT NOT NULL,
+  journal_id TEXT NOT NULL,
+  instance TEXT NOT NULL,
+  broker_epoch INTEGER NOT NULL,
+  next_event_sequence INTEGER NOT NULL
+) STRICT;
+CREATE TABLE run (
+  arrival INTEGER PRIMARY KEY,
+  run_key TEXT NOT NULL UNIQUE,
+  assignment BLOB NOT NULL,
+  state INTEGER NOT NULL,
+  external_id TEXT NOT NULL,
+  cancel_requested INTEGER NOT NULL,
+  logs_complete INTEGER NOT NULL,
+  launch_time_ns INTEGER
+) STRICT;
+CREATE TABLE event (
+  sequence INTEGER PRIMARY KEY,
+  body BLOB NOT NULL
+) STRICT;
+)sql"};
+
+// 128 random bits: two journals never have the same name.
+std::string RandomId() {
+  std::random_device device;
+  return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
+}
+
+// An error about the journal as a whole, with its file and what to do.
+absl::Status About(const absl::Status& status, const std::string& path, std::string_view remedy) {
+  return absl::Status(status.code(), ToAbsl(fmt::format("journal {}: {}. {}", path,
+                                                        ToStd(status.message()), remedy)));
+}
+
+class SqliteJournal : public Journal {
+ public:
+  SqliteJournal(DirectoryLock lock, Database database, std::string path)
+      : lock_(std::move(lock)), database_(std::move(database)), path_(std::move(path)) {}
+
+  absl::Status Prepare(const JournalOptions& options) {
+    if (absl::Status status = Migrate(options); !status.ok()) return status;
+    if (absl::Status status = Load(options.cluster); !status.ok()) return status;
+    return PrepareStatements();
+  }
+
+  JournalContent TakeContent() override { return std::move(content_); }
+
+  absl::Status Commit(const std::vector<JournalChange>& changes) override {
+    absl::Status status = begin_.Run();
+    for (const JournalChange& change : changes) {
+      if (!status.ok()) break;
+      status = std::visit([this](const auto& what) { return Write(what); }, change);
+    }
+    if (status.ok()) status = commit_.Run();
+    if (status.ok()) return status;
+    // SQLite may have rolled back by itself; what matters is that nothing of this transaction
+    // stays.
+    if (database_.in_transaction()) {
+      if (absl::Status undone = database_.Execute("ROLLBACK"); !undone.ok()) status = undone;
+    }
+    return About(
+        status, path_,
+        absl::IsResourceExhausted(status)
+            ? "Free space on its disk: the agent goes on by itself, and takes no work until then"
+            : "Check the disk and start the agent again");
+  }
+
+ private:
+  absl::Status Migrate(const JournalOptions& options) {
+    // The lock keeps others out, so that no shared memory is needed; a page count bounds the file.
+    absl::Status status = database_.Execute(fmt::format(
+        "PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = {}; PRAGMA journal_mode = WAL;"
+        "PRAGMA synchronous = FULL; PRAGMA max_page_count = {};",
+        kPageBytes, options.max_bytes / kPageBytes));
+    if (!status.ok()) return status;
+    absl::StatusOr<std::string> check = database_.Query("PRAGMA quick_check(1)");
+    if (!check.ok()) return check.status();
+    if (*check != "ok") return absl::DataLossError(*check);
+    absl::StatusOr<std::string> version = database_.Query("PRAGMA user_version");
+    if (!version.ok()) return version.status();
+    int at = std::atoi(version->c_str());
+    if (at > kVersion) {
+      return absl::FailedPreconditionError(
+          fmt::format("it has format {}, and this agent knows formats up to {}", at, kVersion));
+    }
+    for (; at < kVersion; ++at) {
+      status = database_.Execute(
+          fmt::format("BEGIN; {} PRAGMA user_version = {}; COMMIT;", kMigrations[at], at + 1));
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Load(const std::string& cluster) {
+    absl::StatusOr<bool> known = LoadMeta(cluster);
+    if (!known.ok()) return known.status();
+    if (!*known) return CreateMeta(cluster);
+    if (absl::Status status = LoadRuns(); !status.ok()) return status;
+    return LoadEvents();
+  }
+
+  absl::StatusOr<bool> LoadMeta(const std::string& cluster) {
+    absl::StatusOr<Statement> select = database_.Prepare(
+        "SELECT cluster, journal_id, instance, broker_epoch, next_event_sequence FROM meta");
+    if (!select.ok()) return select.status();
+    absl::StatusOr<bool> row = select->Next();
+    if (!row.ok() || !*row) return row;
+    if (select->Text(0) != cluster) {
+      return absl::FailedPreconditionError(fmt::format(
+          "it belongs to the cluster '{}', and this agent is for '{}'", select->Text(0), cluster));
+    }
+    content_.meta.journal_id = select->Text(1);
+    content_.meta.instance = select->Text(2);
+    content_.meta.broker_epoch = static_cast<uint64_t>(select->Int(3));
+    content_.meta.next_event_sequence = static_cast<uint64_t>(select->Int(4));
+    return true;
+  }
+
+  absl::Status CreateMeta(const std::string& cluster) {
+    content_.meta.journal_id = RandomId();
+    absl::StatusOr<Statement> insert =
+        database_.Prepare("INSERT INTO meta VALUES (1, ?, ?, '', 0, 1)");
+    if (!insert.ok()) return insert.status();
+    return insert->Bind(cluster).Bind(content_.meta.journal_id).Run();
+  }
+
+  absl::Status LoadRuns() {
+    absl::StatusOr<Statement> select = database_.Prepare(
+        "SELECT arrival, assignment, state, external_id, cancel_requested, logs_complete,"
+        " launch_time_ns FROM run ORDER BY arrival");
+    if (!select.ok()) return select.status();
+    while (true) {
+      absl::StatusOr<bool> row = select->Next();
+      if (!row.ok()) return row.status();
+      if (!*row) return absl::OkStatus();
+      JournalRun run;
+      auto assignment = std::make_shared<v1::Assignment>();
+      run.order = static_cast<uint64_t>(select->Int(0));
+      if (!assignment->ParseFromString(select->Text(1)) || !v1::RunState_IsValid(select->Int(2))) {
+        return absl::DataLossError(fmt::format("run number {} cannot be read", run.order));
+      }
+      run.assignment = std::move(assignment);
+      run.state = static_cast<v1::RunState>(select->Int(2));
+      run.external_id = select->Text(3);
+      run.cancel_requested = select->Int(4) != 0;
+      run.logs_complete = select->Int(5) != 0;
+      if (!select->IsNull(6)) run.launch_time = absl::FromUnixNanos(select->Int(6));
+      content_.runs.push_back(std::move(run));
+    }
+  }
+
+  absl::Status LoadEvents() {
+    absl::StatusOr<Statement> select =
+        database_.Prepare("SELECT sequence, body FROM event ORDER BY sequence");
+    if (!select.ok()) return select.status();
+    while (true) {
+      absl::StatusOr<bool> row = select->Next();
+      if (!row.ok()) return row.status();
+      if (!*row) break;
+      v1::RunEvent event;
+      if (!event.ParseFromString(select->Text(1))) {
+        return absl::DataLossError(fmt::format("event {} cannot be read", select->Int(0)));
+      }
+      content_.events.push_back(std::move(event));
+    }
+    uint64_t next = content_.meta.next_event_sequence - content_.events.size();
+    for (const v1::RunEvent& event : content_.events) {
+      if (event.sequence() != next++) {
+        return absl::DataLossError(fmt::format("event {} is missing", next - 1));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status PrepareStatements() {
+    const std::pair<Statement*, const char*> statements[] = {
+        {&begin_, "BEGIN IMMEDIATE"},
+        {&commit_, "COMMIT"},
+        // The assignment never changes: most changes of a run write a few bytes, not its spec.
+        {&update_run_,
+         "UPDATE run SET state = ?, external_id = ?, cancel_requested = ?, logs_complete = ?,"
+         " launch_time_ns = ? WHERE arrival = ?"},
+        {&insert_run_, "INSERT INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?)"},
+        {&delete_run_, "DELETE FROM run WHERE run_key = ?"},
+        {&insert_event_, "INSERT INTO event VALUES (?, ?)"},
+        {&delete_events_, "DELETE FROM event WHERE sequence <= ?"},
+        {&update_meta_,
+         "UPDATE meta SET instance = ?, broker_epoch = ?, next_event_sequence = ? WHERE id = 1"},
+    };
+    for (const auto& [statement, sql] : statements) {
+      absl::StatusOr<Statement> prepared = database_.Prepare(sql);
+      if (!prepared.ok()) return prepared.status();
+      *statement = *std::move(prepared);
+    }
+    return absl::OkStatus();
+  }
+
+  static void BindLaunchTime(const JournalRun& run, Statement& statement) {
+    if (run.launch_time == absl::InfinitePast()) {
+      statement.BindNull();
+    } else {
+      statement.Bind(absl::ToUnixNanos(run.launch_time));
+    }
+  }
+
+  absl::Status Write(const PutRun& put) {
+    const JournalRun& run = put.run;
+    update_run_.Bind(run.state).Bind(run.external_id).Bind(run.cancel_requested);
+    update_run_.Bind(run.logs_complete);
+    BindLaunchTime(run, update_run_);
+    if (absl::Status status = update_run_.Bind(static_cast<int64_t>(run.order)).Run();
+        !status.ok()) {
+      return status;
+    }
+    if (database_.changes() > 0) return absl::OkStatus();
+    const std::string assignment = run.assignment->SerializeAsString();
+    insert_run_.Bind(static_cast<int64_t>(run.order)).Bind(run.assignment->run_key());
+    insert_run_.BindBlob(assignment).Bind(run.state).Bind(run.external_id);
+    insert_run_.Bind(run.cancel_requested).Bind(run.logs_complete);
+    BindLaunchTime(run, insert_run_);
+    return insert_run_.Run();
+  }
+  absl::Status Write(const DeleteRun& gone) { return delete_run_.Bind(gone.run_key).Run(); }
+  absl::Status Write(const PutEvent& put) {
+    const std::string body = put.event.SerializeAsString();
+    return insert_event_.Bind(static_cast<int64_t>(put.event.sequence())).BindBlob(body).Run();
+  }
+  absl::Status Write(const DeleteEventsUpTo& gone) {
+    return delete_events_.Bind(static_cast<int64_t>(gone.sequence)).Run();
+  }
+  absl::Status Write(const PutMeta& put) {
+    update_meta_.Bind(put.meta.instance).Bind(static_cast<int64_t>(put.meta.broker_epoch));
+    return update_meta_.Bind(static_cast<int64_t>(put.meta.next_event_sequence)).Run();
+  }
+
+  const DirectoryLock lock_;
+  Database database_;
+  const std::string path_;
+  JournalContent content_;
+  Statement begin_, commit_, update_run_, insert_run_, delete_run_, insert_event_, delete_events_,
+      update_meta_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Journal>> OpenJournal(const JournalOptions& options) {
+  absl::StatusOr<DirectoryLock> lock = DirectoryLock::Take(options.state_dir);
+  if (!lock.ok()) return lock.status();
+  const std::string path = options.state_dir + "/journal.db";
+  absl::StatusOr<Database> database = Database::Open(path);
+  if (!database.ok()) {
+    return About(database.status(), path, "Give the agent a --state-dir that it may write to");
+  }
+  auto journal = std::make_unique<SqliteJournal>(*std::move(lock), *std::move(database), path);
+  absl::Status status = journal->Prepare(options);
+  if (status.ok()) return journal;
+  if (absl::IsDataLoss(status)) return About(status, path, kMoveAway);
+  if (absl::IsFailedPrecondition(status)) {
+    return About(status, path,
+                 "Give the agent another --state-dir, or install the version that wrote it");
+  }
+  return About(status, path, "Check its disk and its permissions");
+}
+
+}  // namespace muster::agent
