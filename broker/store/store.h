@@ -1,4 +1,5 @@
-// Where the broker's truth is kept. Memory (tests), SQLite (default); one conformance suite in tests/unit/store.
+// Where the broker's truth is kept. Memory (tests), SQLite (default); one conformance suite in
+// tests/unit/store.
 #ifndef MUSTER_BROKER_STORE_STORE_H_
 #define MUSTER_BROKER_STORE_STORE_H_
 
@@ -51,8 +52,8 @@ class Store {
   virtual absl::StatusOr<v1::Job> GetJob(uint64_t id) const = 0;
   // In the order of the ids; without spec and runs. NOT_FOUND names the first unknown one.
   virtual absl::StatusOr<std::vector<v1::Job>> GetJobs(absl::Span<const uint64_t> ids) const = 0;
-  // INVALID_ARGUMENT: a page token that is not of this store or of another filter. A page ends early after a bounded
-  // amount of work.
+  // INVALID_ARGUMENT: a page token that is not of this store or of another filter. A page ends
+  // early after a bounded amount of work.
   virtual absl::StatusOr<JobPage> ListJobs(const contract::Filter& filter, int page_size,
                                            const std::string& page_token,
                                            bool include_spec) const = 0;

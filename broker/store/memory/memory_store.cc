@@ -7,14 +7,12 @@
 #include "broker/core/timestamps.h"
 #include "broker/store/errors.h"
 #include "broker/store/job_view.h"
+#include "broker/store/list_limits.h"
 #include "broker/store/page_token.h"
 #include "contract/states.h"
 
 namespace muster::store {
 namespace {
-
-// As the SQLite store, so that both give short pages.
-constexpr int kMaxScanned = 5000;
 
 bool HasEnded(const v1::Job& job) { return contract::IsTerminal(job.state()); }
 
@@ -168,16 +166,19 @@ absl::StatusOr<JobPage> MemoryStore::ListJobs(const contract::Filter& filter, in
   if (!before.ok()) return before.status();
   JobPage page;
   int scanned = 0;
+  size_t bytes = 0;
   auto it = std::make_reverse_iterator(jobs_.lower_bound(*before));
   for (; it != jobs_.rend(); ++it) {
     const auto& [id, record] = *it;
-    if (static_cast<int>(page.jobs.size()) == page_size || scanned++ == kMaxScanned) {
+    if (static_cast<int>(page.jobs.size()) == page_size || scanned++ == kMaxScannedJobs ||
+        bytes >= kMaxPageBytes) {
       page.next_page_token = MakePageToken(instance_, filter, id + 1);
       return page;
     }
     if (!filter.Matches(record.job)) continue;
     page.jobs.push_back(Show(record));
     if (include_spec) *page.jobs.back().mutable_spec() = *record.spec;
+    bytes += page.jobs.back().ByteSizeLong();
   }
   return page;
 }

@@ -1,0 +1,30 @@
+#include "broker/store/sqlite/job_row.h"
+
+#include <string>
+
+#include "broker/core/timestamps.h"
+
+namespace muster::store {
+
+void ReadJobRow(const Statement& row, v1::Job* job, uint32_t* runs) {
+  if (!row.IsNull(13)) {
+    const std::string_view labels = row.Blob(13);
+    job->ParseFromArray(labels.data(), static_cast<int>(labels.size()));
+  }
+  auto set = [&](int column, std::string* text) { text->assign(row.Text(column)); };
+  job->set_id(row.Int(0));
+  job->set_state(static_cast<v1::JobState>(row.Int(1)));
+  job->set_job_sequence(row.Int(2));
+  job->set_cancel_requested(row.Int(3) != 0);
+  *runs = static_cast<uint32_t>(row.Int(4));
+  set(5, job->mutable_cluster());
+  if (!row.IsNull(6)) core::SetTimestamp(row.Int(6), job->mutable_start_time());
+  if (!row.IsNull(7)) core::SetTimestamp(row.Int(7), job->mutable_end_time());
+  job->set_priority(static_cast<int32_t>(row.Int(8)));
+  core::SetTimestamp(row.Int(9), job->mutable_create_time());
+  set(10, job->mutable_name());
+  set(11, job->mutable_project());
+  set(12, job->mutable_user());
+}
+
+}  // namespace muster::store

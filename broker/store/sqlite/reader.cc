@@ -1,0 +1,218 @@
+#include "broker/store/sqlite/reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "broker/core/timestamps.h"
+#include "broker/store/errors.h"
+#include "broker/store/job_view.h"
+#include "broker/store/sqlite/job_row.h"
+#include "broker/store/sqlite/schema.h"
+
+namespace muster::store {
+
+absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(const std::string& path,
+                                                     const SqliteOptions& options) {
+  auto database = Database::Open(path, SQLITE_OPEN_READONLY, options.vfs);
+  if (!database.ok()) return database.status();
+  const std::string pragmas = fmt::format(
+      "PRAGMA busy_timeout = 5000;"  // the writer locks readers out only while it recovers
+      "PRAGMA mmap_size = 0;"
+      "PRAGMA temp_store = MEMORY;"
+      "PRAGMA cache_size = -{};",
+      options.reader_cache_bytes / 1024);
+  if (absl::Status status = (*database)->Execute(pragmas); !status.ok()) return status;
+  std::unique_ptr<Reader> reader(new Reader(*std::move(database)));
+  if (absl::Status status = reader->Prepare(); !status.ok()) return status;
+  return reader;
+}
+
+absl::Status Reader::Prepare() {
+  const std::string job = fmt::format("SELECT {} FROM job j WHERE j.id = ?", kJobColumns);
+  const std::pair<Statement*, std::string_view> all[] = {
+      {&begin_, "BEGIN"},
+      {&end_, "COMMIT"},
+      {&job_, job},
+      {&run_, "SELECT run FROM run WHERE id = ?"},
+      {&runs_, "SELECT run FROM run WHERE id >= ? AND id < ? ORDER BY id"},
+      {&spec_, "SELECT spec FROM job_spec WHERE id = ?"},
+      {&user_, "SELECT user FROM job WHERE id = ?"},
+      {&blocks_,
+       "SELECT block FROM job_block WHERE block <= ? AND last_create_time >= ?"
+       " AND first_create_time <= ? ORDER BY block DESC LIMIT ?"},
+      {&transitions_,
+       "SELECT job, transition FROM transition WHERE sequence > ? ORDER BY sequence LIMIT ?"},
+      {&transition_, "SELECT transition FROM transition WHERE sequence = ?"},
+      {&sequences_,
+       "SELECT sequence FROM transition INDEXED BY transition_by_job"
+       " WHERE job = ? AND sequence > ? ORDER BY sequence LIMIT ?"},
+      {&last_sequence_, "SELECT ifnull(max(sequence), 0) FROM transition"},
+  };
+  for (const auto& [statement, sql] : all) {
+    absl::StatusOr<Statement> prepared = database_->Prepare(sql);
+    if (!prepared.ok()) return prepared.status();
+    *statement = *std::move(prepared);
+  }
+  absl::StatusOr<Statement> instance = database_->Prepare("SELECT instance FROM broker");
+  if (!instance.ok()) return instance.status();
+  absl::StatusOr<bool> row = instance->Start().Step();
+  if (!row.ok()) return row.status();
+  if (!*row) return database_->ToStatus(SQLITE_CORRUPT, "find the broker's row");
+  instance_ = instance->Text(0);
+  return absl::OkStatus();
+}
+
+template <typename Message>
+absl::Status Reader::Parse(std::string_view bytes, Message* out) const {
+  if (out->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return absl::OkStatus();
+  return database_->ToStatus(SQLITE_CORRUPT, fmt::format("read a {}", out->GetTypeName()));
+}
+
+absl::Status Reader::ReadJob(uint64_t id, v1::Job* job, uint32_t* runs) {
+  ScopedReset reset(&job_);
+  absl::StatusOr<bool> row = job_.Start().Bind(id).Step();
+  if (!row.ok()) return row.status();
+  if (!*row) return NoSuchJob(id);
+  ReadJobRow(job_, job, runs);
+  return absl::OkStatus();
+}
+
+absl::Status Reader::ReadLatestRun(uint32_t runs, v1::Job* job) {
+  if (runs == 0) return absl::OkStatus();
+  ScopedReset reset(&run_);
+  absl::StatusOr<bool> row = run_.Start().Bind(RunRowId(job->id(), runs)).Step();
+  if (!row.ok() || !*row) return row.status();
+  v1::Run run;
+  absl::Status status = Parse(run_.Blob(0), &run);
+  if (status.ok()) ShowLatestRun(run, job);
+  return status;
+}
+
+absl::Status Reader::ReadSpec(uint64_t id, v1::JobSpec* spec) {
+  ScopedReset reset(&spec_);
+  absl::StatusOr<bool> row = spec_.Start().Bind(id).Step();
+  if (!row.ok()) return row.status();
+  if (!*row) return NoSuchJob(id);
+  return Parse(spec_.Blob(0), spec);
+}
+
+absl::StatusOr<v1::Job> Reader::GetJob(uint64_t id) {
+  Snapshot snapshot(this);
+  if (!snapshot.status().ok()) return snapshot.status();
+  v1::Job job;
+  uint32_t runs = 0;
+  absl::Status status = ReadJob(id, &job, &runs);
+  if (status.ok()) status = ReadSpec(id, job.mutable_spec());
+  if (!status.ok()) return status;
+  ScopedReset reset(&runs_);
+  runs_.Start().Bind(RunRowId(id, 0)).Bind(RunRowId(id + 1, 0));
+  while (true) {
+    absl::StatusOr<bool> row = runs_.Step();
+    if (!row.ok()) return row.status();
+    if (!*row) break;
+    if (status = Parse(runs_.Blob(0), job.add_runs()); !status.ok()) return status;
+  }
+  if (job.runs_size() > 0) ShowLatestRun(job.runs(job.runs_size() - 1), &job);
+  return job;
+}
+
+absl::StatusOr<std::vector<v1::Job>> Reader::GetJobs(absl::Span<const uint64_t> ids) {
+  Snapshot snapshot(this);
+  if (!snapshot.status().ok()) return snapshot.status();
+  std::vector<v1::Job> jobs;
+  jobs.reserve(ids.size());
+  for (uint64_t id : ids) {
+    v1::Job& job = jobs.emplace_back();
+    uint32_t runs = 0;
+    absl::Status status = ReadJob(id, &job, &runs);
+    if (status.ok()) status = ReadLatestRun(runs, &job);
+    if (!status.ok()) return status;
+  }
+  return jobs;
+}
+
+absl::StatusOr<std::vector<StoredSpec>> Reader::GetSpecs(absl::Span<const uint64_t> ids) {
+  Snapshot snapshot(this);
+  if (!snapshot.status().ok()) return snapshot.status();
+  std::vector<StoredSpec> specs;
+  specs.reserve(ids.size());
+  for (uint64_t id : ids) {
+    StoredSpec& stored = specs.emplace_back();
+    if (absl::Status status = ReadSpec(id, &stored.spec); !status.ok()) return status;
+    ScopedReset reset(&user_);
+    absl::StatusOr<bool> row = user_.Start().Bind(id).Step();
+    if (!row.ok()) return row.status();
+    if (*row) stored.user = user_.Text(0);
+  }
+  return specs;
+}
+
+absl::StatusOr<uint64_t> Reader::LastSequence() {
+  ScopedReset reset(&last_sequence_);
+  absl::StatusOr<bool> row = last_sequence_.Start().Step();
+  if (!row.ok()) return row.status();
+  return static_cast<uint64_t>(last_sequence_.Int(0));
+}
+
+absl::StatusOr<std::vector<JobTransition>> Reader::ListTransitions(absl::Span<const uint64_t> jobs,
+                                                                   uint64_t after_sequence,
+                                                                   int limit) {
+  Snapshot snapshot(this);
+  if (!snapshot.status().ok()) return snapshot.status();
+  return jobs.empty() ? TransitionsOfAll(after_sequence, limit)
+                      : TransitionsOf(jobs, after_sequence, limit);
+}
+
+absl::StatusOr<std::vector<JobTransition>> Reader::TransitionsOfAll(uint64_t after_sequence,
+                                                                    int limit) {
+  std::vector<JobTransition> out;
+  ScopedReset reset(&transitions_);
+  transitions_.Start().Bind(after_sequence).Bind(limit);
+  while (true) {
+    absl::StatusOr<bool> row = transitions_.Step();
+    if (!row.ok()) return row.status();
+    if (!*row) return out;
+    JobTransition& item = out.emplace_back();
+    item.job = transitions_.Int(0);
+    if (absl::Status status = Parse(transitions_.Blob(1), &item.transition); !status.ok()) {
+      return status;
+    }
+  }
+}
+
+absl::StatusOr<std::vector<JobTransition>> Reader::TransitionsOf(absl::Span<const uint64_t> jobs,
+                                                                 uint64_t after_sequence,
+                                                                 int limit) {
+  // The numbers first, which the index alone answers; then the first few of them in full.
+  std::vector<std::pair<uint64_t, uint64_t>> found;  // sequence, job
+  for (uint64_t job : jobs) {
+    ScopedReset reset(&sequences_);
+    sequences_.Start().Bind(job).Bind(after_sequence).Bind(limit);
+    while (true) {
+      absl::StatusOr<bool> row = sequences_.Step();
+      if (!row.ok()) return row.status();
+      if (!*row) break;
+      found.emplace_back(sequences_.Int(0), job);
+    }
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  if (found.size() > static_cast<size_t>(limit)) found.resize(limit);
+  std::vector<JobTransition> out;
+  out.reserve(found.size());
+  for (const auto& [sequence, job] : found) {
+    ScopedReset reset(&transition_);
+    absl::StatusOr<bool> row = transition_.Start().Bind(sequence).Step();
+    if (!row.ok()) return row.status();
+    JobTransition& item = out.emplace_back();
+    item.job = job;
+    if (absl::Status status = Parse(transition_.Blob(0), &item.transition); !status.ok()) {
+      return status;
+    }
+  }
+  return out;
+}
+
+}  // namespace muster::store

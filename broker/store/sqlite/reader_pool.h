@@ -1,0 +1,54 @@
+// A few readers for any number of threads.
+#ifndef MUSTER_BROKER_STORE_SQLITE_READER_POOL_H_
+#define MUSTER_BROKER_STORE_SQLITE_READER_POOL_H_
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "broker/store/sqlite/reader.h"
+
+namespace muster::store {
+
+// All methods may be called from any thread.
+class ReaderPool {
+ public:
+  explicit ReaderPool(std::vector<std::unique_ptr<Reader>> readers) : free_(std::move(readers)) {}
+
+  // Calls `query` with a reader of its own; waits for one if all are busy. Queries are short (see
+  // list_limits.h), so the wait is.
+  template <typename F>
+  auto With(F query) {
+    std::unique_ptr<Reader> reader = Take();
+    auto result = query(*reader);
+    GiveBack(std::move(reader));
+    return result;
+  }
+
+ private:
+  std::unique_ptr<Reader> Take() {
+    std::unique_lock lock(mutex_);
+    returned_.wait(lock, [this] { return !free_.empty(); });
+    std::unique_ptr<Reader> reader = std::move(free_.back());
+    free_.pop_back();
+    return reader;
+  }
+
+  void GiveBack(std::unique_ptr<Reader> reader) {
+    {
+      std::lock_guard lock(mutex_);
+      free_.push_back(std::move(reader));
+    }
+    returned_.notify_one();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable returned_;
+  std::vector<std::unique_ptr<Reader>> free_;  // guarded by mutex_
+};
+
+}  // namespace muster::store
+
+#endif  // MUSTER_BROKER_STORE_SQLITE_READER_POOL_H_

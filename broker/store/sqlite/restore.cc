@@ -1,0 +1,183 @@
+#include "broker/store/sqlite/restore.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "broker/store/sqlite/schema.h"
+#include "contract/errors.h"
+#include "contract/states.h"
+
+namespace muster::store {
+namespace {
+
+// Calls `row` for each row of the query.
+template <typename F>
+absl::Status ForEachRow(const Database& database, std::string_view sql, F row,
+                        std::optional<int64_t> parameter = std::nullopt) {
+  absl::StatusOr<Statement> statement = database.Prepare(sql);
+  if (!statement.ok()) return statement.status();
+  statement->Start();
+  if (parameter) statement->Bind(*parameter);
+  while (true) {
+    absl::StatusOr<bool> has_row = statement->Step();
+    if (!has_row.ok()) return has_row.status();
+    if (!*has_row) return absl::OkStatus();
+    if (absl::Status status = row(*statement); !status.ok()) return status;
+  }
+}
+
+template <typename Message>
+absl::Status Parse(const Database& database, std::string_view table, std::string_view bytes,
+                   Message* out) {
+  if (out->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return absl::OkStatus();
+  return database.ToStatus(SQLITE_CORRUPT, fmt::format("read a message of table {}", table));
+}
+
+class Restorer {
+ public:
+  Restorer(const Database& database, absl::Time requests_since)
+      : database_(database), requests_since_(requests_since) {}
+
+  absl::StatusOr<core::Restored> Run() {
+    absl::Status status = ReadBroker();
+    if (status.ok()) status = ReadClusters();
+    if (status.ok()) status = ReadLiveJobs();
+    if (status.ok()) status = ReadRuns();
+    if (status.ok()) status = ReadEndedRequests();
+    if (status.ok()) status = ReadShapes();
+    if (!status.ok()) return status;
+    return std::move(out_);
+  }
+
+ private:
+  absl::Status ReadBroker() {
+    return ForEachRow(database_,
+                      "SELECT instance, epoch, (SELECT ifnull(max(id), 0) + 1 FROM job),"
+                      " (SELECT ifnull(max(sequence), 0) + 1 FROM transition) FROM broker",
+                      [this](const Statement& row) {
+                        out_.instance = row.Text(0);
+                        out_.broker_epoch = row.Int(1);
+                        out_.next_job_id = row.Int(2);
+                        out_.next_sequence = row.Int(3);
+                        return absl::OkStatus();
+                      });
+  }
+
+  absl::Status ReadClusters() {
+    return ForEachRow(
+        database_,
+        "SELECT name, kind, inventory, agent_version, journal_id, acked_event_sequence,"
+        " agent_epoch, max_active_runs, last_seen FROM cluster ORDER BY name",
+        [this](const Statement& row) {
+          core::PutCluster& cluster = out_.clusters.emplace_back();
+          cluster.name = row.Text(0);
+          cluster.kind = static_cast<v1::ClusterKind>(row.Int(1));
+          cluster.agent_version = row.Text(3);
+          cluster.journal_id = row.Text(4);
+          cluster.acked_event_sequence = row.Int(5);
+          cluster.agent_epoch = row.Int(6);
+          cluster.max_active_runs = static_cast<uint32_t>(row.Int(7));
+          cluster.last_seen = absl::FromUnixMicros(row.Int(8));
+          return Parse(database_, "cluster", row.Blob(2), &cluster.inventory);
+        });
+  }
+
+  absl::Status ReadLiveJobs() {
+    for (int state = v1::JobState_MIN; state <= v1::JobState_MAX; ++state) {
+      if (contract::IsTerminal(static_cast<v1::JobState>(state))) continue;
+      absl::Status status = ForEachRow(
+          database_,
+          "SELECT j.id, j.state, j.job_sequence, j.cancel_requested, j.runs, j.shape, j.priority,"
+          " j.start_time, j.project, r.request_id, r.fingerprint"
+          " FROM job j INDEXED BY job_by_state LEFT JOIN request r ON r.job = j.id"
+          " WHERE j.state = ? ORDER BY j.id",
+          [this](const Statement& row) { return ReadLiveJob(row); }, state);
+      if (!status.ok()) return status;
+    }
+    std::sort(out_.jobs.begin(), out_.jobs.end(),
+              [](const auto& a, const auto& b) { return a.id < b.id; });
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadLiveJob(const Statement& row) {
+    core::LiveJob& job = out_.jobs.emplace_back();
+    job.id = row.Int(0);
+    job.state = static_cast<v1::JobState>(row.Int(1));
+    job.job_sequence = row.Int(2);
+    job.cancel_requested = row.Int(3) != 0;
+    job.runs = static_cast<uint32_t>(row.Int(4));
+    job.shape = static_cast<uint32_t>(row.Int(5));
+    job.priority = static_cast<int32_t>(row.Int(6));
+    if (!row.IsNull(7)) job.start_time = absl::FromUnixMicros(row.Int(7));
+    live_shapes_.insert(job.shape);
+    if (!row.IsNull(9)) {
+      out_.requests.push_back({std::string(row.Text(8)), std::string(row.Text(9)),
+                               static_cast<core::Fingerprint>(row.Int(10)), job.id, std::nullopt});
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadRuns() {
+    return ForEachRow(database_, "SELECT id, run FROM run WHERE open = 1",
+                      [this](const Statement& row) {
+                        core::PutRun& put = out_.runs.emplace_back();
+                        put.job = static_cast<uint64_t>(row.Int(0)) >> kRunBits;
+                        return Parse(database_, "run", row.Blob(1), &put.run);
+                      });
+  }
+
+  absl::Status ReadEndedRequests() {
+    return ForEachRow(
+        database_,
+        "SELECT j.id, j.project, r.request_id, r.fingerprint, j.end_time"
+        " FROM job j INDEXED BY job_by_end CROSS JOIN request r ON r.job = j.id"
+        " WHERE j.end_time >= ? ORDER BY j.end_time",
+        [this](const Statement& row) {
+          out_.requests.push_back({std::string(row.Text(1)), std::string(row.Text(2)),
+                                   static_cast<core::Fingerprint>(row.Int(3)),
+                                   static_cast<uint64_t>(row.Int(0)),
+                                   absl::FromUnixMicros(row.Int(4))});
+          return absl::OkStatus();
+        },
+        absl::ToUnixMicros(requests_since_));
+  }
+
+  absl::Status ReadShapes() {
+    std::vector<uint32_t> unused;
+    absl::Status status =
+        ForEachRow(database_, "SELECT id, spec FROM shape ORDER BY id", [&](const Statement& row) {
+          const auto id = static_cast<uint32_t>(row.Int(0));
+          if (live_shapes_.contains(id)) {
+            out_.shapes.push_back({id, std::string(row.Blob(1))});
+          } else {
+            unused.push_back(id);
+          }
+          return absl::OkStatus();
+        });
+    if (!status.ok() || unused.empty()) return status;
+    absl::StatusOr<Statement> remove = database_.Prepare("DELETE FROM shape WHERE id = ?");
+    if (!remove.ok()) return remove.status();
+    status = database_.Execute("BEGIN IMMEDIATE");
+    for (size_t i = 0; i < unused.size() && status.ok(); ++i) {
+      status = remove->Start().Bind(unused[i]).Run();
+    }
+    if (status.ok()) status = database_.Execute("COMMIT");
+    return status;
+  }
+
+  const Database& database_;
+  const absl::Time requests_since_;
+  core::Restored out_;
+  absl::flat_hash_set<uint32_t> live_shapes_;
+};
+
+}  // namespace
+
+absl::StatusOr<core::Restored> RestoreFrom(const Database& database, absl::Time requests_since) {
+  return Restorer(database, requests_since).Run();
+}
+
+}  // namespace muster::store

@@ -1,0 +1,18 @@
+// What the core starts from, read through the writer's connection.
+#ifndef MUSTER_BROKER_STORE_SQLITE_RESTORE_H_
+#define MUSTER_BROKER_STORE_SQLITE_RESTORE_H_
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "broker/core/core.h"
+#include "broker/store/sqlite/database.h"
+
+namespace muster::store {
+
+// `requests_since`: of jobs that ended before, the requests are forgotten. Deletes the shapes that
+// no live job has.
+absl::StatusOr<core::Restored> RestoreFrom(const Database& database, absl::Time requests_since);
+
+}  // namespace muster::store
+
+#endif  // MUSTER_BROKER_STORE_SQLITE_RESTORE_H_

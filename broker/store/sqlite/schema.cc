@@ -1,0 +1,158 @@
+#include "broker/store/sqlite/schema.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <random>
+#include <string>
+#include <string_view>
+
+#include "contract/errors.h"
+#include "contract/run_key.h"
+
+namespace muster::store {
+namespace {
+
+// Times are microseconds since 1970, UTC. Blobs are messages of muster.v1.
+constexpr std::string_view kVersion1 = R"sql(
+CREATE TABLE broker (
+  only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+  instance TEXT NOT NULL,
+  epoch INTEGER NOT NULL
+) STRICT;
+
+-- What changes and what lists show. The rest is in job_spec, so that these rows stay small.
+CREATE TABLE job (
+  id INTEGER PRIMARY KEY,
+  state INTEGER NOT NULL,
+  job_sequence INTEGER NOT NULL,
+  cancel_requested INTEGER NOT NULL,
+  runs INTEGER NOT NULL,
+  cluster TEXT NOT NULL,
+  start_time INTEGER,
+  end_time INTEGER,
+  shape INTEGER NOT NULL,
+  priority INTEGER NOT NULL,
+  create_time INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  project TEXT NOT NULL,
+  user TEXT NOT NULL,
+  labels BLOB  -- a Job with nothing but labels
+) STRICT;
+-- The row id is the last column of every index, so each of these is read in the order of the ids.
+CREATE INDEX job_by_state ON job (state);
+CREATE INDEX job_by_name ON job (name);
+CREATE INDEX job_by_project ON job (project);
+CREATE INDEX job_by_cluster ON job (cluster) WHERE cluster <> '';
+CREATE INDEX job_by_end ON job (end_time) WHERE end_time IS NOT NULL;
+
+-- When the jobs of a block of ids were created, so that a list by time skips what cannot match. A clock may be set
+-- back, hence both ends.
+CREATE TABLE job_block (
+  block INTEGER PRIMARY KEY,  -- id / 1024
+  first_create_time INTEGER NOT NULL,
+  last_create_time INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE job_spec (
+  id INTEGER PRIMARY KEY,
+  spec BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE request (
+  job INTEGER PRIMARY KEY,
+  request_id TEXT NOT NULL,
+  fingerprint INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE label (
+  key TEXT NOT NULL,
+  value TEXT NOT NULL,
+  job INTEGER NOT NULL,
+  PRIMARY KEY (key, value, job)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE run (
+  id INTEGER PRIMARY KEY,  -- job * 65536 + number
+  open INTEGER NOT NULL,   -- it has not ended, or its logs are not complete
+  run BLOB NOT NULL
+) STRICT;
+CREATE INDEX run_open ON run (open) WHERE open = 1;
+
+CREATE TABLE transition (
+  sequence INTEGER PRIMARY KEY,
+  job INTEGER NOT NULL,
+  transition BLOB NOT NULL
+) STRICT;
+CREATE INDEX transition_by_job ON transition (job);
+
+CREATE TABLE shape (
+  id INTEGER PRIMARY KEY,
+  spec BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE cluster (
+  name TEXT PRIMARY KEY,
+  kind INTEGER NOT NULL,
+  inventory BLOB NOT NULL,
+  agent_version TEXT NOT NULL,
+  journal_id TEXT NOT NULL,
+  acked_event_sequence INTEGER NOT NULL,
+  agent_epoch INTEGER NOT NULL,
+  max_active_runs INTEGER NOT NULL,
+  last_seen INTEGER NOT NULL
+) STRICT;
+)sql";
+
+// The step to version n + 1 is at n. Steps are never changed once released; new ones are added.
+constexpr std::string_view kSteps[] = {kVersion1};
+static_assert(std::size(kSteps) == kSchemaVersion);
+
+std::string RandomInstance() {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789";
+  constexpr int kFirstDigit = 26;
+  std::random_device random;
+  std::string instance;
+  for (int i = 0; i < contract::kInstanceLength; ++i) {
+    const int choices = i == 0 ? kFirstDigit : static_cast<int>(kLetters.size());
+    instance += kLetters[std::uniform_int_distribution<int>(0, choices - 1)(random)];
+  }
+  return instance;
+}
+
+std::string SqlOfStep(int64_t from) {
+  std::string sql = fmt::format("BEGIN IMMEDIATE; {}", kSteps[from]);
+  if (from == 0) {
+    sql += fmt::format("INSERT INTO broker VALUES (1, '{}', 0); PRAGMA application_id = {};",
+                       RandomInstance(), kApplicationId);
+  }
+  return sql + fmt::format("PRAGMA user_version = {}; COMMIT;", from + 1);
+}
+
+}  // namespace
+
+absl::Status Migrate(const Database& database) {
+  absl::StatusOr<int64_t> version = database.QueryInt("PRAGMA user_version");
+  if (!version.ok()) return version.status();
+  absl::StatusOr<int64_t> application = database.QueryInt("PRAGMA application_id");
+  if (!application.ok()) return application.status();
+  if (*version > 0 && *application != kApplicationId) {
+    return contract::Error(absl::StatusCode::kFailedPrecondition, "NOT_A_BROKER_DATABASE",
+                           fmt::format("{} is a database of another program; choose another state "
+                                       "directory",
+                                       database.path()));
+  }
+  if (*version > kSchemaVersion) {
+    return contract::Error(
+        absl::StatusCode::kFailedPrecondition, "DATABASE_TOO_NEW",
+        fmt::format("{} was written by a newer release (schema {}, this release knows {}); install "
+                    "that release or a later one",
+                    database.path(), *version, kSchemaVersion));
+  }
+  for (int64_t from = *version; from < kSchemaVersion; ++from) {
+    if (absl::Status status = database.Execute(SqlOfStep(from)); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster::store

@@ -1,0 +1,30 @@
+// The tables of the broker's database, and how a file of an older release gets them.
+#ifndef MUSTER_BROKER_STORE_SQLITE_SCHEMA_H_
+#define MUSTER_BROKER_STORE_SQLITE_SCHEMA_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "broker/store/sqlite/database.h"
+
+namespace muster::store {
+
+// In PRAGMA application_id, so that a file of another program is not taken for ours: "MSTR".
+inline constexpr int64_t kApplicationId = 0x4d535452;
+// In PRAGMA user_version.
+inline constexpr int64_t kSchemaVersion = 1;
+
+// A run's row id: its job's number, then its own. A job has less than 65,536 runs.
+inline constexpr int kRunBits = 16;
+inline uint64_t RunRowId(uint64_t job, uint32_t number) { return job << kRunBits | number; }
+
+// Rows of job_block stand for so many ids.
+inline constexpr uint64_t kBlockJobs = 1024;
+
+// Brings the file to kSchemaVersion, each step in one transaction. An empty file gets a new
+// instance. FAILED_PRECONDITION: it is of a newer release, or not ours.
+absl::Status Migrate(const Database& database);
+
+}  // namespace muster::store
+
+#endif  // MUSTER_BROKER_STORE_SQLITE_SCHEMA_H_

@@ -1,0 +1,86 @@
+#include "broker/store/sqlite/sqlite_store.h"
+
+#include <utility>
+
+#include "broker/store/sqlite/create.h"
+#include "broker/store/sqlite/directory_lock.h"
+#include "broker/store/sqlite/reader_pool.h"
+#include "broker/store/sqlite/restore.h"
+#include "broker/store/sqlite/writer.h"
+
+namespace muster::store {
+
+// In this order: readers close before the writer, which checkpoints as it closes, and the lock goes
+// last.
+struct SqliteStore::Parts {
+  SqliteOptions options;
+  std::unique_ptr<DirectoryLock> lock;
+  std::unique_ptr<Writer> writer;
+  std::unique_ptr<ReaderPool> readers;
+};
+
+absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(SqliteOptions options) {
+  auto parts = std::make_unique<Parts>();
+  auto lock = DirectoryLock::Take(options.directory);
+  if (!lock.ok()) return lock.status();
+  parts->lock = *std::move(lock);
+  if (absl::Status status = CreateIfMissing(options); !status.ok()) return status;
+  const std::string path = DatabasePath(options.directory);
+  auto writer = Writer::Open(path, options);
+  if (!writer.ok()) return writer.status();
+  parts->writer = *std::move(writer);
+  std::vector<std::unique_ptr<Reader>> readers;
+  for (int i = 0; i < options.readers; ++i) {
+    auto reader = Reader::Open(path, options);
+    if (!reader.ok()) return reader.status();
+    readers.push_back(*std::move(reader));
+  }
+  parts->readers = std::make_unique<ReaderPool>(std::move(readers));
+  parts->options = std::move(options);
+  return std::unique_ptr<SqliteStore>(new SqliteStore(std::move(parts)));
+}
+
+SqliteStore::SqliteStore(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+SqliteStore::~SqliteStore() = default;
+
+absl::StatusOr<core::Restored> SqliteStore::Restore(absl::Time now) {
+  return RestoreFrom(parts_->writer->database(), now - parts_->options.request_memory);
+}
+
+absl::Status SqliteStore::Commit(absl::Span<const core::Change> changes) {
+  return parts_->writer->Commit(changes);
+}
+
+absl::Status SqliteStore::Idle() { return parts_->writer->Idle(); }
+
+absl::StatusOr<v1::Job> SqliteStore::GetJob(uint64_t id) const {
+  return parts_->readers->With([&](Reader& reader) { return reader.GetJob(id); });
+}
+
+absl::StatusOr<std::vector<v1::Job>> SqliteStore::GetJobs(absl::Span<const uint64_t> ids) const {
+  return parts_->readers->With([&](Reader& reader) { return reader.GetJobs(ids); });
+}
+
+absl::StatusOr<JobPage> SqliteStore::ListJobs(const contract::Filter& filter, int page_size,
+                                              const std::string& page_token,
+                                              bool include_spec) const {
+  return parts_->readers->With(
+      [&](Reader& reader) { return reader.ListJobs(filter, page_size, page_token, include_spec); });
+}
+
+absl::StatusOr<std::vector<JobTransition>> SqliteStore::ListTransitions(
+    absl::Span<const uint64_t> jobs, uint64_t after_sequence, int limit) const {
+  return parts_->readers->With(
+      [&](Reader& reader) { return reader.ListTransitions(jobs, after_sequence, limit); });
+}
+
+absl::StatusOr<uint64_t> SqliteStore::LastSequence() const {
+  return parts_->readers->With([](Reader& reader) { return reader.LastSequence(); });
+}
+
+absl::StatusOr<std::vector<StoredSpec>> SqliteStore::GetSpecs(
+    absl::Span<const uint64_t> ids) const {
+  return parts_->readers->With([&](Reader& reader) { return reader.GetSpecs(ids); });
+}
+
+}  // namespace muster::store

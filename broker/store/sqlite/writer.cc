@@ -1,0 +1,264 @@
+#include "broker/store/sqlite/writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "broker/core/timestamps.h"
+#include "broker/store/sqlite/schema.h"
+#include "contract/states.h"
+
+namespace muster::store {
+namespace {
+
+constexpr int64_t kPageBytes = 4096;
+
+void BindTime(const std::optional<absl::Time>& time, Statement& statement) {
+  if (time) {
+    statement.Bind(absl::ToUnixMicros(*time));
+  } else {
+    statement.BindNull();
+  }
+}
+
+bool IsOpen(const v1::Run& run) {
+  return !contract::IsTerminal(run.state()) || !run.logs_complete();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Writer>> Writer::Open(const std::string& path,
+                                                     const SqliteOptions& options) {
+  auto database = Database::Open(path, SQLITE_OPEN_READWRITE, options.vfs);
+  if (!database.ok()) return database.status();
+  const std::string pragmas = fmt::format(
+      "PRAGMA busy_timeout = 5000;"  // for an operator's sqlite3; no other writer of ours exists
+      "PRAGMA journal_mode = WAL;"
+      "PRAGMA synchronous = FULL;"
+      "PRAGMA wal_autocheckpoint = 0;"
+      "PRAGMA mmap_size = 0;"
+      "PRAGMA temp_store = MEMORY;"
+      "PRAGMA cache_size = -{};",
+      options.writer_cache_bytes / 1024);
+  if (absl::Status status = (*database)->Execute(pragmas); !status.ok()) return status;
+  if (absl::Status status = Migrate(**database); !status.ok()) return status;
+  std::unique_ptr<Writer> writer(new Writer(*std::move(database), options));
+  if (absl::Status status = writer->Prepare(); !status.ok()) return status;
+  return writer;
+}
+
+Writer::Writer(std::unique_ptr<Database> database, const SqliteOptions& options)
+    : options_(options), database_(std::move(database)) {
+  auto keep_count = [](void* self, sqlite3*, const char*, int pages) {
+    static_cast<Writer*>(self)->wal_pages_ = pages;
+    return SQLITE_OK;
+  };
+  sqlite3_wal_hook(database_->handle(), keep_count, this);
+}
+
+absl::Status Writer::Prepare() {
+  const std::pair<Statement*, std::string_view> all[] = {
+      {&begin_, "BEGIN IMMEDIATE"},
+      {&commit_, "COMMIT"},
+      {&insert_job_,
+       "INSERT INTO job (id, state, job_sequence, cancel_requested, runs, cluster, shape, priority,"
+       " create_time, name, project, user, labels)"
+       " VALUES (?, ?, 1, 0, 0, '', ?, ?, ?, ?, ?, ?, ?)"},
+      {&insert_spec_, "INSERT INTO job_spec (id, spec) VALUES (?, ?)"},
+      {&insert_request_, "INSERT INTO request (job, request_id, fingerprint) VALUES (?, ?, ?)"},
+      {&insert_label_, "INSERT INTO label (key, value, job) VALUES (?, ?, ?)"},
+      {&put_block_,
+       "INSERT INTO job_block VALUES (?, ?, ?) ON CONFLICT (block) DO UPDATE SET"
+       " first_create_time = min(first_create_time, excluded.first_create_time),"
+       " last_create_time = max(last_create_time, excluded.last_create_time)"},
+      {&update_job_,
+       "UPDATE job SET state = ?, job_sequence = ?, cancel_requested = ?, start_time = ?,"
+       " end_time = ? WHERE id = ?"},
+      // Apart, because naming an indexed column costs an index update even if its value stays.
+      {&update_cluster_of_job_,
+       "UPDATE job SET runs = ?1, cluster = ?2 WHERE id = ?3 AND runs <> ?1"},
+      {&put_run_, "INSERT OR REPLACE INTO run (id, open, run) VALUES (?, ?, ?)"},
+      {&append_transition_, "INSERT INTO transition (sequence, job, transition) VALUES (?, ?, ?)"},
+      {&insert_shape_, "INSERT INTO shape (id, spec) VALUES (?, ?)"},
+      {&put_cluster_,
+       "INSERT OR REPLACE INTO cluster (name, kind, inventory, agent_version, journal_id,"
+       " acked_event_sequence, agent_epoch, max_active_runs, last_seen)"
+       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+      {&advance_cluster_, "UPDATE cluster SET acked_event_sequence = ? WHERE name = ?"},
+      {&put_epoch_, "UPDATE broker SET epoch = ?"},
+  };
+  for (const auto& [statement, sql] : all) {
+    absl::StatusOr<Statement> prepared = database_->Prepare(sql);
+    if (!prepared.ok()) return prepared.status();
+    *statement = *std::move(prepared);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Writer::Commit(absl::Span<const core::Change> changes) {
+  if (!broken_.ok()) return broken_;
+  if (changes.empty()) return absl::OkStatus();
+  absl::Status status = begin_.Start().Run();
+  if (status.ok()) status = ApplyAll(changes);
+  if (status.ok()) status = commit_.Start().Run();
+  if (status.ok()) status = CheckpointIfDue();
+  if (status.ok()) return status;
+  broken_ = status;
+  // What came before stays readable; whether this one is on disk is for the next start to find out.
+  if (!sqlite3_get_autocommit(database_->handle())) database_->Execute("ROLLBACK").IgnoreError();
+  return status;
+}
+
+absl::Status Writer::ApplyAll(absl::Span<const core::Change> changes) {
+  for (const core::Change& change : changes) {
+    absl::Status status = std::visit([this](const auto& typed) { return Apply(typed); }, change);
+    if (!status.ok()) return status;
+  }
+  return PutBlocks();
+}
+
+absl::Status Writer::Apply(const core::InsertJob& change) {
+  const v1::JobSpec& spec = *change.spec;
+  const int64_t create_time = absl::ToUnixMicros(change.create_time);
+  insert_job_.Start()
+      .Bind(change.id)
+      .Bind(static_cast<int>(v1::JOB_STATE_QUEUED))
+      .Bind(change.shape)
+      .Bind(spec.priority())
+      .Bind(create_time)
+      .Bind(std::string_view(spec.name()))
+      .Bind(std::string_view(spec.project()))
+      .Bind(std::string_view(change.user));
+  if (spec.labels().empty()) {
+    insert_job_.BindNull();
+  } else {
+    v1::Job labels;
+    *labels.mutable_labels() = spec.labels();
+    labels.SerializeToString(&buffer_);
+    insert_job_.BindBlob(buffer_);
+  }
+  if (absl::Status status = insert_job_.Run(); !status.ok()) return status;
+
+  spec.SerializeToString(&buffer_);
+  absl::Status status = insert_spec_.Start().Bind(change.id).BindBlob(buffer_).Run();
+  if (status.ok() && !change.request_id.empty()) {
+    status = insert_request_.Start()
+                 .Bind(change.id)
+                 .Bind(std::string_view(change.request_id))
+                 .Bind(change.fingerprint)
+                 .Run();
+  }
+  for (auto it = spec.labels().begin(); status.ok() && it != spec.labels().end(); ++it) {
+    status = insert_label_.Start()
+                 .Bind(std::string_view(it->first))
+                 .Bind(std::string_view(it->second))
+                 .Bind(change.id)
+                 .Run();
+  }
+  auto [block, is_new] =
+      blocks_.try_emplace(change.id / kBlockJobs, Times{create_time, create_time});
+  block->second.first = std::min(block->second.first, create_time);
+  block->second.last = std::max(block->second.last, create_time);
+  return status;
+}
+
+absl::Status Writer::PutBlocks() {
+  for (const auto& [block, times] : blocks_) {
+    absl::Status status = put_block_.Start().Bind(block).Bind(times.first).Bind(times.last).Run();
+    if (!status.ok()) return status;
+  }
+  blocks_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status Writer::Apply(const core::UpdateJob& change) {
+  update_job_.Start()
+      .Bind(static_cast<int>(change.state))
+      .Bind(change.job_sequence)
+      .Bind(change.cancel_requested);
+  BindTime(change.start_time, update_job_);
+  BindTime(change.end_time, update_job_);
+  if (absl::Status status = update_job_.Bind(change.id).Run(); !status.ok()) return status;
+  if (change.runs == 0) return absl::OkStatus();
+  return update_cluster_of_job_.Start()
+      .Bind(change.runs)
+      .Bind(std::string_view(change.cluster))
+      .Bind(change.id)
+      .Run();
+}
+
+absl::Status Writer::Apply(const core::PutRun& change) {
+  change.run.SerializeToString(&buffer_);
+  return put_run_.Start()
+      .Bind(RunRowId(change.job, change.run.number()))
+      .Bind(IsOpen(change.run))
+      .BindBlob(buffer_)
+      .Run();
+}
+
+absl::Status Writer::Apply(const core::AppendTransition& change) {
+  change.transition.SerializeToString(&buffer_);
+  return append_transition_.Start()
+      .Bind(change.transition.sequence())
+      .Bind(change.job)
+      .BindBlob(buffer_)
+      .Run();
+}
+
+absl::Status Writer::Apply(const core::InsertShape& change) {
+  return insert_shape_.Start().Bind(change.id).BindBlob(change.spec_bytes).Run();
+}
+
+absl::Status Writer::Apply(const core::PutCluster& change) {
+  change.inventory.SerializeToString(&buffer_);
+  return put_cluster_.Start()
+      .Bind(std::string_view(change.name))
+      .Bind(static_cast<int>(change.kind))
+      .BindBlob(buffer_)
+      .Bind(std::string_view(change.agent_version))
+      .Bind(std::string_view(change.journal_id))
+      .Bind(change.acked_event_sequence)
+      .Bind(change.agent_epoch)
+      .Bind(change.max_active_runs)
+      .Bind(absl::ToUnixMicros(change.last_seen))
+      .Run();
+}
+
+absl::Status Writer::Apply(const core::AdvanceCluster& change) {
+  return advance_cluster_.Start()
+      .Bind(change.acked_event_sequence)
+      .Bind(std::string_view(change.name))
+      .Run();
+}
+
+absl::Status Writer::Apply(const core::PutBrokerEpoch& change) {
+  return put_epoch_.Start().Bind(change.epoch).Run();
+}
+
+int64_t Writer::wal_bytes() const { return wal_pages_ * kPageBytes; }
+
+absl::Status Writer::CheckpointIfDue() {
+  if (wal_bytes() >= options_.restart_wal_bytes) return Checkpoint(SQLITE_CHECKPOINT_RESTART);
+  if (wal_bytes() >= options_.checkpoint_wal_bytes) return Checkpoint(SQLITE_CHECKPOINT_PASSIVE);
+  return absl::OkStatus();
+}
+
+absl::Status Writer::Idle() {
+  if (!broken_.ok()) return broken_;
+  if (wal_bytes() < options_.idle_checkpoint_bytes) return absl::OkStatus();
+  return Checkpoint(SQLITE_CHECKPOINT_PASSIVE);
+}
+
+absl::Status Writer::Checkpoint(int mode) {
+  int in_wal = 0, moved = 0;
+  const int code = sqlite3_wal_checkpoint_v2(database_->handle(), nullptr, mode, &in_wal, &moved);
+  // A reader was slow; the next commit tries again.
+  if (code == SQLITE_BUSY) return absl::OkStatus();
+  if (code != SQLITE_OK) return database_->ToStatus(code, "checkpoint");
+  // Everything has been moved: the next commit writes the WAL from its beginning.
+  if (in_wal == moved) wal_pages_ = 0;
+  return absl::OkStatus();
+}
+
+}  // namespace muster::store

@@ -1,0 +1,70 @@
+// The connection that writes. Owner: the store's writer thread.
+#ifndef MUSTER_BROKER_STORE_SQLITE_WRITER_H_
+#define MUSTER_BROKER_STORE_SQLITE_WRITER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "broker/core/changes.h"
+#include "broker/store/sqlite/database.h"
+#include "broker/store/sqlite/sqlite_store.h"
+
+namespace muster::store {
+
+class Writer {
+ public:
+  // The file must exist. Brings its schema up to date.
+  static absl::StatusOr<std::unique_ptr<Writer>> Open(const std::string& path,
+                                                      const SqliteOptions& options);
+
+  absl::Status Commit(absl::Span<const core::Change> changes);
+  // Moves what is committed from the WAL to the database, if there is enough to be worth it.
+  absl::Status Idle();
+
+  const Database& database() const { return *database_; }
+
+ private:
+  struct Times {
+    int64_t first;
+    int64_t last;
+  };
+
+  Writer(std::unique_ptr<Database> database, const SqliteOptions& options);
+
+  absl::Status Prepare();
+  absl::Status ApplyAll(absl::Span<const core::Change> changes);
+  absl::Status Apply(const core::InsertJob& change);
+  absl::Status Apply(const core::UpdateJob& change);
+  absl::Status Apply(const core::PutRun& change);
+  absl::Status Apply(const core::AppendTransition& change);
+  absl::Status Apply(const core::InsertShape& change);
+  absl::Status Apply(const core::PutCluster& change);
+  absl::Status Apply(const core::AdvanceCluster& change);
+  absl::Status Apply(const core::PutBrokerEpoch& change);
+  absl::Status PutBlocks();
+  absl::Status CheckpointIfDue();
+  absl::Status Checkpoint(int mode);
+  int64_t wal_bytes() const;
+
+  const SqliteOptions options_;
+  const std::unique_ptr<Database> database_;
+  absl::Status broken_;    // of the first commit that failed: what is on disk is not known any more
+  int64_t wal_pages_ = 0;  // after the last commit
+  std::map<uint64_t, Times> blocks_;  // of the jobs inserted by the current commit
+  std::string buffer_;
+
+  Statement begin_, commit_;
+  Statement insert_job_, insert_spec_, insert_request_, insert_label_, put_block_;
+  Statement update_job_, update_cluster_of_job_;
+  Statement put_run_, append_transition_, insert_shape_;
+  Statement put_cluster_, advance_cluster_, put_epoch_;
+};
+
+}  // namespace muster::store
+
+#endif  // MUSTER_BROKER_STORE_SQLITE_WRITER_H_
