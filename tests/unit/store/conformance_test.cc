@@ -1,0 +1,275 @@
+// What every store must do.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "broker/core/timestamps.h"
+#include "contract/errors.h"
+#include "contract/run_key.h"
+#include "tests/unit/store/store_fixture.h"
+
+namespace muster::store {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+INSTANTIATE_TEST_SUITE_P(Stores, StoreTest, ::testing::Values(Kind::kMemory, Kind::kSqlite),
+                         [](const auto& info) {
+                           return info.param == Kind::kMemory ? "memory" : "sqlite";
+                         });
+
+TEST_P(StoreTest, AnEmptyStoreHasAnInstanceAndStartsCountingAtOne) {
+  const core::Restored restored = Restore();
+  EXPECT_TRUE(contract::IsInstance(restored.instance)) << restored.instance;
+  EXPECT_EQ(restored.broker_epoch, 0u);
+  EXPECT_EQ(restored.next_job_id, 1u);
+  EXPECT_EQ(restored.next_sequence, 1u);
+  EXPECT_THAT(restored.jobs, IsEmpty());
+  EXPECT_EQ(*store().LastSequence(), 0u);
+}
+
+TEST_P(StoreTest, TheInstanceStaysTheSame) {
+  const std::string instance = Restore().instance;
+  Reopen();
+  EXPECT_EQ(Restore().instance, instance);
+}
+
+TEST_P(StoreTest, AJobComesBackAsItWasInserted) {
+  Commit({Shape(1),
+          Insert(1, {.name = "digits",
+                     .project = "vision",
+                     .labels = {{"team", "a"}, {"empty", ""}},
+                     .request_id = "r1",
+                     .priority = -7}),
+          Step(1, 1, 1)});
+  Reopen();
+  auto job = store().GetJob(1);
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(job->id(), 1u);
+  EXPECT_EQ(job->state(), v1::JOB_STATE_QUEUED);
+  EXPECT_EQ(job->name(), "digits");
+  EXPECT_EQ(job->project(), "vision");
+  EXPECT_EQ(job->priority(), -7);
+  EXPECT_EQ(job->user(), "alice");
+  EXPECT_EQ(job->labels_size(), 2);
+  EXPECT_EQ(job->labels().at("team"), "a");
+  EXPECT_EQ(core::ToTime(job->create_time()), kStart);
+  EXPECT_EQ(job->job_sequence(), 1u);
+  EXPECT_EQ(job->spec().command().script(), std::string(10, 'x'));
+  EXPECT_FALSE(job->has_start_time());
+  EXPECT_FALSE(job->has_end_time());
+
+  const core::Restored restored = Restore();
+  ASSERT_THAT(restored.jobs, SizeIs(1));
+  EXPECT_EQ(restored.jobs[0].priority, -7);
+  EXPECT_EQ(restored.jobs[0].shape, 1u);
+  ASSERT_THAT(restored.shapes, SizeIs(1));
+  EXPECT_EQ(restored.shapes[0].spec_bytes, "shape 1");
+  ASSERT_THAT(restored.requests, SizeIs(1));
+  EXPECT_EQ(restored.requests[0].project, "vision");
+  EXPECT_EQ(restored.requests[0].request_id, "r1");
+  EXPECT_EQ(restored.requests[0].fingerprint, 0xF000000000000001);
+  EXPECT_FALSE(restored.requests[0].end_time.has_value());
+}
+
+TEST_P(StoreTest, AnUpdateChangesWhatItNames) {
+  Commit({Insert(1), Step(1, 1, 1)});
+  core::UpdateJob update;
+  update.id = 1;
+  update.state = v1::JOB_STATE_RUNNING;
+  update.job_sequence = 4;
+  update.cancel_requested = true;
+  update.runs = 1;
+  update.cluster = "here";
+  update.start_time = kStart + absl::Seconds(5);
+  Commit({update, RunOf(1, 1, v1::RUN_STATE_RUNNING), Step(1, 2, 2)});
+  Reopen();
+  auto job = store().GetJob(1);
+  ASSERT_TRUE(job.ok());
+  EXPECT_EQ(job->state(), v1::JOB_STATE_RUNNING);
+  EXPECT_EQ(job->job_sequence(), 4u);
+  EXPECT_TRUE(job->cancel_requested());
+  EXPECT_EQ(job->cluster(), "here");
+  EXPECT_EQ(core::ToTime(job->start_time()), kStart + absl::Seconds(5));
+  ASSERT_EQ(job->runs_size(), 1);
+  EXPECT_EQ(job->runs(0).state(), v1::RUN_STATE_RUNNING);
+
+  const core::Restored restored = Restore();
+  ASSERT_THAT(restored.jobs, SizeIs(1));
+  EXPECT_EQ(restored.jobs[0].state, v1::JOB_STATE_RUNNING);
+  EXPECT_EQ(restored.jobs[0].job_sequence, 4u);
+  EXPECT_TRUE(restored.jobs[0].cancel_requested);
+  EXPECT_EQ(restored.jobs[0].runs, 1u);
+  EXPECT_EQ(restored.jobs[0].start_time, kStart + absl::Seconds(5));
+  EXPECT_EQ(restored.next_sequence, 3u);
+  ASSERT_THAT(restored.runs, SizeIs(1));
+  EXPECT_EQ(restored.runs[0].job, 1u);
+}
+
+TEST_P(StoreTest, AJobShowsTheExitFailureAndReasonOfItsLatestRun) {
+  core::Change first = RunOf(1, 1, v1::RUN_STATE_LOST, true);
+  core::Change second = RunOf(1, 2, v1::RUN_STATE_PENDING);
+  std::get<core::PutRun>(first).run.mutable_exit()->set_code(9);
+  std::get<core::PutRun>(second).run.set_reason("Priority");
+  core::UpdateJob update;
+  update.id = 1;
+  update.state = v1::JOB_STATE_PENDING;
+  update.runs = 2;
+  update.cluster = "here";
+  Commit({Insert(1), first, second, update});
+  auto jobs = store().GetJobs({1});
+  ASSERT_TRUE(jobs.ok());
+  EXPECT_EQ((*jobs)[0].reason(), "Priority");
+  EXPECT_FALSE((*jobs)[0].has_exit());
+  EXPECT_EQ((*jobs)[0].runs_size(), 0);
+  EXPECT_FALSE((*jobs)[0].has_spec());
+
+  auto failed = RunOf(1, 2, v1::RUN_STATE_FAILED);
+  std::get<core::PutRun>(failed).run.mutable_exit()->set_code(3);
+  std::get<core::PutRun>(failed).run.mutable_failure()->set_message("exit code 3");
+  update.state = v1::JOB_STATE_FAILED;
+  Commit({failed, update});
+  auto whole = store().GetJob(1);
+  ASSERT_TRUE(whole.ok());
+  EXPECT_EQ(whole->exit().code(), 3);
+  EXPECT_EQ(whole->failure().message(), "exit code 3");
+  EXPECT_EQ(whole->reason(), "");
+  EXPECT_EQ(whole->runs_size(), 2);
+}
+
+TEST_P(StoreTest, AJobThatHasEndedIsNotRestoredButItsRequestIsForADay) {
+  Commit({Insert(1, {.request_id = "old"}), Insert(2, {.request_id = "new"}), Insert(3)});
+  Commit(Finished(1, kStart));
+  Commit(Finished(2, kStart + absl::Hours(2)));
+  Reopen();
+  const core::Restored restored = Restore(kStart + absl::Hours(25));
+  ASSERT_THAT(restored.jobs, SizeIs(1));
+  EXPECT_EQ(restored.jobs[0].id, 3u);
+  ASSERT_THAT(restored.requests, SizeIs(1));
+  EXPECT_EQ(restored.requests[0].request_id, "new");
+  EXPECT_EQ(restored.requests[0].job, 2u);
+  EXPECT_EQ(restored.requests[0].end_time, kStart + absl::Hours(2));
+  EXPECT_THAT(restored.runs, IsEmpty());
+  EXPECT_EQ(restored.next_job_id, 4u);
+}
+
+TEST_P(StoreTest, ARunWhoseLogsAreNotCompleteIsRestored) {
+  Commit({Insert(1), RunOf(1, 1, v1::RUN_STATE_SUCCEEDED, false),
+          Update(1, v1::JOB_STATE_SUCCEEDED, 2, "here")});
+  EXPECT_THAT(Restore().runs, SizeIs(1));
+  Commit({RunOf(1, 1, v1::RUN_STATE_SUCCEEDED, true)});
+  EXPECT_THAT(Restore().runs, IsEmpty());
+}
+
+TEST_P(StoreTest, AShapeWithoutLiveJobsIsForgottenAndItsNumberCanBeUsedAgain) {
+  Commit({Shape(1), Shape(2), Insert(1, {.shape = 2})});
+  auto shapes = Restore().shapes;
+  ASSERT_THAT(shapes, SizeIs(1));
+  EXPECT_EQ(shapes[0].id, 2u);
+  Commit({Shape(1), Insert(2, {.shape = 1})});
+  EXPECT_THAT(Restore().shapes, SizeIs(2));
+}
+
+TEST_P(StoreTest, LiveJobsComeInTheOrderOfTheirIds) {
+  Commit({Insert(1), Insert(2), Insert(3), Update(2, v1::JOB_STATE_RUNNING, 2, "here")});
+  std::vector<uint64_t> ids;
+  for (const core::LiveJob& job : Restore().jobs) ids.push_back(job.id);
+  EXPECT_THAT(ids, ElementsAre(1, 2, 3));
+}
+
+TEST_P(StoreTest, ClustersAndTheEpochComeBack) {
+  core::PutCluster cluster;
+  cluster.name = "here";
+  cluster.kind = v1::CLUSTER_KIND_SLURM;
+  cluster.inventory.set_identity("id");
+  cluster.agent_version = "1";
+  cluster.journal_id = "j";
+  cluster.acked_event_sequence = 7;
+  cluster.agent_epoch = 3;
+  cluster.max_active_runs = 100;
+  cluster.last_seen = kStart;
+  Commit({core::PutBrokerEpoch{5}, cluster, core::AdvanceCluster{"here", 9}});
+  Reopen();
+  core::Restored restored = Restore();
+  EXPECT_EQ(restored.broker_epoch, 5u);
+  ASSERT_THAT(restored.clusters, SizeIs(1));
+  const core::PutCluster& found = restored.clusters[0];
+  EXPECT_EQ(found.name, "here");
+  EXPECT_EQ(found.kind, v1::CLUSTER_KIND_SLURM);
+  EXPECT_EQ(found.inventory.identity(), "id");
+  EXPECT_EQ(found.agent_version, "1");
+  EXPECT_EQ(found.journal_id, "j");
+  EXPECT_EQ(found.acked_event_sequence, 9u);
+  EXPECT_EQ(found.agent_epoch, 3u);
+  EXPECT_EQ(found.max_active_runs, 100u);
+  EXPECT_EQ(found.last_seen, kStart);
+}
+
+TEST_P(StoreTest, UnknownIdsAreNamed) {
+  Commit({Insert(1)});
+  EXPECT_EQ(store().GetJob(2).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store().GetSpecs({2}).status().code(), absl::StatusCode::kNotFound);
+  const absl::Status status = store().GetJobs({1, 77, 78}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(contract::GetErrorInfo(status)->metadata().at("job_id"), "77");
+}
+
+TEST_P(StoreTest, JobsAndSpecsComeInTheOrderOfTheQuestion) {
+  Commit({Insert(1, {.name = "a"}), Insert(2, {.name = "b"})});
+  auto jobs = store().GetJobs({2, 1, 2});
+  ASSERT_TRUE(jobs.ok());
+  EXPECT_EQ((*jobs)[0].name() + (*jobs)[1].name() + (*jobs)[2].name(), "bab");
+  auto specs = store().GetSpecs({2, 1});
+  ASSERT_TRUE(specs.ok());
+  EXPECT_EQ((*specs)[0].spec.name(), "b");
+  EXPECT_EQ((*specs)[1].user, "alice");
+}
+
+TEST_P(StoreTest, TransitionsComeInOrderAfterASequence) {
+  Commit({Insert(1), Step(1, 1, 1), Insert(2), Step(2, 2, 1), Step(1, 5, 2), Step(2, 6, 2)});
+  auto sequences = [&](std::vector<uint64_t> jobs, uint64_t after, int limit) {
+    auto found = store().ListTransitions(jobs, after, limit);
+    EXPECT_TRUE(found.ok()) << found.status();
+    std::vector<std::pair<uint64_t, uint64_t>> out;
+    for (const JobTransition& item : *found) {
+      out.emplace_back(item.job, item.transition.sequence());
+    }
+    return out;
+  };
+  using P = std::pair<uint64_t, uint64_t>;
+  EXPECT_THAT(sequences({}, 0, 100), ElementsAre(P(1, 1), P(2, 2), P(1, 5), P(2, 6)));
+  EXPECT_THAT(sequences({}, 2, 1), ElementsAre(P(1, 5)));
+  EXPECT_THAT(sequences({1}, 0, 100), ElementsAre(P(1, 1), P(1, 5)));
+  EXPECT_THAT(sequences({2, 1, 2}, 1, 2), ElementsAre(P(2, 2), P(1, 5)));
+  EXPECT_THAT(sequences({1}, 5, 100), IsEmpty());
+  EXPECT_THAT(sequences({9}, 0, 100), IsEmpty());
+  EXPECT_EQ(*store().LastSequence(), 6u);
+}
+
+TEST_P(StoreTest, ReadersSeeWholeCommitsWhileTheWriterWrites) {
+  Commit({Insert(1), Step(1, 1, 1)});
+  std::atomic<bool> done = false;
+  std::thread reader([&] {
+    while (!done) {
+      auto job = store().GetJob(1);
+      ASSERT_TRUE(job.ok()) << job.status();
+      // Each commit below writes both.
+      if (job->runs_size() > 0) {
+        ASSERT_EQ(job->job_sequence(), std::stoull(job->runs(0).reason()));
+      }
+    }
+  });
+  for (uint64_t sequence = 2; sequence < 300; ++sequence) {
+    core::Change run = RunOf(1, 1, v1::RUN_STATE_RUNNING);
+    std::get<core::PutRun>(run).run.set_reason(std::to_string(sequence));
+    Commit({Update(1, v1::JOB_STATE_RUNNING, sequence, "here"), run});
+  }
+  done = true;
+  reader.join();
+}
+
+}  // namespace
+}  // namespace muster::store
