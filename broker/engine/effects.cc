@@ -27,6 +27,29 @@ void Effects::Forget(core::Ticket ticket) {
   replies_.erase(ticket);
 }
 
+void Effects::Abandon() {
+  absl::flat_hash_map<core::Ticket, Reply> open;
+  {
+    std::lock_guard lock(mutex_);
+    open.swap(replies_);
+  }
+  const absl::Status status = contract::RetryableError(
+      absl::StatusCode::kUnavailable, "BROKER_STOPPED",
+      "the broker stopped before it could answer; ask again with the same request_id",
+      absl::Seconds(1));
+  for (auto& [_, reply] : open) {
+    if (auto* explain = std::get_if<ExplainDone>(&reply)) {
+      (*explain)("");
+    } else if (auto* submit = std::get_if<SubmitDone>(&reply)) {
+      (*submit)(status);
+    } else if (auto* cancel = std::get_if<CancelDone>(&reply)) {
+      (*cancel)(status);
+    } else {
+      std::get<ClustersDone>(reply)(status);
+    }
+  }
+}
+
 core::SessionId Effects::Open(std::shared_ptr<AgentPeer> peer) {
   std::lock_guard lock(mutex_);
   peers_.emplace(++last_session_, std::move(peer));

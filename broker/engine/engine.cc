@@ -45,6 +45,7 @@ void Engine::Stop() {
   inbox_.Close();
   if (thread_.joinable()) thread_.join();
   committer_.Stop();
+  effects_.Abandon();
 }
 
 void Engine::Submit(core::Submit request, SubmitDone done) {

@@ -1,0 +1,122 @@
+// A whole broker in this process, on a memory store and a Unix socket of its own, and the other
+// ends of its streams: clients through real gRPC, agents that do what the test says.
+#ifndef MUSTER_TESTS_UNIT_RPC_HARNESS_H_
+#define MUSTER_TESTS_UNIT_RPC_HARNESS_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <condition_variable>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "broker/rpc/broker.h"
+#include "broker/store/memory/memory_store.h"
+#include "muster/v1/agent_link.grpc.pb.h"
+#include "muster/v1/clusters_service.grpc.pb.h"
+#include "muster/v1/jobs_service.grpc.pb.h"
+#include "muster/v1/log_link.grpc.pb.h"
+
+namespace muster::broker {
+
+inline constexpr char kInstance[] = "k7m2";
+
+// A memory store whose commits wait for the test, if it says so.
+class GatedStore : public store::MemoryStore {
+ public:
+  GatedStore() : MemoryStore(kInstance) {}
+
+  absl::Status Commit(absl::Span<const core::Change> changes) override;
+  void CloseGate();
+  void OpenGate();
+  // Waits until a commit stands at the closed gate.
+  void AwaitCommit();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool closed_ = false;
+  int waiting_ = 0;
+};
+
+// Of a call: long enough for the slowest machine, short enough to fail a test that hangs.
+std::unique_ptr<grpc::ClientContext> Call(int seconds = 60);
+
+v1::JobSpec TrueSpec();
+v1::SubmitJobRequest SubmitTrue(const std::string& request_id = "");
+
+class TestBroker {
+ public:
+  explicit TestBroker(std::function<void(BrokerOptions&)> adjust = nullptr);
+  ~TestBroker();
+
+  std::shared_ptr<grpc::Channel> NewChannel() const;
+  v1::Jobs::Stub& jobs() { return *jobs_; }
+  v1::Clusters::Stub& clusters() { return *clusters_; }
+  GatedStore& store() { return *store_; }
+  Broker& broker() { return *broker_; }
+  const std::filesystem::path& directory() const { return directory_; }
+
+  // The status of a store failure, once there was one.
+  absl::Status AwaitFailure();
+
+  // Submits and expects success.
+  uint64_t Submit(const v1::SubmitJobRequest& request = SubmitTrue());
+  v1::Job Get(uint64_t id);
+
+ private:
+  std::filesystem::path directory_;
+  GatedStore* store_ = nullptr;
+  std::unique_ptr<Broker> broker_;
+  std::unique_ptr<v1::Jobs::Stub> jobs_;
+  std::unique_ptr<v1::Clusters::Stub> clusters_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<absl::Status> failure_;
+};
+
+// The other end of AgentLink.
+class FakeAgent {
+ public:
+  explicit FakeAgent(TestBroker& broker, const std::string& cluster = "gpu");
+  ~FakeAgent();
+
+  // Sends the hello, after `adjust`, and reads the welcome. False: the broker ended the stream, see
+  // Finish.
+  bool Connect(std::function<void(v1::AgentHello&)> adjust = nullptr);
+  // The next message; nullopt: the stream has ended.
+  std::optional<v1::ConnectResponse> Read();
+  // Reads until `count` assignments have come.
+  std::vector<v1::Assignment> ReadAssignments(int count);
+  // Reads until this event, or a later one, is acknowledged.
+  void AwaitAck(uint64_t sequence);
+  bool Write(const v1::ConnectRequest& request) { return stream_->Write(request); }
+  // Sends one event with the next number and returns the number.
+  uint64_t Report(const std::string& run_key, v1::RunState state, bool logs_complete = false);
+  // Takes the run through to SUCCEEDED with its logs complete, acknowledged.
+  void Succeed(const std::string& run_key);
+  // Ends the stream from this side, or reads what ended it.
+  grpc::Status Finish();
+  void Drop() { context_->TryCancel(); }
+
+  const v1::BrokerWelcome& welcome() const { return welcome_; }
+  std::string journal_id = "journal-1";
+  uint64_t next_sequence = 1;
+
+ private:
+  std::string cluster_;
+  std::unique_ptr<v1::AgentLink::Stub> stub_;
+  std::unique_ptr<grpc::ClientContext> context_ = Call();
+  std::unique_ptr<grpc::ClientReaderWriter<v1::ConnectRequest, v1::ConnectResponse>> stream_;
+  v1::BrokerWelcome welcome_;
+  bool finished_ = false;
+};
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_TESTS_UNIT_RPC_HARNESS_H_
