@@ -128,10 +128,10 @@ def test_a_page_token_of_another_filter_or_none_is_refused(api, agent):
         assert "page_token" in bad_fields(error)
 
 
-@pytest.mark.parametrize("size", [-1, 1001])
-def test_a_page_size_out_of_range_is_refused(api, size):
-    error = refusal(lambda: api.list_page(page_size=size), grpc.StatusCode.INVALID_ARGUMENT)
+def test_a_negative_page_size_is_refused_and_a_large_one_cut(api):
+    error = refusal(lambda: api.list_page(page_size=-1), grpc.StatusCode.INVALID_ARGUMENT)
     assert "page_size" in bad_fields(error)
+    assert not api.list_page(page_size=1_000_000).jobs
 
 
 @pytest.fixture

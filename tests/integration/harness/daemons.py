@@ -84,6 +84,14 @@ class Broker(Daemon):
     def address(self):
         return f"unix:{self.socket}"
 
+    @property
+    def database(self):
+        return self.state_dir / "broker.db"
+
+    def tcp_port(self):
+        """The port that it chose, if it was told to listen."""
+        return int((self.state_dir / "broker.port").read_text())
+
     def start(self):
         """Starts it and returns once it answers."""
         self.launch()
@@ -106,6 +114,14 @@ class Agent(Daemon):
         self.cluster = cluster
         self.broker = broker
         self.api = api
+
+    @property
+    def journal(self):
+        return self.state_dir / "journal.db"
+
+    def run_directory(self, run_key):
+        """Where a machines agent keeps a run."""
+        return self.state_dir / "runs" / run_key
 
     def start(self):
         """Starts it and returns once the broker has it."""

@@ -18,6 +18,9 @@ CLI_TIMEOUT_S = 120
 DAEMON_REFUSAL_S = 60
 LOG_TAIL_BYTES = 8000
 
+# The shortest interval, so that a broker notices soon that an agent has gone silent.
+BROKER_CONFIG = "heartbeat_interval: 1s\n"
+
 
 class World:
     """One broker, its agents and the files of one test."""
@@ -47,24 +50,29 @@ class World:
         """A broker that is not started yet."""
         state_dir = state_dir or self.path("broker")
         argv = [BIN / "muster-broker", "--state-dir", state_dir, *args]
-        if config is not None:
-            argv += ["--config", self.write("broker.yaml", config)]
+        argv += ["--config", self.write("broker.yaml", config or BROKER_CONFIG)]
         broker = Broker("broker", argv, state_dir, self.path("broker.log"), self._environment())
         self.daemons.append(broker)
         self.broker = self.broker or broker
         return broker
 
     def make_agent(self, name="box", kind="machines", config="", state_dir=None, broker=None, args=()):
-        """An agent that is not started yet. A machines agent pretends to have 8 CPUs unless told otherwise."""
+        """An agent that is not started yet."""
         state_dir = state_dir or self.path(f"agent-{name}")
         broker = broker or self.broker
-        config_path = self.write(f"agent-{name}.yaml", config or MACHINES_CONFIG)
+        config_path = self.write(f"agent-{name}.yaml", config or self.machines_config())
         argv = [BIN / "muster-agent", "--cluster", name, "--kind", kind, "--broker", broker.address,
                 "--state-dir", state_dir, "--config", config_path, *args]
         agent = Agent(name, broker, self.api(broker), f"agent-{name}", argv, state_dir,
                       self.path(f"agent-{name}.log"), self._environment())
         self.daemons.append(agent)
         return agent
+
+    @staticmethod
+    def machines_config(cpus=8, gpus=None):
+        """A machine that pretends to have so much, and does not wait long for jobs that ignore TERM."""
+        types = ", ".join(f"{kind}: {count}" for kind, count in (gpus or {}).items())
+        return f"machines:\n  cpus: {cpus}\n  gpus: {{{types}}}\n  cancel_grace: 1s\n"
 
     def daemon_once(self, binary, *args, state_dir=None):
         """A daemon that is expected to refuse its work at once, run to its end."""
@@ -85,8 +93,9 @@ class World:
 
     def _environment(self):
         environment = dict(os.environ, HOME=str(self.root), NO_COLOR="1")
-        for name in ("MUSTER_BROKER", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
-            environment.pop(name, None)
+        ours = [name for name in environment if name.startswith(("MUSTER_", "XDG_"))]
+        for name in ours:
+            del environment[name]
         return environment
 
     # ---- what a test's jobs are made of

@@ -1,0 +1,466 @@
+// The life of runs on a cluster with accounting that forgets ended jobs after five seconds.
+#include <algorithm>
+
+#include "absl/time/clock.h"
+#include "agents/slurm/fields.h"
+#include "contract/states.h"
+#include "fmt/format.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/slurm/test_cluster.h"
+
+namespace muster::slurm {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Kind = agent::LaunchOutcome::Kind;
+using Found = agent::LookupOutcome::Kind;
+
+class SlurmBackendTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { cluster_ = new TestCluster("--nodes 2 --gpus 4 --min-job-age 5"); }
+  static void TearDownTestSuite() { delete cluster_; }
+
+  // One run from launch to end.
+  TestRun RunToEnd(v1::JobSpec spec) {
+    TestRun run = NewRun(std::move(spec));
+    Launch(*backend_, &run);
+    if (!HasFatalFailure()) ObserveToEnd(*backend_, {&run});
+    return run;
+  }
+  // How many Slurm jobs of the run's name there have been, once accounting has caught up.
+  size_t CountJobs(const TestRun& run) {
+    size_t count = 0;
+    WaitFor("sacct", [&] { return (count = JobsInHistory(run)) > 0; });
+    return count;
+  }
+  size_t JobsInHistory(const TestRun& run) {
+    return Lines(cluster_->AsRoot("sacct -a -X -D -n -P -S now-1hour -o JobIDRaw --name=" +
+                                  run.handle.run_key))
+        .size();
+  }
+
+  static TestCluster* cluster_;
+  std::unique_ptr<agent::Backend> backend_ = cluster_->MakeBackend();
+};
+
+TestCluster* SlurmBackendTest::cluster_ = nullptr;
+
+TEST_F(SlurmBackendTest, ACommandThatEndsWithZeroSucceeds) {
+  const TestRun run = RunToEnd(ScriptSpec("echo hello; echo oops >&2"));
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(run.last.evidence.source(), v1::EVIDENCE_SOURCE_EXIT_RECORD);
+  ASSERT_TRUE(run.last.exit.has_value());
+  EXPECT_EQ(run.last.exit->code(), 0);
+  EXPECT_TRUE(run.last.start_time.has_value());
+  EXPECT_TRUE(run.last.end_time.has_value());
+  EXPECT_EQ(Output(*backend_, run), "hello\n");
+  EXPECT_EQ(Output(*backend_, run, 0, v1::LOG_STREAM_STDERR), "oops\n");
+}
+
+TEST_F(SlurmBackendTest, AnExitCodeIsTheCommandsOwn) {
+  const TestRun run = RunToEnd(ScriptSpec("exit 3"));
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_FAILED);
+  ASSERT_TRUE(run.last.exit.has_value());
+  EXPECT_EQ(run.last.exit->code(), 3);
+  EXPECT_EQ(run.last.exit->signal(), 0);
+  ASSERT_TRUE(run.last.failure.has_value());
+  EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
+  EXPECT_THAT(run.last.failure->message(), HasSubstr("ended with exit code 3"));
+}
+
+TEST_F(SlurmBackendTest, ADeathBySignalIsNotAnExitCode) {
+  TestRun killed = NewRun(ScriptSpec("kill -SEGV $$"));
+  TestRun code = NewRun(ScriptSpec("exit 139"));
+  Launch(*backend_, &killed);
+  Launch(*backend_, &code);
+  ObserveToEnd(*backend_, {&killed, &code});
+  ASSERT_TRUE(killed.last.exit.has_value());
+  EXPECT_EQ(killed.last.exit->signal(), 11);
+  EXPECT_EQ(killed.last.exit->code(), 0);
+  ASSERT_TRUE(code.last.exit.has_value());
+  EXPECT_EQ(code.last.exit->signal(), 0);
+  EXPECT_EQ(code.last.exit->code(), 139);
+}
+
+TEST_F(SlurmBackendTest, ArgumentsAndVariablesArriveAsTheyAre) {
+  const std::string evil =
+      "a b\n'\"$(touch /tmp/muster-canary)`id`\\ #SBATCH --wrap\t*;&|<>\x7f\xc3\xa9";
+  v1::JobSpec spec = ScriptSpec("");
+  spec.mutable_command()->mutable_argv()->add_args("/usr/bin/printf");
+  spec.mutable_command()->mutable_argv()->add_args("[%s]");
+  spec.mutable_command()->mutable_argv()->add_args(evil);
+  spec.mutable_command()->mutable_argv()->add_args("");
+  const TestRun run = RunToEnd(spec);
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(Output(*backend_, run), "[" + evil + "][]");
+
+  v1::JobSpec env_spec = ScriptSpec("printf '[%s]' \"$EVIL\"");
+  (*env_spec.mutable_env())["EVIL"] = evil;
+  const TestRun env_run = RunToEnd(env_spec);
+  EXPECT_EQ(Output(*backend_, env_run), "[" + evil + "]");
+}
+
+TEST_F(SlurmBackendTest, AJobSeesACleanEnvironmentWithTheDocumentedNames) {
+  setenv("MUSTER_TEST_LEAK", "secret", 1);
+  setenv("SBATCH_PARTITION", "nosuch", 1);
+  v1::JobSpec spec = ScriptSpec("env");
+  spec.mutable_resources()->add_gpus()->set_count_millis(2000);
+  const TestRun run = RunToEnd(spec);
+  unsetenv("SBATCH_PARTITION");
+  unsetenv("MUSTER_TEST_LEAK");
+  const std::string env = "\n" + Output(*backend_, run);
+  for (const std::string& line :
+       {std::string("WORLD_SIZE=1"), std::string("NNODES=1"), std::string("NODE_RANK=0"),
+        std::string("NPROC_PER_NODE=2"), std::string("NUM_GPU_PER_NODE=2"),
+        std::string("MASTER_ADDR=127.0.0.1"), std::string("SKYPILOT_NODE_RANK=0"),
+        std::string("SKYPILOT_NUM_NODES=1"), "MUSTER_RUN_KEY=" + run.handle.run_key,
+        std::string("USER=slurmtest"), std::string("HOME=/home/slurmtest"),
+        std::string("CUDA_VISIBLE_DEVICES=0,1")}) {
+    EXPECT_THAT(env, HasSubstr("\n" + line + "\n"));
+  }
+  EXPECT_THAT(env, testing::Not(HasSubstr("MUSTER_TEST_LEAK")));
+}
+
+TEST_F(SlurmBackendTest, ASetupScriptRunsFirstAndItsFailureIsAFailureOfTheConfiguration) {
+  v1::JobSpec good = ScriptSpec("cat made-by-setup");
+  good.set_setup("#!/bin/bash\nset -o pipefail\necho ready >made-by-setup");
+  const TestRun run = RunToEnd(good);
+  EXPECT_EQ(Output(*backend_, run), "ready\n");
+
+  v1::JobSpec bad = ScriptSpec("echo never");
+  bad.set_setup("exit 7");
+  const TestRun failed = RunToEnd(bad);
+  EXPECT_EQ(failed.handle.state, v1::RUN_STATE_FAILED);
+  ASSERT_TRUE(failed.last.failure.has_value());
+  EXPECT_EQ(failed.last.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_THAT(failed.last.failure->message(), HasSubstr("setup script ended with exit code 7"));
+  EXPECT_EQ(Output(*backend_, failed), "");
+}
+
+TEST_F(SlurmBackendTest, WhatCannotBeStartedIsAFailureOfTheConfiguration) {
+  v1::JobSpec no_program = ScriptSpec("");
+  no_program.mutable_command()->mutable_argv()->add_args("no-such-program");
+  v1::JobSpec no_directory = ScriptSpec("true");
+  no_directory.set_working_directory("/no/such/directory");
+  TestRun program = NewRun(no_program);
+  TestRun directory = NewRun(no_directory);
+  Launch(*backend_, &program);
+  Launch(*backend_, &directory);
+  ObserveToEnd(*backend_, {&program, &directory});
+  ASSERT_TRUE(program.last.failure.has_value());
+  EXPECT_EQ(program.last.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_EQ(program.last.exit->code(), 127);
+  EXPECT_THAT(Output(*backend_, program, 0, v1::LOG_STREAM_STDERR),
+              HasSubstr("no-such-program: not found"));
+  ASSERT_TRUE(directory.last.failure.has_value());
+  EXPECT_EQ(directory.last.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_THAT(directory.last.failure->message(), HasSubstr("working directory"));
+}
+
+TEST_F(SlurmBackendTest, TwoNodesHaveDistinctRanksAndOneMaster) {
+  v1::JobSpec spec = ScriptSpec("echo $NODE_RANK $NNODES $MASTER_ADDR $SLURMD_NODENAME");
+  spec.set_nodes(2);
+  spec.set_setup("echo setup $NODE_RANK");
+  const TestRun run = RunToEnd(spec);
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
+  EXPECT_EQ(Output(*backend_, run, 0), "setup 0\n0 2 n1 n1\n");
+  EXPECT_EQ(Output(*backend_, run, 1), "setup 1\n1 2 n1 n2\n");
+}
+
+TEST_F(SlurmBackendTest, TheRankThatFailsFirstCounts) {
+  v1::JobSpec spec = ScriptSpec("if [ $NODE_RANK = 1 ]; then exit 5; fi; sleep 60");
+  spec.set_nodes(2);
+  const TestRun run = RunToEnd(spec);
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_FAILED);
+  ASSERT_TRUE(run.last.exit.has_value());
+  EXPECT_EQ(run.last.exit->code(), 5);
+  EXPECT_EQ(run.last.exit->rank(), 1u);
+}
+
+TEST_F(SlurmBackendTest, ACancelEndsARunThatWaitsAndOneThatRuns) {
+  TestRun running = NewRun(ScriptSpec("sleep 300"));
+  v1::JobSpec waiting_spec = ScriptSpec("true");
+  waiting_spec.mutable_slurm()->set_exclusive(true);
+  waiting_spec.set_nodes(2);
+  TestRun waiting = NewRun(waiting_spec);
+  Launch(*backend_, &running);
+  ObserveUntil(*backend_, {&running}, v1::RUN_STATE_RUNNING);
+  Launch(*backend_, &waiting);
+  ObserveUntil(*backend_, {&waiting}, v1::RUN_STATE_PENDING);
+  EXPECT_EQ(waiting.handle.state, v1::RUN_STATE_PENDING);
+  EXPECT_TRUE(backend_->Cancel(waiting.handle).ok());
+  EXPECT_TRUE(backend_->Cancel(running.handle).ok());
+  ObserveToEnd(*backend_, {&running, &waiting});
+  EXPECT_EQ(running.handle.state, v1::RUN_STATE_CANCELED);
+  EXPECT_EQ(waiting.handle.state, v1::RUN_STATE_CANCELED);
+  EXPECT_TRUE(backend_->Cancel(running.handle).ok()) << "a run that has ended counts as canceled";
+}
+
+TEST_F(SlurmBackendTest, AnExitWithZeroAfterACancelIsACancel) {
+  TestRun run = NewRun(ScriptSpec("trap 'exit 0' TERM; echo ready; while :; do sleep 0.1; done"));
+  Launch(*backend_, &run);
+  WaitFor("the trap", [&] { return Output(*backend_, run) == "ready\n"; });
+  EXPECT_TRUE(backend_->Cancel(run.handle).ok());
+  ObserveToEnd(*backend_, {&run});
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_CANCELED) << run.last.evidence.DebugString();
+}
+
+TEST_F(SlurmBackendTest, ACancelByAnotherNamesItsUser) {
+  TestRun run = NewRun(ScriptSpec("sleep 300"));
+  Launch(*backend_, &run);
+  ObserveUntil(*backend_, {&run}, v1::RUN_STATE_RUNNING);
+  cluster_->AsRoot("scancel " + run.handle.external_id);
+  ObserveToEnd(*backend_, {&run});
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_CANCELED);
+  EXPECT_THAT(run.last.evidence.detail(), HasSubstr("canceled by user id 0"));
+}
+
+TEST_F(SlurmBackendTest, ATimeLimitIsATimeout) {
+  v1::JobSpec spec = ScriptSpec("trap 'exit 0' TERM; while :; do sleep 0.1; done");
+  spec.mutable_time_limit()->set_seconds(90);
+  TestRun run = NewRun(spec);
+  Launch(*backend_, &run);
+  ObserveUntil(*backend_, {&run}, v1::RUN_STATE_RUNNING);
+  EXPECT_THAT(cluster_->AsRoot("squeue -h -o %l -j " + run.handle.external_id), HasSubstr("2:00"));
+  cluster_->AsRoot("scontrol update jobid=" + run.handle.external_id + " EndTime=now+1");
+  ObserveToEnd(*backend_, {&run});
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_FAILED);
+  ASSERT_TRUE(run.last.failure.has_value());
+  EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_TIMEOUT)
+      << run.last.failure->DebugString();
+}
+
+TEST_F(SlurmBackendTest, ARefusalQuotesSlurmAndSaysWhatToDo) {
+  v1::JobSpec partition = ScriptSpec("true");
+  partition.mutable_placement()->set_pool("nosuch");
+  TestRun run = NewRun(partition);
+  const agent::LaunchOutcome outcome = backend_->Launch(*run.handle.assignment);
+  EXPECT_EQ(outcome.kind, Kind::kRefused);
+  EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_THAT(outcome.failure.message(), HasSubstr("Invalid partition name specified"));
+  EXPECT_THAT(outcome.failure.suggestion(), HasSubstr("muster clusters"));
+
+  v1::JobSpec limit = ScriptSpec("true");
+  limit.mutable_slurm()->set_qos("two");
+  limit.mutable_resources()->set_cpu_millis(3000);
+  TestRun over = NewRun(limit);
+  const agent::LaunchOutcome refused = backend_->Launch(*over.handle.assignment);
+  EXPECT_EQ(refused.kind, Kind::kRefused);
+  EXPECT_THAT(refused.failure.message(), HasSubstr("QOSMaxCpuPerUserLimit"));
+  EXPECT_THAT(refused.failure.message(), HasSubstr("Job violates accounting/QOS policy"));
+}
+
+TEST_F(SlurmBackendTest, TheJobThatARefusalLeavesIsNotAdopted) {
+  v1::JobSpec spec = ScriptSpec("true");
+  spec.mutable_resources()->set_memory_bytes(uint64_t{1} << 46);
+  TestRun run = NewRun(spec);
+  EXPECT_EQ(backend_->Launch(*run.handle.assignment).kind, Kind::kRefused);
+  EXPECT_EQ(CountJobs(run), 1u);
+  EXPECT_EQ(backend_->Lookup(run.handle).kind, Found::kAbsent);
+}
+
+TEST_F(SlurmBackendTest, AForgetfulQueueLosesNothing) {
+  TestRun good = NewRun(ScriptSpec("true"));
+  TestRun bad = NewRun(ScriptSpec("exit 4"));
+  TestRun canceled = NewRun(ScriptSpec("sleep 300"));
+  for (TestRun* run : {&good, &bad, &canceled}) Launch(*backend_, run);
+  cluster_->AsRoot("scancel " + canceled.handle.external_id);
+  WaitFor("squeue to forget the jobs",
+          [&] { return Lines(cluster_->AsRoot("squeue -h -t all -u slurmtest -o %i")).empty(); });
+  ObserveToEnd(*backend_, {&good, &bad, &canceled});
+  EXPECT_EQ(good.handle.state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(bad.handle.state, v1::RUN_STATE_FAILED);
+  EXPECT_EQ(bad.last.exit->code(), 4);
+  EXPECT_EQ(canceled.handle.state, v1::RUN_STATE_CANCELED) << canceled.last.evidence.DebugString();
+}
+
+TEST_F(SlurmBackendTest, ALookupFindsARunByItsNameAlsoAfterTheQueueForgotIt) {
+  TestRun run = NewRun(ScriptSpec("true"));
+  EXPECT_EQ(backend_->Lookup(run.handle).kind, Found::kAbsent);
+  Launch(*backend_, &run);
+  const std::string id = run.handle.external_id;
+  agent::LookupOutcome found = backend_->Lookup(run.handle);
+  EXPECT_EQ(found.kind, Found::kFound);
+  EXPECT_EQ(found.external_id, id);
+  EXPECT_EQ(backend_->Launch(*run.handle.assignment).external_id, id)
+      << "a second launch finds the first";
+  WaitFor("squeue to forget it", [&] {
+    return Lines(cluster_->AsRoot("squeue -h -t all --name=" + run.handle.run_key)).empty();
+  });
+  found = cluster_->MakeBackend()->Lookup(run.handle);
+  EXPECT_EQ(found.kind, Found::kFound);
+  EXPECT_EQ(found.external_id, id);
+  EXPECT_EQ(CountJobs(run), 1u);
+}
+
+TEST_F(SlurmBackendTest, AnAnswerThatWasLostIsAdoptedAndNotDoubled) {
+  TestRun run = NewRun(ScriptSpec("echo once"));
+  cluster_->Control("signal", "slurmctld STOP");
+  const agent::LaunchOutcome outcome = backend_->Launch(*run.handle.assignment);
+  EXPECT_EQ(outcome.kind, Kind::kUnclear);
+  EXPECT_THAT(outcome.evidence.detail(), HasSubstr("Socket timed out"));
+  EXPECT_EQ(backend_->Lookup(run.handle).kind, Found::kCouldNotAsk);
+  cluster_->Control("signal", "slurmctld CONT");
+  WaitFor("the job", [&] { return backend_->Lookup(run.handle).kind == Found::kFound; });
+  run.handle.external_id = backend_->Lookup(run.handle).external_id;
+  ObserveToEnd(*backend_, {&run});
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(Output(*backend_, run), "once\n");
+  EXPECT_EQ(CountJobs(run), 1u);
+}
+
+TEST_F(SlurmBackendTest, NothingChangesWhileSlurmctldIsAway) {
+  TestRun run = NewRun(ScriptSpec("echo up; sleep 300"));
+  Launch(*backend_, &run);
+  ObserveUntil(*backend_, {&run}, v1::RUN_STATE_RUNNING);
+  cluster_->Control("stop", "slurmctld");
+  const std::vector<v1::RunState> before = run.states;
+  const absl::Status status = ObserveOnce(*backend_, {&run});
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(run.states, before);
+  EXPECT_EQ(backend_->Lookup(run.handle).kind, Found::kCouldNotAsk);
+  EXPECT_EQ(backend_->Cancel(run.handle).code(), absl::StatusCode::kUnavailable);
+  TestRun late = NewRun(ScriptSpec("true"));
+  EXPECT_EQ(backend_->Launch(*late.handle.assignment).kind, Kind::kUnclear);
+  cluster_->Control("start", "slurmctld");
+  EXPECT_TRUE(ObserveOnce(*backend_, {&run}).ok());
+  EXPECT_EQ(run.states, before);
+  EXPECT_TRUE(backend_->Cancel(run.handle).ok());
+  ObserveToEnd(*backend_, {&run});
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_CANCELED);
+  EXPECT_EQ(backend_->Lookup(late.handle).kind, Found::kAbsent);
+}
+
+TEST_F(SlurmBackendTest, AStrayOfARunDoesNothingAndIsCanceled) {
+  TestRun run = NewRun(ScriptSpec("echo started; sleep 300"));
+  Launch(*backend_, &run);
+  WaitFor("the start", [&] { return Output(*backend_, run) == "started\n"; });
+  // What a submission whose answer was lost leaves, without the dependency that keeps it from
+  // starting.
+  const std::string directory = cluster_->runs() + "/" + run.handle.run_key;
+  const std::string submit = fmt::format(
+      "setpriv --reuid {0} --regid {0} --init-groups sbatch --parsable -J {1} -D {2} -o "
+      "{2}/slurm.out "
+      "--open-mode=append {2}/batch.sh {2}",
+      kTestUser, run.handle.run_key, directory);
+  cluster_->AsRoot("env SLURM_CONF=" + cluster_->Config().slurm_conf + " " + submit);
+  WaitFor("the stray's end", [&] {
+    return ReadWhole(directory + "/slurm.out").find("does nothing") != std::string::npos;
+  });
+  cluster_->AsRoot("env SLURM_CONF=" + cluster_->Config().slurm_conf + " " + submit + " --hold");
+  const std::string held = cluster_->AsRoot("squeue -h -t PD -o %i --name=" + run.handle.run_key);
+  ObserveUntil(*backend_, {&run}, v1::RUN_STATE_RUNNING);
+  EXPECT_EQ(Output(*backend_, run), "started\n");
+  EXPECT_TRUE(backend_->Cancel(run.handle).ok());
+  ObserveToEnd(*backend_, {&run});
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_CANCELED);
+}
+
+TEST_F(SlurmBackendTest, ARequeueGoesBackToPendingUnderTheSameKeyAndRunsAgain) {
+  TestRun run = NewRun(ScriptSpec(
+      "echo start $SLURM_RESTART_COUNT; if [ -z \"$SLURM_RESTART_COUNT\" ]; then sleep 300; fi"));
+  Launch(*backend_, &run);
+  WaitFor("the start", [&] { return Output(*backend_, run) == "start\n"; });
+  ObserveUntil(*backend_, {&run}, v1::RUN_STATE_RUNNING);
+  cluster_->AsRoot("scontrol requeue " + run.handle.external_id);
+  ObserveUntil(*backend_, {&run}, v1::RUN_STATE_PENDING);
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_PENDING);
+  ObserveToEnd(*backend_, {&run});
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
+  EXPECT_EQ(Output(*backend_, run), "start\nstart 1\n");
+}
+
+TEST_F(SlurmBackendTest, ALostNodeIsAFaultOfTheCluster) {
+  v1::JobSpec spec = ScriptSpec("echo up; sleep 300");
+  spec.mutable_slurm()->set_nodelist("n2");
+  TestRun run = NewRun(spec);
+  Launch(*backend_, &run);
+  WaitFor("the start", [&] { return Output(*backend_, run) == "up\n"; });
+  cluster_->AsRoot("scontrol update jobid=" + run.handle.external_id + " requeue=0");
+  cluster_->Control("crash", "n2");
+  ObserveToEnd(*backend_, {&run});
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_FAILED);
+  ASSERT_TRUE(run.last.failure.has_value());
+  EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
+  cluster_->Control("start", "slurmd.n2");
+  WaitFor("the node", [&] {
+    return cluster_->AsRoot("sinfo -h -n n2 -p debug -o %t").find("idle") != std::string::npos;
+  });
+}
+
+TEST_F(SlurmBackendTest, ARunThatNobodyKnowsIsLostAfterAGrace) {
+  TestRun run = NewRun(ScriptSpec("true"));
+  run.handle.external_id = "999999";
+  EXPECT_TRUE(ObserveOnce(*backend_, {&run}).ok());
+  EXPECT_TRUE(run.states.empty()) << "too early to tell";
+  ObserveToEnd(*backend_, {&run});
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_LOST);
+  EXPECT_THAT(run.last.evidence.detail(), HasSubstr("not in the queue"));
+}
+
+TEST_F(SlurmBackendTest, TheInventoryShowsPartitionsNodesAndGpus) {
+  const absl::StatusOr<v1::Inventory> inventory = backend_->Inventory();
+  ASSERT_TRUE(inventory.ok()) << inventory.status();
+  EXPECT_EQ(inventory->identity(), "lab");
+  EXPECT_THAT(inventory->scheduler_version(), testing::StartsWith("slurm "));
+  ASSERT_GT(inventory->pools_size(), 1);
+  const v1::Pool& pool = inventory->pools(0);
+  EXPECT_EQ(pool.name(), "debug");
+  EXPECT_TRUE(pool.is_default());
+  EXPECT_TRUE(pool.available());
+  EXPECT_EQ(pool.max_time_limit().seconds(), 86400);
+  ASSERT_EQ(pool.node_groups_size(), 1);
+  EXPECT_EQ(pool.node_groups(0).count(), 2u);
+  EXPECT_EQ(pool.node_groups(0).cpus(), 8u);
+  EXPECT_EQ(pool.node_groups(0).gpus().at("h100"), 4u);
+}
+
+TEST_F(SlurmBackendTest, GpusAreAskedForByTypeWithoutRegardToCase) {
+  ASSERT_TRUE(backend_->Inventory().ok());
+  v1::JobSpec spec = ScriptSpec("echo $CUDA_VISIBLE_DEVICES");
+  v1::GpuRequest* gpus = spec.mutable_resources()->add_gpus();
+  gpus->set_type("H100");
+  gpus->set_count_millis(3000);
+  const TestRun run = RunToEnd(spec);
+  EXPECT_EQ(Output(*backend_, run), "0,1,2\n");
+}
+
+TEST_F(SlurmBackendTest, ForgettingKeepsOnlyWhatTheUserMade) {
+  const TestRun tidy = RunToEnd(ScriptSpec("true"));
+  const TestRun maker = RunToEnd(ScriptSpec("echo 1 >result"));
+  backend_->Forget(tidy.handle);
+  backend_->Forget(maker.handle);
+  EXPECT_EQ(ReadWhole(cluster_->runs() + "/" + maker.handle.run_key + "/work/result"), "1\n");
+  EXPECT_EQ(Root().Run("ls " + cluster_->runs() + "/" + maker.handle.run_key).output,
+            "claim\nwork\n");
+  EXPECT_NE(Root().Run("ls " + cluster_->runs() + "/" + tidy.handle.run_key).status, 0);
+  EXPECT_EQ(Root().Run("ls " + cluster_->runs() + "/ended/" + maker.handle.run_key).status, 2);
+}
+
+TEST_F(SlurmBackendTest, ManyRunsTakeFewQuestions) {
+  constexpr int kRuns = 60;
+  SlurmConfig config = cluster_->Config();
+  config.observe_interval = absl::Seconds(2);
+  const std::unique_ptr<agent::Backend> backend = cluster_->MakeBackend(config);
+  std::vector<TestRun> runs;
+  for (int i = 0; i < kRuns; ++i) runs.push_back(NewRun(ScriptSpec("true")));
+  std::vector<TestRun*> pointers;
+  const auto before = backend->SchedulerCalls();
+  for (TestRun& run : runs) {
+    Launch(*backend, &run);
+    pointers.push_back(&run);
+  }
+  ObserveToEnd(*backend, pointers);
+  uint64_t calls = 0;
+  for (const auto& [name, count] : backend->SchedulerCalls()) {
+    const auto old = before.find(name);
+    if (name != "sbatch") calls += count - (old == before.end() ? 0 : old->second);
+  }
+  for (const TestRun& run : runs) EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_LE(calls, kRuns / 6) << "squeue, sacct and all others";
+}
+
+}  // namespace
+}  // namespace muster::slurm

@@ -1,0 +1,34 @@
+// Memory limits: enforced by cgroups, and by Slurm's own polling.
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/slurm/test_cluster.h"
+
+namespace muster::slurm {
+namespace {
+
+// Fills 400 MB; a run has 100.
+constexpr char kHungryScript[] = "exec tail -c 400000000 /dev/zero";
+
+v1::JobSpec HungrySpec() {
+  v1::JobSpec spec = ScriptSpec(kHungryScript);
+  spec.mutable_resources()->set_memory_bytes(100 << 20);
+  return spec;
+}
+
+TEST(SlurmMemoryTest, ARunOverItsMemoryInACgroupIsOutOfMemory) {
+  if (Root().Run("test -w /sys/fs/cgroup/memory/cgroup.procs").status != 0) {
+    GTEST_SKIP() << "this machine has no cgroup v1 memory controller";
+  }
+  TestCluster cluster("--nodes 1 --no-dbd --cgroup --node-prefix mustermem");
+  const std::unique_ptr<agent::Backend> backend = cluster.MakeBackend();
+  TestRun run = NewRun(HungrySpec());
+  Launch(*backend, &run);
+  ObserveToEnd(*backend, {&run});
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_FAILED);
+  ASSERT_TRUE(run.last.failure.has_value());
+  EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_OOM)
+      << run.last.failure->DebugString();
+}
+
+}  // namespace
+}  // namespace muster::slurm

@@ -1,0 +1,171 @@
+#include "tests/integration/slurm/test_cluster.h"
+
+#include <stdlib.h>
+
+#include <atomic>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "absl/time/clock.h"
+#include "contract/states.h"
+#include "fmt/format.h"
+#include "gtest/gtest.h"
+
+namespace muster::slurm {
+namespace {
+
+constexpr absl::Duration kPollInterval = absl::Milliseconds(100);
+
+std::string ClusterDirectory(const std::string& directory) { return directory + "/cluster"; }
+
+}  // namespace
+
+TestCluster::TestCluster(const std::string& options) {
+  char name[] = "/tmp/muster-slurm-XXXXXX";
+  // The helper makes it: root's daemons and the user meet there.
+  directory_ =
+      Root().Run(fmt::format("d=$(mktemp -d {}) && chmod 755 $d && printf %s $d", name)).output;
+  Control("up", "--no-restd --no-sshd " + options);
+  const RootHelper::Result made =
+      Root().Run(fmt::format("install -d -m 700 -o {} {}", kTestUser, runs()));
+  EXPECT_EQ(made.status, 0) << made.output;
+}
+
+TestCluster::~TestCluster() {
+  Control("down", "--purge");
+  Root().Run("rm -rf " + directory_);
+}
+
+void TestCluster::Control(const std::string& verb, const std::string& arguments) {
+  const std::string command =
+      fmt::format("{}/tests/support/slurm-cluster.sh {} {} {}", MUSTER_SOURCE_DIR, verb,
+                  ClusterDirectory(directory_), arguments);
+  const RootHelper::Result result = Root().Run(command);
+  EXPECT_EQ(result.status, 0) << command << "\n" << result.output;
+}
+
+std::string TestCluster::AsRoot(const std::string& command) {
+  const RootHelper::Result result =
+      Root().Run(fmt::format("SLURM_CONF={} {}", Config().slurm_conf, command));
+  EXPECT_EQ(result.status, 0) << command << "\n" << result.output;
+  return result.output;
+}
+
+SlurmConfig TestCluster::Config() const {
+  SlurmConfig config;
+  config.run_dir = runs();
+  config.slurm_conf = ClusterDirectory(directory_) + "/etc/slurm.conf";
+  config.observe_interval = absl::Milliseconds(200);
+  config.record_interval = absl::Milliseconds(50);
+  config.lookup_grace = absl::Seconds(3);
+  config.absence_grace = absl::Seconds(5);
+  config.record_grace = absl::Seconds(10);
+  return config;
+}
+
+std::unique_ptr<agent::Backend> TestCluster::MakeBackend(const SlurmConfig& config) const {
+  std::unique_ptr<agent::Backend> backend = CreateSlurmBackend(config, directory_);
+  const absl::Status status = backend->Probe();
+  EXPECT_TRUE(status.ok()) << status;
+  return backend;
+}
+
+v1::JobSpec ScriptSpec(const std::string& script) {
+  v1::JobSpec spec;
+  spec.set_nodes(1);
+  spec.mutable_resources()->set_cpu_millis(1000);
+  spec.mutable_command()->set_script(script);
+  return spec;
+}
+
+TestRun NewRun(v1::JobSpec spec) {
+  static std::atomic<uint64_t> last_job = 0;
+  auto assignment = std::make_shared<v1::Assignment>();
+  assignment->set_job_id(++last_job);
+  assignment->set_run(1);
+  assignment->set_run_key(fmt::format("test-{}-1", assignment->job_id()));
+  *assignment->mutable_spec() = std::move(spec);
+  TestRun run;
+  run.handle.run_key = assignment->run_key();
+  run.handle.launch_time = absl::Now();
+  run.handle.assignment = std::move(assignment);
+  return run;
+}
+
+void Launch(agent::Backend& backend, TestRun* run) {
+  const agent::LaunchOutcome outcome = backend.Launch(*run->handle.assignment);
+  ASSERT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kLaunched)
+      << outcome.evidence.DebugString() << outcome.failure.DebugString();
+  run->handle.external_id = outcome.external_id;
+}
+
+absl::Status ObserveOnce(agent::Backend& backend, const std::vector<TestRun*>& runs) {
+  std::vector<agent::RunHandle> handles;
+  for (const TestRun* run : runs) handles.push_back(run->handle);
+  const agent::ObserveOutcome outcome = backend.Observe(handles);
+  for (const agent::Observation& seen : outcome.observations) {
+    for (TestRun* run : runs) {
+      if (run->handle.run_key != seen.run_key || contract::IsTerminal(run->handle.state)) continue;
+      if (run->states.empty() || run->states.back() != seen.state)
+        run->states.push_back(seen.state);
+      run->handle.state = seen.state;
+      run->handle.external_id = seen.external_id;
+      run->last = seen;
+    }
+  }
+  return outcome.scheduler;
+}
+
+void ObserveUntil(agent::Backend& backend, const std::vector<TestRun*>& runs, v1::RunState state) {
+  const absl::Time deadline = absl::Now() + kPatience;
+  while (absl::Now() < deadline) {
+    const absl::Status status = ObserveOnce(backend, runs);
+    EXPECT_TRUE(status.ok()) << status;
+    bool all = true;
+    for (const TestRun* run : runs) {
+      const bool there = state != v1::RUN_STATE_UNSPECIFIED && run->handle.state == state;
+      all = all && (there || contract::IsTerminal(run->handle.state));
+    }
+    if (all) return;
+    absl::SleepFor(kPollInterval);
+  }
+  for (const TestRun* run : runs) {
+    ADD_FAILURE() << run->handle.run_key << " is still " << contract::Name(run->handle.state)
+                  << "\n"
+                  << run->last.evidence.DebugString();
+  }
+}
+
+void ObserveToEnd(agent::Backend& backend, const std::vector<TestRun*>& runs) {
+  ObserveUntil(backend, runs, v1::RUN_STATE_UNSPECIFIED);
+}
+
+void WaitFor(const std::string& what, const std::function<bool()>& condition) {
+  const absl::Time deadline = absl::Now() + kPatience;
+  while (!condition()) {
+    if (absl::Now() > deadline) {
+      ADD_FAILURE() << "waited in vain: " << what;
+      return;
+    }
+    absl::SleepFor(kPollInterval);
+  }
+}
+
+std::string ReadWhole(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string Output(agent::Backend& backend, const TestRun& run, uint32_t rank,
+                   v1::LogStream stream) {
+  for (const agent::LogSource& source : backend.Logs(run.handle)) {
+    if (source.rank == rank && source.stream == stream) return ReadWhole(source.path);
+  }
+  ADD_FAILURE() << "rank " << rank << " has no log";
+  return {};
+}
+
+}  // namespace muster::slurm
