@@ -1,0 +1,172 @@
+#include "agents/machines/machine.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <limits>
+#include <set>
+#include <sstream>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+
+namespace muster::machines {
+namespace {
+
+constexpr size_t kMaxFileBytes = 1 << 20;
+// nvidia-smi takes seconds when the driver has to be loaded first.
+constexpr absl::Duration kGpuTimeout = absl::Seconds(30);
+
+std::string FileText(hosts::Host& host, std::string_view path) {
+  absl::StatusOr<std::string> text = host.ReadFile(path, kMaxFileBytes);
+  return text.ok() ? *std::move(text) : std::string();
+}
+
+// Cores that this process may use, and no more than a container's quota.
+uint32_t CountCores(hosts::Host& host) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 0;
+  uint32_t cores = static_cast<uint32_t>(CPU_COUNT(&set));
+  std::istringstream quota(FileText(host, "/sys/fs/cgroup/cpu.max"));
+  uint64_t microseconds = 0;
+  uint64_t period = 0;
+  if (quota >> microseconds >> period && period > 0) {
+    cores = static_cast<uint32_t>(std::clamp<uint64_t>(microseconds / period, 1, cores));
+  }
+  return cores;
+}
+
+uint64_t CountMemory(hosts::Host& host) {
+  const std::string text = FileText(host, "/proc/meminfo");
+  const size_t at = text.find("MemTotal:");
+  if (at == std::string::npos) return 0;
+  uint64_t bytes = std::strtoull(text.c_str() + at + 9, nullptr, 10) * 1024;
+  uint64_t limit = 0;
+  if (std::istringstream(FileText(host, "/sys/fs/cgroup/memory.max")) >> limit)
+    bytes = std::min(bytes, limit);
+  return bytes;
+}
+
+std::string Hostname() {
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+std::string Identity(hosts::Host& host, const std::string& hostname) {
+  std::istringstream text(FileText(host, "/etc/machine-id"));
+  std::string id;
+  text >> id;
+  // An image that was never booted says "uninitialized".
+  return id.size() == 32 ? id : hostname;
+}
+
+std::vector<Gpu> ConfiguredGpus(const std::map<std::string, uint32_t>& counts) {
+  std::vector<Gpu> gpus;
+  for (const auto& [type, count] : counts) {
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint32_t index = static_cast<uint32_t>(gpus.size());
+      gpus.push_back({.index = index, .type = type, .name = std::to_string(index)});
+    }
+  }
+  return gpus;
+}
+
+void FindGpus(hosts::Host& host, Machine* machine) {
+  const absl::StatusOr<hosts::CommandResult> answer = host.Run(
+      {.argv = {"nvidia-smi", "--query-gpu=index,uuid,name,memory.total", "--format=csv,noheader"},
+       .timeout = kGpuTimeout});
+  if (absl::IsNotFound(answer.status())) return;
+  std::string trouble;
+  if (!answer.ok()) {
+    trouble = std::string(ToStd(answer.status().message()));
+  } else if (!answer->ok()) {
+    trouble =
+        fmt::format("nvidia-smi ended with exit code {}, signal {}: {}", answer->exit_code,
+                    answer->signal, (answer->stderr_data + answer->stdout_data).substr(0, 500));
+  } else {
+    absl::StatusOr<std::vector<Gpu>> gpus = ParseGpuList(answer->stdout_data);
+    if (gpus.ok()) {
+      machine->capacity.gpus = *std::move(gpus);
+      return;
+    }
+    trouble = std::string(ToStd(gpus.status().message()));
+  }
+  machine->warnings.push_back(
+      fmt::format("no GPUs are offered, because they cannot be listed: {}; repair the driver and "
+                  "start the agent again, "
+                  "or name the GPUs in the agent's configuration",
+                  trouble));
+}
+
+}  // namespace
+
+absl::StatusOr<Machine> ReadMachine(const MachinesConfig& config, hosts::Host& host) {
+  Machine machine;
+  machine.hostname = Hostname();
+  machine.identity = Identity(host, machine.hostname);
+  machine.capacity.cores = config.cpus.has_value() ? *config.cpus : CountCores(host);
+  machine.capacity.memory_bytes =
+      config.memory_bytes.has_value() ? *config.memory_bytes : CountMemory(host);
+  if (machine.capacity.cores == 0 || machine.capacity.memory_bytes == 0) {
+    return absl::InternalError(
+        "the machine does not tell its cores or memory; set cpus and memory in the agent's "
+        "configuration");
+  }
+  if (config.gpus.has_value()) {
+    machine.capacity.gpus = ConfiguredGpus(*config.gpus);
+  } else {
+    FindGpus(host, &machine);
+  }
+  machine.warnings.push_back(
+      "memory is shared out but not enforced: a run that uses more than it asked for is not "
+      "stopped by Muster");
+  return machine;
+}
+
+absl::StatusOr<std::vector<Gpu>> ParseGpuList(std::string_view csv) {
+  std::vector<Gpu> gpus;
+  std::set<uint32_t> indexes;
+  for (const absl::string_view line : absl::StrSplit(ToAbsl(csv), '\n', absl::SkipWhitespace())) {
+    const std::vector<std::string> fields = absl::StrSplit(line, ',');
+    uint32_t index = 0;
+    if (fields.size() != 4 || !absl::SimpleAtoi(fields[0], &index) ||
+        !indexes.insert(index).second) {
+      return absl::InvalidArgumentError(fmt::format(
+          "nvidia-smi gave a line that is not \"index, uuid, name, memory\": \"{}\"", ToStd(line)));
+    }
+    gpus.push_back({.index = index,
+                    .type = GpuTypeOf(fields[2]),
+                    .name = std::string(absl::StripAsciiWhitespace(fields[1]))});
+  }
+  return gpus;
+}
+
+std::string GpuTypeOf(std::string_view product) {
+  static constexpr std::string_view kMakers[] = {"nvidia", "tesla", "geforce", "quadro"};
+  static constexpr std::string_view kFamilies[] = {"rtx", "gtx", "titan"};
+  std::string text(product);
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) {
+    return static_cast<char>(std::isalnum(c) ? std::tolower(c) : ' ');
+  });
+  std::istringstream words(text);
+  std::string type;
+  std::string word;
+  while (words >> word) {
+    if (type.empty() &&
+        std::find(std::begin(kMakers), std::end(kMakers), word) != std::end(kMakers))
+      continue;
+    type += word;
+    if (std::find(std::begin(kFamilies), std::end(kFamilies), word) == std::end(kFamilies)) break;
+  }
+  return type.empty() ? "gpu" : type;
+}
+
+}  // namespace muster::machines

@@ -1,0 +1,38 @@
+// What this machine has.
+#ifndef MUSTER_AGENTS_MACHINES_MACHINE_H_
+#define MUSTER_AGENTS_MACHINES_MACHINE_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "agents/hosts/host.h"
+#include "agents/machines/allocator.h"
+#include "agents/machines/machines.h"
+
+namespace muster::machines {
+
+struct Machine {
+  std::string identity;  // the machine-id, else the host's name
+  std::string hostname;
+  Capacity capacity;
+  std::vector<std::string> warnings;
+};
+
+// What the config leaves open is asked of the machine: cores that this process may use, memory,
+// nvidia-smi for GPUs. A missing nvidia-smi means no GPUs; one that fails is a warning. INTERNAL:
+// the kernel does not tell cores or memory.
+absl::StatusOr<Machine> ReadMachine(const MachinesConfig& config, hosts::Host& host);
+
+// The answer to nvidia-smi --query-gpu=index,uuid,name,memory.total --format=csv,noheader.
+// INVALID_ARGUMENT quotes a line that it cannot read.
+absl::StatusOr<std::vector<Gpu>> ParseGpuList(std::string_view csv);
+
+// A short type for a product name: "NVIDIA H100 80GB HBM3" is "h100", "NVIDIA GeForce RTX 3090" is
+// "rtx3090".
+std::string GpuTypeOf(std::string_view product);
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_MACHINE_H_

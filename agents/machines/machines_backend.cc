@@ -1,0 +1,383 @@
+// The Backend contract on top of scheduler, board and run directories.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "agents/hosts/local_host.h"
+#include "agents/machines/machine.h"
+#include "agents/machines/machines.h"
+#include "agents/machines/run_environment.h"
+#include "agents/machines/scheduler.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+#include "google/protobuf/util/time_util.h"
+
+namespace muster::machines {
+namespace {
+
+using agent::LaunchOutcome;
+using agent::LookupOutcome;
+using agent::ObserveOutcome;
+using agent::RunHandle;
+using google::protobuf::util::TimeUtil;
+
+constexpr char kPoolName[] = "default";
+constexpr uint64_t kMillisPerUnit = 1000;
+
+v1::Evidence AgentEvidence(const std::string& detail) {
+  v1::Evidence evidence;
+  evidence.set_source(v1::EVIDENCE_SOURCE_AGENT);
+  *evidence.mutable_observed_at() =
+      TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(absl::Now()));
+  evidence.set_detail(detail);
+  return evidence;
+}
+
+LaunchOutcome Refused(v1::FailureClass failure_class, const std::string& message,
+                      const std::string& suggestion) {
+  LaunchOutcome outcome;
+  outcome.kind = LaunchOutcome::Kind::kRefused;
+  outcome.failure.set_failure_class(failure_class);
+  outcome.failure.set_message(message);
+  outcome.failure.set_suggestion(suggestion);
+  outcome.evidence = AgentEvidence(message);
+  return outcome;
+}
+
+LaunchOutcome LaunchedAs(const std::string& detail) {
+  LaunchOutcome outcome;
+  outcome.kind = LaunchOutcome::Kind::kLaunched;
+  outcome.evidence = AgentEvidence(detail);
+  return outcome;
+}
+
+// Whole cores and whole GPUs.
+Request RequestOf(const v1::JobSpec& spec) {
+  Request request;
+  request.cores =
+      static_cast<uint32_t>((spec.resources().cpu_millis() + kMillisPerUnit - 1) / kMillisPerUnit);
+  request.memory_bytes = spec.resources().memory_bytes();
+  for (const v1::GpuRequest& gpus : spec.resources().gpus()) {
+    request.gpu_type = absl::AsciiStrToLower(gpus.type());
+    request.gpus = static_cast<uint32_t>(gpus.count_millis() / kMillisPerUnit);
+  }
+  return request;
+}
+
+Request RequestOf(const RunSpec& spec) {
+  return {.cores = spec.cores,
+          .memory_bytes = spec.memory_bytes,
+          .gpu_type = spec.gpu_type,
+          .gpus = spec.gpus};
+}
+
+Allocation AllocationOf(const RunFiles& files) {
+  Allocation allocation;
+  if (files.spec.has_value()) {
+    allocation.cores = files.spec->cores;
+    allocation.memory_bytes = files.spec->memory_bytes;
+  }
+  for (const absl::string_view text :
+       absl::StrSplit(files.claim->devices, ',', absl::SkipEmpty())) {
+    uint32_t index = 0;
+    if (absl::SimpleAtoi(text, &index)) allocation.gpus.insert(index);
+  }
+  return allocation;
+}
+
+class MachinesBackend : public agent::Backend {
+ public:
+  MachinesBackend(MachinesConfig config, std::string runs_directory, Machine machine,
+                  std::unique_ptr<Supervisors> supervisors)
+      : config_(std::move(config)),
+        runs_directory_(std::move(runs_directory)),
+        machine_(std::move(machine)),
+        whole_machine_(machine_.capacity),
+        scheduler_({.runs_directory = runs_directory_,
+                    .hostname = machine_.hostname,
+                    .keep_finished_runs = config_.keep_finished_runs},
+                   machine_.capacity, std::move(supervisors), &board_) {}
+
+  absl::Status Probe() override;
+  absl::StatusOr<v1::Inventory> Inventory() override;
+  absl::StatusOr<std::string> Preview(const v1::Assignment& assignment) override;
+  absl::Status Adopt(const std::vector<RunHandle>& runs) override;
+  LaunchOutcome Launch(const v1::Assignment& assignment) override;
+  LookupOutcome Lookup(const RunHandle& run) override;
+  ObserveOutcome Observe(const std::vector<RunHandle>& runs) override;
+  absl::Status Cancel(const RunHandle& run) override;
+  std::vector<agent::LogSource> Logs(const RunHandle& run) override;
+  void Forget(const RunHandle& run) override { scheduler_.Forget(run.run_key); }
+  // A directory is there or is not.
+  absl::Duration LookupGrace() const override { return absl::ZeroDuration(); }
+  absl::Duration ObserveInterval() const override { return kFullReportInterval; }
+  void SetWaker(std::function<void()> wake) override { board_.SetWaker(std::move(wake)); }
+  std::map<std::string, uint64_t> SchedulerCalls() const override {
+    return {{"muster-supervisor", scheduler_.supervisors_started()}};
+  }
+
+ private:
+  RunDirectory DirectoryOf(const std::string& run_key) const {
+    return RunDirectory(runs_directory_ + "/" + run_key);
+  }
+  Witness WitnessOf(const std::string& run_key) const {
+    return {.run_key = run_key, .hostname = machine_.hostname, .now = absl::Now()};
+  }
+  RunSpec SpecOf(const v1::Assignment& assignment) const;
+  void Enqueue(const std::string& run_key, const RunSpec& spec);
+  // What the disk says about a run that is not on the board.
+  absl::Status ObserveOnDisk(const RunHandle& run, std::vector<agent::Observation>* observations);
+
+  const MachinesConfig config_;
+  const std::string runs_directory_;
+  const Machine machine_;
+  const Allocator whole_machine_;  // empty: only asked what could never fit
+  std::atomic<uint64_t> next_order_ = 1;
+  RunBoard board_;
+  Scheduler scheduler_;
+};
+
+absl::Status MachinesBackend::Probe() {
+  if (access(config_.supervisor_path.c_str(), X_OK) != 0) {
+    return absl::ErrnoToStatus(errno, fmt::format("cannot run \"{}\"; install muster-supervisor "
+                                                  "beside muster-agent, or set supervisor_path",
+                                                  config_.supervisor_path));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Inventory> MachinesBackend::Inventory() {
+  v1::Inventory inventory;
+  inventory.set_identity(machine_.identity);
+  inventory.set_scheduler_version("muster " MUSTER_VERSION);
+  *inventory.mutable_observed_at() =
+      TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(absl::Now()));
+  v1::Pool* pool = inventory.add_pools();
+  pool->set_name(kPoolName);
+  pool->set_is_default(true);
+  pool->set_max_nodes(1);
+  pool->set_available(true);
+  v1::NodeGroup* group = pool->add_node_groups();
+  group->set_count(1);
+  group->set_usable_count(1);
+  group->set_cpus(machine_.capacity.cores);
+  group->set_memory_bytes(machine_.capacity.memory_bytes);
+  for (const auto& [type, count] : machine_.capacity.GpuCounts())
+    (*group->mutable_gpus())[type] = count;
+  for (const std::string& warning : machine_.warnings) inventory.add_warnings(warning);
+  return inventory;
+}
+
+absl::StatusOr<std::string> MachinesBackend::Preview(const v1::Assignment& assignment) {
+  const RunSpec spec = SpecOf(assignment);
+  std::string text = fmt::format("# in {}\n", spec.working_directory);
+  for (const std::string& variable : spec.environment) text += variable + "\n";
+  if (!spec.setup_words.empty()) {
+    text += fmt::format("\n# setup: {}\n{}\n", fmt::join(spec.setup_words, " "), spec.setup_script);
+  }
+  text += fmt::format("\n# command, word by word:\n{}\n", fmt::join(spec.command_words, "\n"));
+  if (!spec.command_script.empty()) text += "\n" + spec.command_script + "\n";
+  return text;
+}
+
+RunSpec MachinesBackend::SpecOf(const v1::Assignment& assignment) const {
+  const v1::JobSpec& job = assignment.spec();
+  const Request request = RequestOf(job);
+  const std::string directory = DirectoryOf(assignment.run_key()).path();
+  RunSpec spec;
+  spec.run_key = assignment.run_key();
+  spec.cores = request.cores;
+  spec.memory_bytes = request.memory_bytes;
+  spec.gpu_type = request.gpu_type;
+  spec.gpus = request.gpus;
+  DescribeProgram(job, directory, &spec);
+  spec.environment =
+      Variables(RunEnvironment(assignment, config_.cluster, directory, BaseEnvironment()));
+  spec.time_limit_ms = TimeUtil::DurationToMilliseconds(job.time_limit());
+  spec.grace_ms = absl::ToInt64Milliseconds(config_.cancel_grace);
+  return spec;
+}
+
+absl::Status MachinesBackend::Adopt(const std::vector<RunHandle>& runs) {
+  std::map<std::string, const RunHandle*> held;
+  for (const RunHandle& run : runs) held[run.run_key] = &run;
+  std::vector<RunningRun> running;
+  std::vector<QueuedRun> queued;
+  std::vector<std::pair<std::filesystem::file_time_type, std::string>> finished;
+  uint64_t last_order = 0;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(runs_directory_, error), end;
+       !error && entry != end; entry.increment(error)) {
+    const std::string run_key = entry->path().filename().string();
+    const absl::StatusOr<RunFiles> files = DirectoryOf(run_key).Read();
+    if (!files.ok()) continue;  // Lookup and Observe say what is wrong with it
+    if (!files->spec.has_value()) {
+      std::error_code ignored;
+      finished.emplace_back(entry->last_write_time(ignored), run_key);
+      continue;
+    }
+    last_order = std::max(last_order, files->spec->order);
+    const auto handle = held.find(run_key);
+    if (files->exit.has_value()) {
+      board_.Put(EndVerdict(WitnessOf(run_key), *files->exit));
+    } else if (files->claimed) {
+      running.push_back(
+          {.run_key = run_key,
+           .claim = files->claim.value_or(Claim{}),
+           .allocation = files->claim.has_value() ? AllocationOf(*files) : Allocation{}});
+    } else if (handle != held.end() && handle->second->state != v1::RUN_STATE_ASSIGNED) {
+      queued.push_back(
+          {.run_key = run_key, .order = files->spec->order, .request = RequestOf(*files->spec)});
+      board_.PutQuietly(PendingVerdict(WitnessOf(run_key), ""));
+      if (files->cancel_asked) scheduler_.Cancel(run_key);
+    }
+  }
+  if (error) {
+    return absl::ErrnoToStatus(error.value(), fmt::format("cannot list \"{}\"", runs_directory_));
+  }
+  next_order_ = last_order + 1;
+  std::sort(finished.begin(), finished.end());
+  std::deque<std::string> oldest_first;
+  for (auto& [time, run_key] : finished) oldest_first.push_back(std::move(run_key));
+  scheduler_.Start(std::move(running), std::move(queued), std::move(oldest_first));
+  return absl::OkStatus();
+}
+
+LaunchOutcome MachinesBackend::Launch(const v1::Assignment& assignment) {
+  const std::string& run_key = assignment.run_key();
+  const RunDirectory directory = DirectoryOf(run_key);
+  if (board_.Contains(run_key)) return LaunchedAs("the machine has the run already");
+  const absl::StatusOr<RunFiles> files = directory.Read();
+  if (!files.ok()) {
+    return Refused(v1::FAILURE_CLASS_INFRA, std::string(ToStd(files.status().message())),
+                   "tell the machine's operator: the agent's state directory is damaged");
+  }
+  if (files->claimed) return LaunchedAs("the machine has had the run already");
+  if (assignment.spec().nodes() > 1) {
+    return Refused(v1::FAILURE_CLASS_CONFIG,
+                   fmt::format("{} nodes were asked for; this cluster is one machine",
+                               assignment.spec().nodes()),
+                   "ask for one node, or choose another cluster");
+  }
+  const std::string& pool = assignment.spec().placement().pool();
+  if (!pool.empty() && pool != kPoolName) {
+    return Refused(
+        v1::FAILURE_CLASS_CONFIG,
+        fmt::format("there is no pool \"{}\"; this cluster has the pool \"{}\"", pool, kPoolName),
+        "leave placement.pool empty, or choose another cluster");
+  }
+  if (const std::optional<std::string> refusal =
+          whole_machine_.Refusal(RequestOf(assignment.spec()))) {
+    return Refused(v1::FAILURE_CLASS_CONFIG, *refusal, "ask for less, or choose another cluster");
+  }
+  RunSpec spec = SpecOf(assignment);
+  spec.order = next_order_++;
+  if (const absl::Status created = directory.Create(spec); !created.ok()) {
+    return Refused(v1::FAILURE_CLASS_INFRA, std::string(ToStd(created.message())),
+                   absl::IsResourceExhausted(created)
+                       ? "free disk space on the machine and submit the job again"
+                       : "tell the machine's operator");
+  }
+  Enqueue(run_key, spec);
+  return LaunchedAs(fmt::format("number {} in the machine's queue", spec.order));
+}
+
+void MachinesBackend::Enqueue(const std::string& run_key, const RunSpec& spec) {
+  board_.PutQuietly(PendingVerdict(WitnessOf(run_key), ""));
+  scheduler_.Enqueue({.run_key = run_key, .order = spec.order, .request = RequestOf(spec)});
+}
+
+LookupOutcome MachinesBackend::Lookup(const RunHandle& run) {
+  LookupOutcome outcome;
+  const RunDirectory directory = DirectoryOf(run.run_key);
+  const absl::StatusOr<RunFiles> files = directory.Read();
+  if (!files.ok()) {
+    outcome.kind = LookupOutcome::Kind::kCouldNotAsk;
+    outcome.evidence = AgentEvidence(std::string(ToStd(files.status().message())));
+  } else if (files->claimed || board_.Contains(run.run_key)) {
+    outcome.kind = LookupOutcome::Kind::kFound;
+    if (files->started.has_value())
+      outcome.external_id = std::to_string(files->started->process.pid);
+    outcome.evidence =
+        AgentEvidence(files->claimed ? fmt::format("\"{}\" has a claim", directory.path())
+                                     : "in the machine's queue");
+  } else {
+    outcome.kind = LookupOutcome::Kind::kAbsent;
+    outcome.evidence = AgentEvidence(fmt::format(
+        "the machine's queue does not have the run, and \"{}\" has no claim", directory.path()));
+  }
+  return outcome;
+}
+
+ObserveOutcome MachinesBackend::Observe(const std::vector<RunHandle>& runs) {
+  ObserveOutcome outcome;
+  std::vector<RunHandle> unknown;
+  outcome.observations = board_.Report(runs, absl::Now(), &unknown);
+  for (const RunHandle& run : unknown) {
+    outcome.scheduler.Update(ObserveOnDisk(run, &outcome.observations));
+  }
+  return outcome;
+}
+
+absl::Status MachinesBackend::ObserveOnDisk(const RunHandle& run,
+                                            std::vector<agent::Observation>* observations) {
+  const RunDirectory directory = DirectoryOf(run.run_key);
+  const absl::StatusOr<RunFiles> files = directory.Read();
+  if (!files.ok()) return files.status();
+  if (files->exit.has_value()) {
+    observations->push_back(EndVerdict(WitnessOf(run.run_key), *files->exit));
+  } else if (!files->claimed && files->spec.has_value()) {
+    Enqueue(run.run_key, *files->spec);
+  } else {
+    observations->push_back(LostVerdict(WitnessOf(run.run_key), directory.path()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MachinesBackend::Cancel(const RunHandle& run) {
+  if (!board_.Contains(run.run_key)) return absl::OkStatus();
+  const absl::Status asked = DirectoryOf(run.run_key).AskCancel();
+  scheduler_.Cancel(run.run_key);
+  return asked;
+}
+
+std::vector<agent::LogSource> MachinesBackend::Logs(const RunHandle& run) {
+  const RunDirectory directory = DirectoryOf(run.run_key);
+  return {{.rank = 0, .stream = v1::LOG_STREAM_STDOUT, .path = directory.PathOf(kStdoutFile)},
+          {.rank = 0, .stream = v1::LOG_STREAM_STDERR, .path = directory.PathOf(kStderrFile)}};
+}
+
+std::string DefaultSupervisorPath() {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  return program.parent_path() / "muster-supervisor";
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<agent::Backend>> CreateMachinesBackend(
+    const MachinesConfig& config, const std::string& state_dir) {
+  hosts::LocalHost host;
+  const std::string runs_directory = state_dir + "/runs";
+  if (absl::Status s = host.MakeDirectories(runs_directory, 0700); !s.ok()) return s;
+  absl::StatusOr<Machine> machine = ReadMachine(config, host);
+  if (!machine.ok()) return machine.status();
+  MachinesConfig complete = config;
+  if (complete.supervisor_path.empty()) complete.supervisor_path = DefaultSupervisorPath();
+  absl::StatusOr<std::unique_ptr<Supervisors>> supervisors =
+      Supervisors::Create(complete.supervisor_path);
+  if (!supervisors.ok()) return supervisors.status();
+  return std::make_unique<MachinesBackend>(std::move(complete), runs_directory, *std::move(machine),
+                                           *std::move(supervisors));
+}
+
+}  // namespace muster::machines

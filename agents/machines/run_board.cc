@@ -1,0 +1,86 @@
+#include "agents/machines/run_board.h"
+
+#include <utility>
+
+#include "google/protobuf/util/time_util.h"
+
+namespace muster::machines {
+namespace {
+
+constexpr char kWaitsBehind[] = "waiting behind earlier runs";
+
+void SetTime(absl::Time now, v1::Evidence* evidence) {
+  *evidence->mutable_observed_at() =
+      google::protobuf::util::TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(now));
+}
+
+}  // namespace
+
+void RunBoard::Put(const agent::Observation& observation) {
+  const std::lock_guard lock(mutex_);
+  entries_[observation.run_key] = {.observation = observation, .news = true};
+  wake_due_ = true;
+}
+
+void RunBoard::PutQuietly(const agent::Observation& observation) {
+  const std::lock_guard lock(mutex_);
+  entries_[observation.run_key] = {.observation = observation, .news = false};
+}
+
+void RunBoard::Remove(const std::string& run_key) {
+  const std::lock_guard lock(mutex_);
+  entries_.erase(run_key);
+}
+
+bool RunBoard::Contains(const std::string& run_key) const {
+  const std::lock_guard lock(mutex_);
+  return entries_.contains(run_key);
+}
+
+void RunBoard::SetReasons(const std::string& first, const std::string& first_reason) {
+  const std::lock_guard lock(mutex_);
+  first_ = first;
+  first_reason_ = first_reason;
+}
+
+std::vector<agent::Observation> RunBoard::Report(const std::vector<agent::RunHandle>& runs,
+                                                 absl::Time now,
+                                                 std::vector<agent::RunHandle>* unknown) {
+  const std::lock_guard lock(mutex_);
+  const bool full = now - last_full_ >= kFullReportInterval;
+  if (full) last_full_ = now;
+  std::vector<agent::Observation> report;
+  for (const agent::RunHandle& run : runs) {
+    const auto found = entries_.find(run.run_key);
+    if (found == entries_.end()) {
+      unknown->push_back(run);
+      continue;
+    }
+    Entry& entry = found->second;
+    if (!full && !entry.news) continue;
+    entry.news = false;
+    report.push_back(entry.observation);
+    SetTime(now, &report.back().evidence);
+    if (entry.observation.state == v1::RUN_STATE_PENDING) {
+      report.back().reason = run.run_key == first_ ? first_reason_ : kWaitsBehind;
+    }
+  }
+  return report;
+}
+
+void RunBoard::SetWaker(std::function<void()> wake) {
+  const std::lock_guard lock(mutex_);
+  wake_ = std::move(wake);
+}
+
+void RunBoard::WakeIfNews() {
+  std::function<void()> wake;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(wake_due_, false)) return;
+    wake = wake_;
+  }
+  if (wake) wake();
+}
+
+}  // namespace muster::machines

@@ -1,0 +1,59 @@
+// What is known about each run, for Observe. The scheduler's thread and the agent's threads meet
+// here; guarded by a mutex that is held for moments only.
+#ifndef MUSTER_AGENTS_MACHINES_RUN_BOARD_H_
+#define MUSTER_AGENTS_MACHINES_RUN_BOARD_H_
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "agents/core/backend.h"
+
+namespace muster::machines {
+
+// Often enough that the reasons for waiting look fresh; what changes is reported at once.
+inline constexpr absl::Duration kFullReportInterval = absl::Seconds(2);
+
+class RunBoard {
+ public:
+  // News: the agent is woken.
+  void Put(const agent::Observation& observation);
+  // Said with the next full report only: what the agent knows already, or what may change within
+  // milliseconds.
+  void PutQuietly(const agent::Observation& observation);
+  void Remove(const std::string& run_key);
+  bool Contains(const std::string& run_key) const;
+
+  // Which run is first in the queue, and why it, and the others, wait. Not news by itself.
+  void SetReasons(const std::string& first, const std::string& first_reason);
+
+  // The news about these runs since the last call, and every kFullReportInterval all that is known
+  // about them. Runs that are not on the board go to `unknown`.
+  std::vector<agent::Observation> Report(const std::vector<agent::RunHandle>& runs, absl::Time now,
+                                         std::vector<agent::RunHandle>* unknown);
+
+  void SetWaker(std::function<void()> wake);
+  // Tells the agent that there is news, if there is.
+  void WakeIfNews();
+
+ private:
+  struct Entry {
+    agent::Observation observation;
+    bool news = false;
+  };
+
+  mutable std::mutex mutex_;
+  std::map<std::string, Entry> entries_;
+  std::string first_;
+  std::string first_reason_;
+  absl::Time last_full_ = absl::InfinitePast();
+  bool wake_due_ = false;
+  std::function<void()> wake_;
+};
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_RUN_BOARD_H_

@@ -1,0 +1,161 @@
+#include "agents/machines/run_directory.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "agents/machines/small_file.h"
+#include "fmt/format.h"
+
+namespace muster::machines {
+namespace {
+
+constexpr mode_t kDirectoryMode = 0700;
+constexpr mode_t kSecretMode = 0600;
+
+absl::Status FileError(int error, std::string_view what, std::string_view path) {
+  return {absl::ErrnoToStatusCode(error),
+          fmt::format("cannot {} \"{}\": {}", what, path, std::generic_category().message(error))};
+}
+
+// The content; nothing if there is no such file.
+absl::StatusOr<std::optional<std::string>> Load(const std::string& path, size_t max_bytes) {
+  std::string content;
+  const int error = ReadSmallFile(path, max_bytes, &content);
+  if (error == ENOENT) return std::nullopt;
+  if (error != 0) return FileError(error, "read", path);
+  return content;
+}
+
+// A file that does not decode counts as absent.
+template <typename T>
+absl::Status LoadRecord(const std::string& path, size_t max_bytes, std::optional<T>* record,
+                        bool* exists = nullptr) {
+  const absl::StatusOr<std::optional<std::string>> bytes = Load(path, max_bytes);
+  if (!bytes.ok()) return bytes.status();
+  if (exists != nullptr) *exists = bytes->has_value();
+  if (bytes->has_value()) *record = T::Decode(**bytes);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::vector<std::string> Variables(const std::map<std::string, std::string>& environment) {
+  std::vector<std::string> variables;
+  for (const auto& [name, value] : environment) variables.push_back(name + "=" + value);
+  return variables;
+}
+
+std::vector<std::string> WordsForScript(std::string_view text, const std::string& path) {
+  if (!text.starts_with("#!")) return {"/bin/sh", path};
+  constexpr std::string_view kBlank = " \t\r";
+  std::string_view line = text.substr(2, text.find('\n') - 2);
+  line.remove_prefix(std::min(line.find_first_not_of(kBlank), line.size()));
+  line = line.substr(0, line.find_last_not_of(kBlank) + 1);
+  if (line.empty()) return {"/bin/sh", path};
+  const size_t program_end = line.find_first_of(kBlank);
+  std::vector<std::string> words = {std::string(line.substr(0, program_end))};
+  if (program_end != std::string_view::npos) {
+    const std::string_view rest = line.substr(program_end);
+    // All that follows is one argument.
+    words.emplace_back(rest.substr(rest.find_first_not_of(kBlank)));
+  }
+  words.push_back(path);
+  return words;
+}
+
+void DescribeProgram(const v1::JobSpec& job, const std::string& directory, RunSpec* spec) {
+  const RunDirectory run(directory);
+  spec->working_directory =
+      job.working_directory().empty() ? run.PathOf(kWorkDirectory) : job.working_directory();
+  if (!job.setup().empty()) {
+    spec->setup_script = job.setup();
+    spec->setup_words = WordsForScript(job.setup(), run.PathOf(kSetupFile));
+  }
+  if (job.command().has_script()) {
+    spec->command_script = job.command().script();
+    spec->command_words = WordsForScript(job.command().script(), run.PathOf(kCommandFile));
+  } else {
+    spec->command_words.assign(job.command().argv().args().begin(),
+                               job.command().argv().args().end());
+  }
+}
+
+std::string RunDirectory::PathOf(std::string_view name) const {
+  return fmt::format("{}/{}", path_, name);
+}
+
+absl::StatusOr<RunFiles> RunDirectory::Read() const {
+  RunFiles files;
+  if (absl::Status s = LoadRecord(PathOf(kSpecFile), kMaxSpecBytes, &files.spec); !s.ok()) return s;
+  if (absl::Status s =
+          LoadRecord(PathOf(kClaimFile), kMaxRecordBytes, &files.claim, &files.claimed);
+      !s.ok()) {
+    return s;
+  }
+  if (absl::Status s = LoadRecord(PathOf(kStartedFile), kMaxRecordBytes, &files.started); !s.ok())
+    return s;
+  if (absl::Status s = LoadRecord(PathOf(kExitFile), kMaxRecordBytes, &files.exit); !s.ok())
+    return s;
+  files.cancel_asked = access(PathOf(kCancelFile).c_str(), F_OK) == 0;
+  return files;
+}
+
+absl::StatusOr<std::optional<Started>> RunDirectory::ReadStarted() const {
+  std::optional<Started> started;
+  if (absl::Status s = LoadRecord(PathOf(kStartedFile), kMaxRecordBytes, &started); !s.ok())
+    return s;
+  return started;
+}
+
+absl::Status RunDirectory::Create(const RunSpec& spec) const {
+  const bool made = mkdir(path_.c_str(), kDirectoryMode) == 0;
+  if (!made && errno != EEXIST) return FileError(errno, "make the directory", path_);
+  const std::string spec_path = PathOf(kSpecFile);
+  int error = ReplaceSmallFile(spec_path, spec.Encode(), kSecretMode);
+  if (error == 0) error = SyncFile(spec_path);
+  if (error == 0) return absl::OkStatus();
+  // Nothing must be left that a restart would take for a queued run.
+  unlink(spec_path.c_str());
+  if (made) rmdir(path_.c_str());
+  return FileError(error, "write", spec_path);
+}
+
+absl::Status RunDirectory::AskCancel() const {
+  const std::string path = PathOf(kCancelFile);
+  if (const int error = WriteSmallFile(path, "", kSecretMode))
+    return FileError(error, "make", path);
+  return absl::OkStatus();
+}
+
+absl::Status RunDirectory::CloseWithoutStart(const ExitRecord& exit) const {
+  const std::string claim_path = PathOf(kClaimFile);
+  if (const int error = ClaimFile(
+          claim_path, Claim{.owner = Identify(getpid()), .devices = ""}.Encode(), kSecretMode)) {
+    return FileError(error, "make", claim_path);
+  }
+  const std::string exit_path = PathOf(kExitFile);
+  int error = ReplaceSmallFile(exit_path, exit.Encode(), kSecretMode);
+  if (error == 0) error = SyncFile(exit_path);
+  if (error == 0) return absl::OkStatus();
+  return FileError(error, "write", exit_path);
+}
+
+void RunDirectory::RemoveBookkeeping() const {
+  for (const char* name : {kSpecFile, kStartedFile, kCancelFile, kSetupFile, kCommandFile}) {
+    unlink(PathOf(name).c_str());
+  }
+}
+
+void RunDirectory::RemoveLogs() const {
+  for (const char* name : {kStdoutFile, kStderrFile, kClaimFile, kExitFile})
+    unlink(PathOf(name).c_str());
+  // rmdir leaves alone what is not empty.
+  rmdir(PathOf(kWorkDirectory).c_str());
+  rmdir(path_.c_str());
+}
+
+}  // namespace muster::machines

@@ -1,0 +1,68 @@
+// The agent's side of a run's directory (run_records.h). No state: every call looks at the disk.
+// Errors name the path.
+#ifndef MUSTER_AGENTS_MACHINES_RUN_DIRECTORY_H_
+#define MUSTER_AGENTS_MACHINES_RUN_DIRECTORY_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agents/machines/run_records.h"
+#include "muster/v1/agent_link.pb.h"
+
+namespace muster::machines {
+
+// What is in a run's directory now.
+struct RunFiles {
+  std::optional<RunSpec> spec;
+  bool claimed = false;
+  std::optional<Claim> claim;  // also absent if it was cut by a power failure
+  std::optional<Started> started;
+  std::optional<ExitRecord> exit;
+  bool cancel_asked = false;
+};
+
+// "NAME=value" for each.
+std::vector<std::string> Variables(const std::map<std::string, std::string>& environment);
+
+// The words that run a script file: its #! line's, as the kernel reads it, else /bin/sh. The kernel
+// itself would refuse a script on a file system that is mounted noexec, and one that another
+// process has just open.
+std::vector<std::string> WordsForScript(std::string_view text, const std::string& path);
+
+// Setup and command of a spec, in a directory.
+void DescribeProgram(const v1::JobSpec& job, const std::string& directory, RunSpec* spec);
+
+class RunDirectory {
+ public:
+  explicit RunDirectory(std::string path) : path_(std::move(path)) {}
+
+  const std::string& path() const { return path_; }
+  std::string PathOf(std::string_view name) const;
+
+  // Everything empty if the directory does not exist.
+  absl::StatusOr<RunFiles> Read() const;
+  absl::StatusOr<std::optional<Started>> ReadStarted() const;
+  // Makes the directory with its spec, on disk when it returns OK.
+  absl::Status Create(const RunSpec& spec) const;
+  // Notes that the run is to end.
+  absl::Status AskCancel() const;
+  // Takes the claim for this process and writes how the run ended without having begun.
+  // ALREADY_EXISTS: it has begun.
+  absl::Status CloseWithoutStart(const ExitRecord& exit) const;
+  // Removes what only the backend needs. What says that the run was here, the logs and work/ stay.
+  void RemoveBookkeeping() const;
+  // Removes the rest; work/ stays if the user has left files there.
+  void RemoveLogs() const;
+
+ private:
+  std::string path_;
+};
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_RUN_DIRECTORY_H_

@@ -1,0 +1,33 @@
+// The variables that setup and command see.
+#ifndef MUSTER_AGENTS_MACHINES_RUN_ENVIRONMENT_H_
+#define MUSTER_AGENTS_MACHINES_RUN_ENVIRONMENT_H_
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "agents/machines/allocator.h"
+#include "muster/v1/agent_link.pb.h"
+
+namespace muster::machines {
+
+// Which GPUs a CUDA program sees. The machine sets it for every run, whatever the spec says.
+inline constexpr std::string_view kDevicesVariable = "CUDA_VISIBLE_DEVICES";
+
+// Everything but kDevicesVariable: a few variables of the agent's own environment (`base`, e.g.
+// PATH and HOME), then what distributed programs read, then the user's, which win.
+std::map<std::string, std::string> RunEnvironment(const v1::Assignment& assignment,
+                                                  const std::string& cluster,
+                                                  const std::string& run_directory,
+                                                  const std::map<std::string, std::string>& base);
+
+// Those of this process's variables that a run may have. The rest may be secrets of the agent.
+std::map<std::string, std::string> BaseEnvironment();
+
+// The value of kDevicesVariable; empty for no GPU, so that a run sees none that it did not ask for.
+std::string DevicesValue(const Capacity& capacity, const std::set<uint32_t>& gpus);
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_RUN_ENVIRONMENT_H_

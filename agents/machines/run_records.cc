@@ -1,0 +1,141 @@
+#include "agents/machines/run_records.h"
+
+#include "agents/machines/record.h"
+
+namespace muster::machines {
+namespace {
+
+// Raised when an older program could misread the file.
+constexpr int64_t kVersion = 1;
+// Leaves room for the other fields of a record.
+constexpr size_t kMaxTextBytes = 1024;
+
+std::optional<Record> DecodeVersioned(std::string_view bytes) {
+  std::optional<Record> record = Record::Decode(bytes);
+  if (record.has_value() && record->Number("version") != kVersion) return std::nullopt;
+  return record;
+}
+
+Record NewRecord() {
+  Record record;
+  record.Add("version", kVersion);
+  return record;
+}
+
+void AddProcess(const ProcessId& process, Record* record) {
+  record->Add("pid", process.pid);
+  record->Add("start_ticks", static_cast<int64_t>(process.start_ticks));
+  record->Add("boot_id", process.boot_id);
+}
+
+ProcessId ProcessOf(const Record& record) {
+  return {.pid = static_cast<pid_t>(record.Number("pid")),
+          .start_ticks = static_cast<uint64_t>(record.Number("start_ticks")),
+          .boot_id = record.Text("boot_id")};
+}
+
+}  // namespace
+
+std::string RunSpec::Encode() const {
+  Record record = NewRecord();
+  record.Add("run_key", run_key);
+  record.Add("order", static_cast<int64_t>(order));
+  record.Add("cores", cores);
+  record.Add("memory_bytes", static_cast<int64_t>(memory_bytes));
+  record.Add("gpu_type", gpu_type);
+  record.Add("gpus", gpus);
+  record.Add("working_directory", working_directory);
+  record.Add("time_limit_ms", time_limit_ms);
+  record.Add("grace_ms", grace_ms);
+  for (const std::string& word : setup_words) record.Add("setup_word", word);
+  for (const std::string& word : command_words) record.Add("command_word", word);
+  for (const std::string& variable : environment) record.Add("env", variable);
+  record.Add("setup_script", setup_script);
+  record.Add("command_script", command_script);
+  return record.Encode();
+}
+
+std::optional<RunSpec> RunSpec::Decode(std::string_view bytes) {
+  const std::optional<Record> record = DecodeVersioned(bytes);
+  if (!record.has_value()) return std::nullopt;
+  RunSpec spec;
+  spec.run_key = record->Text("run_key");
+  spec.order = static_cast<uint64_t>(record->Number("order"));
+  spec.cores = static_cast<uint32_t>(record->Number("cores"));
+  spec.memory_bytes = static_cast<uint64_t>(record->Number("memory_bytes"));
+  spec.gpu_type = record->Text("gpu_type");
+  spec.gpus = static_cast<uint32_t>(record->Number("gpus"));
+  spec.working_directory = record->Text("working_directory");
+  spec.time_limit_ms = record->Number("time_limit_ms");
+  spec.grace_ms = record->Number("grace_ms");
+  spec.setup_words = record->All("setup_word");
+  spec.command_words = record->All("command_word");
+  spec.environment = record->All("env");
+  spec.setup_script = record->Text("setup_script");
+  spec.command_script = record->Text("command_script");
+  return spec;
+}
+
+std::string Claim::Encode() const {
+  Record record = NewRecord();
+  AddProcess(owner, &record);
+  record.Add("devices", devices);
+  return record.Encode();
+}
+
+std::optional<Claim> Claim::Decode(std::string_view bytes) {
+  const std::optional<Record> record = DecodeVersioned(bytes);
+  if (!record.has_value()) return std::nullopt;
+  return Claim{.owner = ProcessOf(*record), .devices = record->Text("devices")};
+}
+
+std::string Started::Encode() const {
+  Record record = NewRecord();
+  AddProcess(process, &record);
+  record.Add("time_us", time_us);
+  return record.Encode();
+}
+
+std::optional<Started> Started::Decode(std::string_view bytes) {
+  const std::optional<Record> record = DecodeVersioned(bytes);
+  if (!record.has_value()) return std::nullopt;
+  return Started{.process = ProcessOf(*record), .time_us = record->Number("time_us")};
+}
+
+std::string ExitRecord::Encode() const {
+  Record record = NewRecord();
+  record.Add("phase", static_cast<int>(phase));
+  record.Add("end", static_cast<int>(end));
+  record.Add("cause", static_cast<int>(cause));
+  record.Add("status", status);
+  record.Add("step", static_cast<int>(step));
+  record.Add("error", error);
+  record.Add("path", std::string_view(path).substr(0, kMaxTextBytes));
+  record.Add("start_us", start_us);
+  record.Add("end_us", end_us);
+  record.Add("pid", pid);
+  record.Add("left_behind", left_behind ? 1 : 0);
+  record.Add("sender", std::string_view(sender).substr(0, kMaxTextBytes));
+  return record.Encode();
+}
+
+std::optional<ExitRecord> ExitRecord::Decode(std::string_view bytes) {
+  const std::optional<Record> record = DecodeVersioned(bytes);
+  if (!record.has_value()) return std::nullopt;
+  ExitRecord exit;
+  exit.phase = static_cast<Phase>(record->Number("phase"));
+  exit.end = static_cast<End>(record->Number("end"));
+  exit.cause = static_cast<Cause>(record->Number("cause"));
+  exit.status = static_cast<int>(record->Number("status"));
+  exit.step = static_cast<Step>(record->Number("step"));
+  exit.error = static_cast<int>(record->Number("error"));
+  exit.path = record->Text("path");
+  exit.start_us = record->Number("start_us");
+  exit.end_us = record->Number("end_us");
+  exit.pid = record->Number("pid");
+  exit.left_behind = record->Number("left_behind") != 0;
+  exit.sender = record->Text("sender");
+  return exit;
+}
+
+}  // namespace muster::machines

@@ -1,0 +1,128 @@
+// What is in a run's directory, and what each file says.
+//
+//   spec        written by the agent before it says that it has the run: what to run. Mode 0600, it
+//   holds the user's
+//               variables. With it, and without a claim, the run is in the queue.
+//   claim       written by whoever starts the run, or cancels it in the queue; made with link(2),
+//   so that there is one
+//               winner and the file is whole from its first moment. A run with a claim is never
+//               started again.
+//   started     written when the command has started.
+//   exit        written when nothing of the run is left.
+//   cancel      empty; made by the agent when someone asked that the run end.
+//   setup, command   the user's scripts.
+//   stdout, stderr   the output of setup and command.
+//   work/       the user's: where setup and command start unless the spec says otherwise.
+//
+// Uses nothing but the standard library: the supervisor links it.
+#ifndef MUSTER_AGENTS_MACHINES_RUN_RECORDS_H_
+#define MUSTER_AGENTS_MACHINES_RUN_RECORDS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agents/machines/process_id.h"
+
+namespace muster::machines {
+
+inline constexpr char kSpecFile[] = "spec";
+inline constexpr char kClaimFile[] = "claim";
+inline constexpr char kStartedFile[] = "started";
+inline constexpr char kExitFile[] = "exit";
+inline constexpr char kCancelFile[] = "cancel";
+inline constexpr char kSetupFile[] = "setup";
+inline constexpr char kCommandFile[] = "command";
+inline constexpr char kStdoutFile[] = "stdout";
+inline constexpr char kStderrFile[] = "stderr";
+inline constexpr char kWorkDirectory[] = "work";
+
+// A job spec is at most 1 MiB on the wire; its environment and ours come on top.
+inline constexpr size_t kMaxSpecBytes = 4 << 20;
+// The other records have a few short fields. The supervisor reserves this much disk for the exit
+// record before it starts anything, so that a disk that the run itself fills does not swallow how
+// it ended.
+inline constexpr size_t kMaxRecordBytes = 4096;
+
+// How a supervisor ends. What it cannot write down, it says with its exit code.
+inline constexpr int kSupervisorRecorded = 0;   // the exit record says everything
+inline constexpr int kSupervisorUsage = 2;      // bad arguments
+inline constexpr int kSupervisorLostClaim = 3;  // another one has the run
+inline constexpr int kSupervisorErrnoBase =
+    100;  // + errno: it could not write the claim or the exit record
+
+struct RunSpec {
+  std::string run_key;
+  uint64_t order = 0;  // of arrival: lower starts first
+  // What it takes from the machine.
+  uint32_t cores = 0;
+  uint64_t memory_bytes = 0;
+  std::string gpu_type;
+  uint32_t gpus = 0;
+  // What it is.
+  std::string setup_script;    // empty: none
+  std::string command_script;  // empty: command_words name a program
+  std::vector<std::string> setup_words;
+  std::vector<std::string> command_words;
+  std::vector<std::string> environment;  // "NAME=value", all of it
+  std::string working_directory;
+  int64_t time_limit_ms = 0;  // of setup and command together; 0: none
+  int64_t grace_ms = 0;       // between TERM and KILL
+
+  std::string Encode() const;
+  static std::optional<RunSpec> Decode(std::string_view bytes);
+};
+
+struct Claim {
+  ProcessId owner;      // the supervisor, or the agent that canceled the run in its queue
+  std::string devices;  // the GPUs' indexes with commas, as the agent gave them
+
+  std::string Encode() const;
+  static std::optional<Claim> Decode(std::string_view bytes);
+};
+
+struct Started {
+  ProcessId process;
+  int64_t time_us = 0;  // since 1970
+
+  std::string Encode() const;
+  static std::optional<Started> Decode(std::string_view bytes);
+};
+
+struct ExitRecord {
+  enum class Phase { kQueue, kSetup, kCommand };
+  enum class End {
+    kNothingRan,  // ended in the queue, or between setup and command
+    kExited,
+    kSignaled,
+    kNotStarted,  // error, step and path say why
+  };
+  // Why the supervisor ended the run, if it did.
+  enum class Cause { kNone, kTimeLimit, kCanceled, kTerminated };
+  // What was being done when `error` came up.
+  enum class Step { kFiles, kWorkingDirectory, kProgram, kProcess };
+
+  Phase phase = Phase::kCommand;
+  End end = End::kNothingRan;
+  Cause cause = Cause::kNone;
+  int status = 0;  // exit code or signal
+  Step step = Step::kProgram;
+  int error = 0;  // errno
+  std::string path = {};
+  int64_t start_us = 0;  // of the command, since 1970; 0: it did not start
+  int64_t end_us = 0;
+  int64_t pid = 0;           // of the command
+  bool left_behind = false;  // processes of the run could not be killed
+  std::string sender = {};   // kTerminated: who sent the signal
+
+  // At most kMaxRecordBytes.
+  std::string Encode() const;
+  static std::optional<ExitRecord> Decode(std::string_view bytes);
+};
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_RUN_RECORDS_H_

@@ -1,0 +1,320 @@
+#include "agents/machines/scheduler.h"
+
+#include <string.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "agents/machines/run_environment.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+#include "spdlog/spdlog.h"
+
+namespace muster::machines {
+namespace {
+
+// Between two tries to start a run when the machine is in trouble: soon enough for people, rare
+// enough for the machine.
+constexpr absl::Duration kStartRetry = absl::Seconds(5);
+
+std::string Text(const absl::Status& status) { return std::string(ToStd(status.message())); }
+
+std::string JoinIndexes(const std::set<uint32_t>& indexes) {
+  return fmt::format("{}", fmt::join(indexes, ","));
+}
+
+std::string SupervisorEnd(std::optional<int> wait_status) {
+  if (!wait_status.has_value()) return "ended";
+  if (WIFSIGNALED(*wait_status))
+    return fmt::format("was killed by signal {}", WTERMSIG(*wait_status));
+  const int code = WEXITSTATUS(*wait_status);
+  if (code > kSupervisorErrnoBase) {
+    return fmt::format("could not write its records: {}",
+                       strerrordesc_np(code - kSupervisorErrnoBase));
+  }
+  return fmt::format("ended with exit code {}", code);
+}
+
+// Why a supervisor could not take its run; 0: not known.
+int ErrnoOf(std::optional<int> wait_status) {
+  if (!wait_status.has_value() || !WIFEXITED(*wait_status)) return 0;
+  return std::max(WEXITSTATUS(*wait_status) - kSupervisorErrnoBase, 0);
+}
+
+}  // namespace
+
+Scheduler::Scheduler(SchedulerOptions options, Capacity capacity,
+                     std::unique_ptr<Supervisors> supervisors, RunBoard* board)
+    : options_(std::move(options)),
+      board_(board),
+      supervisors_(std::move(supervisors)),
+      allocator_(std::move(capacity)) {}
+
+Scheduler::~Scheduler() {
+  stop_ = true;
+  supervisors_->Post();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Scheduler::Start(std::vector<RunningRun> running, std::vector<QueuedRun> queued,
+                      std::deque<std::string> finished) {
+  finished_ = std::move(finished);
+  for (const RunningRun& run : running) AdoptRunning(run);
+  for (QueuedRun& run : queued) queue_.Push(std::move(run));
+  thread_ = std::thread([this] { Loop(); });
+}
+
+void Scheduler::Enqueue(QueuedRun run) { Post(std::move(run)); }
+void Scheduler::Cancel(const std::string& run_key) { Post(CancelMessage{run_key}); }
+void Scheduler::Forget(const std::string& run_key) { Post(ForgetMessage{run_key}); }
+
+void Scheduler::Post(Message message) {
+  {
+    const std::lock_guard lock(mutex_);
+    messages_.push_back(std::move(message));
+  }
+  supervisors_->Post();
+}
+
+void Scheduler::Loop() {
+  while (!stop_) {
+    std::vector<Message> messages;
+    {
+      const std::lock_guard lock(mutex_);
+      messages.swap(messages_);
+    }
+    for (Message& message : messages) {
+      std::visit([this](auto& m) { Handle(std::move(m)); }, message);
+    }
+    StartReady();
+    PublishReasons();
+    board_->WakeIfNews();
+    const absl::Duration patience =
+        queue_.size() == 0 ? absl::InfiniteDuration() : hold_until_ - absl::Now();
+    for (const SupervisorEvent& event : supervisors_->Wait(
+             patience > absl::ZeroDuration() ? patience : absl::InfiniteDuration())) {
+      if (event.kind == SupervisorEvent::Kind::kRecord) OnRecord(event.run_key);
+      if (event.kind == SupervisorEvent::Kind::kEnded) OnEnded(event.run_key);
+    }
+  }
+}
+
+// ---- messages
+
+void Scheduler::Handle(QueuedRun run) {
+  if (!active_.contains(run.run_key)) queue_.Push(std::move(run));
+}
+
+void Scheduler::Handle(const CancelMessage& message) {
+  if (const std::optional<QueuedRun> run = queue_.Remove(message.run_key)) {
+    CloseUnstarted(*run);
+    return;
+  }
+  const auto found = active_.find(message.run_key);
+  if (found == active_.end()) return;
+  found->second.cancel_asked = true;
+  supervisors_->Terminate(message.run_key);
+}
+
+void Scheduler::Handle(const ForgetMessage& message) {
+  board_->Remove(message.run_key);
+  queue_.Remove(message.run_key);
+  const auto found = active_.find(message.run_key);
+  if (found != active_.end()) {
+    found->second.forget_at_end = true;
+  } else {
+    CleanUp(message.run_key);
+  }
+}
+
+void Scheduler::AdoptRunning(const RunningRun& run) {
+  const RunDirectory directory = DirectoryOf(run.run_key);
+  Active active = {.run = {.run_key = run.run_key},
+                   .allocation = run.allocation,
+                   .supervisor = run.claim.owner.pid};
+  const absl::Status adopted = supervisors_->Adopt(run.run_key, directory.path(), run.claim.owner);
+  if (!adopted.ok()) {
+    const absl::StatusOr<RunFiles> files = directory.Read();
+    board_->Put(files.ok() ? Judge(active, *files, std::nullopt)
+                           : VanishedVerdict(WitnessOf(run.run_key), Text(files.status())));
+    return;
+  }
+  allocator_.Restore(run.allocation);
+  board_->Put(StartingVerdict(WitnessOf(run.run_key), run.claim.owner.pid));
+  active_.insert_or_assign(run.run_key, std::move(active));
+  OnRecord(run.run_key);
+}
+
+// ---- starting
+
+void Scheduler::StartReady() {
+  while (absl::Now() >= hold_until_) {
+    const std::optional<ReadyRun> ready = queue_.PopReady(&allocator_);
+    if (!ready.has_value()) return;
+    if (const absl::Status started = StartRun(*ready); !started.ok()) {
+      allocator_.Release(ready->allocation);
+      StartLater(ready->run, Text(started));
+    }
+  }
+}
+
+absl::Status Scheduler::StartRun(const ReadyRun& ready) {
+  const std::string& run_key = ready.run.run_key;
+  const std::string variable = fmt::format(
+      "{}={}", kDevicesVariable, DevicesValue(allocator_.capacity(), ready.allocation.gpus));
+  const absl::StatusOr<pid_t> pid = supervisors_->Start(
+      run_key, DirectoryOf(run_key).path(), JoinIndexes(ready.allocation.gpus), variable);
+  if (!pid.ok()) return pid.status();
+  ++supervisors_started_;
+  active_.insert_or_assign(
+      run_key, Active{.run = ready.run, .allocation = ready.allocation, .supervisor = *pid});
+  board_->PutQuietly(StartingVerdict(WitnessOf(run_key), *pid));
+  return absl::OkStatus();
+}
+
+void Scheduler::StartLater(const QueuedRun& run, const std::string& why) {
+  spdlog::warn("run_not_started run={} retry_in={} reason=\"{}\"", run.run_key,
+               absl::FormatDuration(kStartRetry), why);
+  hold_until_ = absl::Now() + kStartRetry;
+  hold_reason_ = "the machine cannot start runs now: " + why;
+  board_->PutQuietly(PendingVerdict(WitnessOf(run.run_key), hold_reason_));
+  queue_.Push(run);
+}
+
+void Scheduler::CloseUnstarted(const QueuedRun& run) {
+  const ExitRecord exit = {.phase = ExitRecord::Phase::kQueue,
+                           .end = ExitRecord::End::kNothingRan,
+                           .cause = ExitRecord::Cause::kCanceled,
+                           .end_us = absl::ToUnixMicros(absl::Now())};
+  const absl::Status closed = DirectoryOf(run.run_key).CloseWithoutStart(exit);
+  if (closed.ok()) {
+    board_->Put(EndVerdict(WitnessOf(run.run_key), exit));
+  } else {
+    // The agent asks again.
+    StartLater(run, Text(closed));
+  }
+}
+
+// ---- watching
+
+void Scheduler::OnRecord(const std::string& run_key) {
+  const auto found = active_.find(run_key);
+  if (found == active_.end() || found->second.running) return;
+  const absl::StatusOr<std::optional<Started>> started = DirectoryOf(run_key).ReadStarted();
+  if (!started.ok() || !started->has_value()) return;
+  found->second.running = true;
+  if (!found->second.forget_at_end) board_->Put(RunningVerdict(WitnessOf(run_key), **started));
+}
+
+void Scheduler::OnEnded(const std::string& run_key) {
+  const std::optional<int> wait_status = supervisors_->Forget(run_key);
+  auto node = active_.extract(run_key);
+  if (node.empty()) return;
+  const Active& active = node.mapped();
+  const absl::StatusOr<RunFiles> files = DirectoryOf(run_key).Read();
+  if (!files.ok()) {
+    Finish(active, VanishedVerdict(WitnessOf(run_key), Text(files.status())));
+  } else if (!files->claimed) {
+    OnUnclaimed(active, wait_status);
+  } else if (!FollowClaim(active, *files)) {
+    Finish(active, Judge(active, *files, wait_status));
+  }
+}
+
+void Scheduler::OnUnclaimed(const Active& active, std::optional<int> wait_status) {
+  const int error = ErrnoOf(wait_status);
+  if (error == ENOENT || error == ENOTDIR) {
+    Finish(active,
+           LostVerdict(WitnessOf(active.run.run_key), DirectoryOf(active.run.run_key).path()));
+    return;
+  }
+  allocator_.Release(active.allocation);
+  if (active.forget_at_end) {
+    CleanUp(active.run.run_key);
+  } else if (active.cancel_asked) {
+    CloseUnstarted(active.run);
+  } else {
+    StartLater(active.run, "the run's supervisor " + SupervisorEnd(wait_status));
+  }
+}
+
+bool Scheduler::FollowClaim(Active active, const RunFiles& files) {
+  if (files.exit.has_value() || !files.claim.has_value()) return false;
+  const ProcessId& owner = files.claim->owner;
+  if (owner.pid == active.supervisor) return false;
+  const std::string run_key = active.run.run_key;
+  if (!supervisors_->Adopt(run_key, DirectoryOf(run_key).path(), owner).ok()) return false;
+  active.supervisor = owner.pid;
+  active_.insert_or_assign(run_key, std::move(active));
+  OnRecord(run_key);
+  return true;
+}
+
+agent::Observation Scheduler::Judge(const Active& active, RunFiles files,
+                                    std::optional<int> wait_status) const {
+  const Witness witness = WitnessOf(active.run.run_key);
+  // The record may have been written after it was looked for, just before its writer ended.
+  if (!files.exit.has_value()) {
+    if (absl::StatusOr<RunFiles> again = DirectoryOf(active.run.run_key).Read(); again.ok())
+      files = *std::move(again);
+  }
+  if (files.exit.has_value()) {
+    // The cancel file may not have been written for want of disk space; the TERM was ours all the
+    // same.
+    if (active.cancel_asked && files.exit->cause == ExitRecord::Cause::kTerminated) {
+      files.exit->cause = ExitRecord::Cause::kCanceled;
+    }
+    return EndVerdict(witness, *files.exit);
+  }
+  const std::string boot_id = ReadBootId();
+  if (files.claim.has_value() && files.claim->owner.boot_id != boot_id) {
+    return VanishedVerdict(
+        witness,
+        fmt::format("the machine was started anew while the run was there (boot {}, now {})",
+                    files.claim->owner.boot_id, boot_id));
+  }
+  KillStragglers(active.run.run_key);
+  return VanishedVerdict(witness,
+                         fmt::format("the run's supervisor (process {}) {} and left no exit record",
+                                     active.supervisor, SupervisorEnd(wait_status)));
+}
+
+void Scheduler::Finish(const Active& active, const agent::Observation& end) {
+  allocator_.Release(active.allocation);
+  if (active.forget_at_end) {
+    CleanUp(active.run.run_key);
+  } else {
+    board_->Put(end);
+  }
+}
+
+// ---- the rest
+
+RunDirectory Scheduler::DirectoryOf(const std::string& run_key) const {
+  return RunDirectory(options_.runs_directory + "/" + run_key);
+}
+
+Witness Scheduler::WitnessOf(const std::string& run_key) const {
+  return {.run_key = run_key, .hostname = options_.hostname, .now = absl::Now()};
+}
+
+void Scheduler::PublishReasons() {
+  const QueuedRun* front = queue_.Front();
+  if (front == nullptr) return;
+  const bool held = absl::Now() < hold_until_;
+  board_->SetReasons(front->run_key,
+                     held ? hold_reason_ : "waiting for " + allocator_.Shortage(front->request));
+}
+
+void Scheduler::CleanUp(const std::string& run_key) {
+  DirectoryOf(run_key).RemoveBookkeeping();
+  finished_.push_back(run_key);
+  while (finished_.size() > options_.keep_finished_runs) {
+    DirectoryOf(finished_.front()).RemoveLogs();
+    finished_.pop_front();
+  }
+}
+
+}  // namespace muster::machines

@@ -1,0 +1,137 @@
+// Starts runs when their turn has come, watches them to their end, and says on the board what it
+// sees.
+//
+// One thread owns queue, allocator and supervisors; the public calls may come from any thread and
+// only leave a message.
+#ifndef MUSTER_AGENTS_MACHINES_SCHEDULER_H_
+#define MUSTER_AGENTS_MACHINES_SCHEDULER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "agents/machines/allocator.h"
+#include "agents/machines/fifo_queue.h"
+#include "agents/machines/run_board.h"
+#include "agents/machines/run_directory.h"
+#include "agents/machines/supervisors.h"
+#include "agents/machines/verdict.h"
+
+namespace muster::machines {
+
+struct SchedulerOptions {
+  std::string runs_directory;
+  std::string hostname;
+  uint32_t keep_finished_runs = 0;
+};
+
+// A run that was started before this agent was.
+struct RunningRun {
+  std::string run_key;
+  Claim claim;
+  Allocation allocation;
+};
+
+class Scheduler {
+ public:
+  // The board outlives the scheduler.
+  Scheduler(SchedulerOptions options, Capacity capacity, std::unique_ptr<Supervisors> supervisors,
+            RunBoard* board);
+  // Runs go on without it.
+  ~Scheduler();
+
+  // Begins to work, with what was found in the runs' directories: runs to watch, the queue, and
+  // finished runs, the oldest first. Before it, messages wait.
+  void Start(std::vector<RunningRun> running, std::vector<QueuedRun> queued,
+             std::deque<std::string> finished);
+
+  void Enqueue(QueuedRun run);
+  // The cancel file is there already, or could not be made.
+  void Cancel(const std::string& run_key);
+  void Forget(const std::string& run_key);
+
+  uint64_t supervisors_started() const { return supervisors_started_; }
+
+ private:
+  struct CancelMessage {
+    std::string run_key;
+  };
+  struct ForgetMessage {
+    std::string run_key;
+  };
+  using Message = std::variant<QueuedRun, CancelMessage, ForgetMessage>;
+
+  // A run that has a supervisor.
+  struct Active {
+    QueuedRun run;
+    Allocation allocation;
+    pid_t supervisor = -1;
+    bool cancel_asked = false;
+    bool forget_at_end = false;
+    bool running = false;
+  };
+
+  void Post(Message message);
+  void Loop();
+  void Handle(QueuedRun run);
+  void Handle(const CancelMessage& message);
+  void Handle(const ForgetMessage& message);
+  void AdoptRunning(const RunningRun& run);
+
+  void StartReady();
+  absl::Status StartRun(const ReadyRun& ready);
+  // Puts a run back that could not be started, and waits a while before the next try: such trouble
+  // (a full disk, too many processes) is the machine's, so the next run in the queue would not fare
+  // better.
+  void StartLater(const QueuedRun& run, const std::string& why);
+  // Ends a run that has not started.
+  void CloseUnstarted(const QueuedRun& run);
+
+  void OnRecord(const std::string& run_key);
+  void OnEnded(const std::string& run_key);
+  // Its supervisor has ended without having taken the run.
+  void OnUnclaimed(const Active& active, std::optional<int> wait_status);
+  // What to say of a run with a claim, whose supervisor has ended.
+  agent::Observation Judge(const Active& active, RunFiles files,
+                           std::optional<int> wait_status) const;
+  // Whether another supervisor has the claim, and is now watched in place of the one that has
+  // ended.
+  bool FollowClaim(Active active, const RunFiles& files);
+  void Finish(const Active& active, const agent::Observation& end);
+
+  RunDirectory DirectoryOf(const std::string& run_key) const;
+  Witness WitnessOf(const std::string& run_key) const;
+  void PublishReasons();
+  void CleanUp(const std::string& run_key);
+
+  const SchedulerOptions options_;
+  RunBoard* const board_;
+  const std::unique_ptr<Supervisors> supervisors_;
+  std::atomic<uint64_t> supervisors_started_ = 0;
+  std::atomic<bool> stop_ = false;
+
+  std::mutex mutex_;
+  std::vector<Message> messages_;  // guarded by mutex_; at most the agent's active runs wait here
+
+  // Owned by the thread.
+  Allocator allocator_;
+  FifoQueue queue_;
+  std::map<std::string, Active> active_;          // by run key
+  std::deque<std::string> finished_;              // run keys, the oldest first
+  absl::Time hold_until_ = absl::InfinitePast();  // no start before
+  std::string hold_reason_;
+  std::thread thread_;
+};
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_SCHEDULER_H_

@@ -1,0 +1,36 @@
+// All processes of the run: the children of this process, which as their subreaper inherits every
+// orphan among them.
+#ifndef MUSTER_AGENTS_MACHINES_SUPERVISOR_FAMILY_H_
+#define MUSTER_AGENTS_MACHINES_SUPERVISOR_FAMILY_H_
+
+#include <sys/types.h>
+
+#include <optional>
+
+namespace muster::machines {
+
+class Family {
+ public:
+  // Makes this process the subreaper. SIGCHLD is blocked and arrives at `signal_fd`.
+  explicit Family(int signal_fd);
+
+  // The child whose end matters.
+  void Watch(pid_t pid);
+  // How that child ended, as waitpid(2) says it; nothing while it runs.
+  std::optional<int> end() const { return end_; }
+
+  // Takes leave of every child that has ended. Whether there are others.
+  bool Reap();
+  // Kills what is left, and what that leaves behind, until nothing is left. False: something would
+  // not die in time.
+  bool KillAll();
+
+ private:
+  int signal_fd_;
+  pid_t watched_ = -1;
+  std::optional<int> end_;
+};
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_SUPERVISOR_FAMILY_H_

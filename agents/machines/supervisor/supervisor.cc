@@ -1,0 +1,252 @@
+#include "agents/machines/supervisor/supervisor.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <utility>
+
+#include "agents/machines/process_id.h"
+#include "agents/machines/small_file.h"
+#include "agents/machines/supervisor/child.h"
+
+namespace muster::machines {
+namespace {
+
+// A disk that hiccups at the end of a run must not cost its result: this many tries, this far
+// apart.
+constexpr int kExitTries = 30;
+constexpr unsigned kExitRetrySeconds = 1;
+
+int64_t Milliseconds(clockid_t clock) {
+  timespec now;
+  clock_gettime(clock, &now);
+  return static_cast<int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
+}
+
+int64_t WallMicroseconds() {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<int64_t>(now.tv_sec) * 1'000'000 + now.tv_nsec / 1000;
+}
+
+}  // namespace
+
+int OpenSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) sigaddset(&signals, signal);
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+Supervisor::Supervisor(SupervisorArguments arguments, int signal_fd)
+    : arguments_(std::move(arguments)), signal_fd_(signal_fd), family_(signal_fd) {}
+
+int Supervisor::Run() {
+  if (const std::optional<int> code = TakeClaim()) return *code;
+  if (Prepare()) {
+    if (spec_.time_limit_ms > 0) limit_ms_ = Milliseconds(CLOCK_MONOTONIC) + spec_.time_limit_ms;
+    if (spec_.setup_words.empty() || RunPhase(ExitRecord::Phase::kSetup)) {
+      RunPhase(ExitRecord::Phase::kCommand);
+    }
+  }
+  return WriteExit();
+}
+
+std::optional<int> Supervisor::TakeClaim() {
+  reserved_ = PathOf(kExitFile) + "." + std::to_string(getpid()) + ".tmp";
+  int error = WriteSmallFile(reserved_, std::string(kMaxRecordBytes, '\0'), 0600);
+  if (error == 0) {
+    const Claim claim = {.owner = Identify(getpid()), .devices = arguments_.devices};
+    error = ClaimFile(PathOf(kClaimFile), claim.Encode(), 0600);
+  }
+  if (error == 0) return std::nullopt;
+  unlink(reserved_.c_str());
+  return error == EEXIST ? kSupervisorLostClaim : kSupervisorErrnoBase + error;
+}
+
+bool Supervisor::Failed(ExitRecord::Step step, int error, const std::string& path) {
+  exit_.end = ExitRecord::End::kNotStarted;
+  exit_.step = step;
+  exit_.error = error;
+  exit_.path = path;
+  return false;
+}
+
+bool Supervisor::Prepare() {
+  exit_.phase = ExitRecord::Phase::kQueue;
+  std::string bytes;
+  const std::string spec_path = PathOf(kSpecFile);
+  if (const int error = ReadSmallFile(spec_path, kMaxSpecBytes, &bytes)) {
+    return Failed(ExitRecord::Step::kFiles, error, spec_path);
+  }
+  std::optional<RunSpec> spec = RunSpec::Decode(bytes);
+  if (!spec.has_value() || spec->command_words.empty()) {
+    return Failed(ExitRecord::Step::kFiles, EBADMSG, spec_path);
+  }
+  spec_ = std::move(*spec);
+  spec_.environment.insert(spec_.environment.end(), arguments_.variables.begin(),
+                           arguments_.variables.end());
+
+  const std::string work = PathOf(kWorkDirectory);
+  if (mkdir(work.c_str(), 0755) != 0 && errno != EEXIST) {
+    return Failed(ExitRecord::Step::kFiles, errno, work);
+  }
+  stdin_fd_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (stdin_fd_ < 0) return Failed(ExitRecord::Step::kFiles, errno, "/dev/null");
+  return OpenOutput(kStdoutFile, &stdout_fd_) && OpenOutput(kStderrFile, &stderr_fd_);
+}
+
+bool Supervisor::OpenOutput(const char* name, int* fd) {
+  const std::string path = PathOf(name);
+  // O_APPEND: a program that truncates or seeks in its output, or opens it a second time, must not
+  // overwrite it.
+  *fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+  return *fd >= 0 || Failed(ExitRecord::Step::kFiles, errno, path);
+}
+
+bool Supervisor::RunPhase(ExitRecord::Phase phase) {
+  exit_.phase = phase;
+  exit_.end = ExitRecord::End::kNothingRan;
+  ReadSignals(-1);
+  if (CancelWasAsked()) exit_.cause = ExitRecord::Cause::kCanceled;
+  if (exit_.cause != ExitRecord::Cause::kNone) return false;
+  if (!StartPhase(phase)) return false;
+
+  exit_.left_behind = !family_.KillAll();
+  const std::optional<int> end = family_.end();
+  if (!end.has_value()) return false;
+  if (WIFSIGNALED(*end)) {
+    exit_.end = ExitRecord::End::kSignaled;
+    exit_.status = WTERMSIG(*end);
+  } else {
+    exit_.end = ExitRecord::End::kExited;
+    exit_.status = WEXITSTATUS(*end);
+  }
+  return exit_.end == ExitRecord::End::kExited && exit_.status == 0 &&
+         exit_.cause == ExitRecord::Cause::kNone;
+}
+
+bool Supervisor::StartPhase(ExitRecord::Phase phase) {
+  const bool setup = phase == ExitRecord::Phase::kSetup;
+  const std::string& script = setup ? spec_.setup_script : spec_.command_script;
+  if (!script.empty()) {
+    const std::string path = PathOf(setup ? kSetupFile : kCommandFile);
+    if (const int error = WriteSmallFile(path, script, 0700)) {
+      return Failed(ExitRecord::Step::kFiles, error, path);
+    }
+  }
+  const ChildStart start = StartChild({.words = setup ? spec_.setup_words : spec_.command_words,
+                                       .environment = spec_.environment,
+                                       .working_directory = spec_.working_directory,
+                                       .stdin_fd = stdin_fd_,
+                                       .stdout_fd = stdout_fd_,
+                                       .stderr_fd = stderr_fd_});
+  if (start.error != 0) {
+    family_.Reap();
+    return Failed(start.step, start.error, start.path);
+  }
+  family_.Watch(start.pid);
+  if (!setup) WriteStarted(start.pid);
+  Wait(start.pid);
+  return true;
+}
+
+void Supervisor::WriteStarted(pid_t pid) {
+  exit_.pid = pid;
+  exit_.start_us = WallMicroseconds();
+  const Started started = {.process = Identify(pid), .time_us = exit_.start_us};
+  // Only news: without it the run is taken for one that is still being set up, and the exit record
+  // has it all.
+  ReplaceSmallFile(PathOf(kStartedFile), started.Encode(), 0600);
+}
+
+void Supervisor::Wait(pid_t leader) {
+  while (true) {
+    const bool family_left = family_.Reap();
+    const bool ending = kill_ms_ != 0;
+    if (family_.end().has_value() && !(ending && family_left)) return;
+    const int64_t now = Milliseconds(CLOCK_MONOTONIC);
+    if (ending && now >= kill_ms_) return;
+    if (!ending && limit_ms_ != 0 && now >= limit_ms_) {
+      EndRun(ExitRecord::Cause::kTimeLimit, leader);
+      continue;
+    }
+    pollfd fd = {signal_fd_, POLLIN, 0};
+    poll(&fd, 1, PatienceMs());
+    ReadSignals(leader);
+  }
+}
+
+int Supervisor::PatienceMs() const {
+  const int64_t until = kill_ms_ != 0 ? kill_ms_ : limit_ms_;
+  if (until == 0) return -1;
+  return static_cast<int>(std::clamp<int64_t>(until - Milliseconds(CLOCK_MONOTONIC), 0, INT_MAX));
+}
+
+void Supervisor::ReadSignals(pid_t leader) {
+  signalfd_siginfo signal;
+  while (read(signal_fd_, &signal, sizeof signal) == sizeof signal) {
+    if (signal.ssi_signo == SIGCHLD || exit_.cause != ExitRecord::Cause::kNone) continue;
+    if (CancelWasAsked()) {
+      EndRun(ExitRecord::Cause::kCanceled, leader);
+    } else {
+      exit_.sender = "signal " + std::to_string(signal.ssi_signo) + " from process " +
+                     std::to_string(signal.ssi_pid) + " of user " + std::to_string(signal.ssi_uid);
+      EndRun(ExitRecord::Cause::kTerminated, leader);
+    }
+  }
+}
+
+bool Supervisor::CancelWasAsked() const { return access(PathOf(kCancelFile).c_str(), F_OK) == 0; }
+
+void Supervisor::EndRun(ExitRecord::Cause cause, pid_t leader) {
+  // A program that has ended by itself keeps its own end.
+  family_.Reap();
+  if (leader > 0 && family_.end().has_value()) return;
+  exit_.cause = cause;
+  kill_ms_ = Milliseconds(CLOCK_MONOTONIC) + std::max<int64_t>(spec_.grace_ms, 1);
+  if (leader <= 0) return;
+  kill(-leader, SIGTERM);
+  kill(-leader, SIGCONT);  // a stopped process would not see the TERM
+}
+
+int Supervisor::WriteReserved(const std::string& bytes) const {
+  const int fd = open(reserved_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) return errno;
+  // In place, where the blocks are; a record that is cut does not decode.
+  errno = ENOSPC;
+  const bool written =
+      pwrite(fd, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size());
+  const int error = written ? 0 : errno;
+  close(fd);
+  return error;
+}
+
+int Supervisor::WriteExit() {
+  exit_.end_us = WallMicroseconds();
+  std::string bytes = exit_.Encode();
+  bytes.resize(kMaxRecordBytes, '\0');
+  const std::string path = PathOf(kExitFile);
+  int error = 0;
+  for (int attempt = 0; attempt < kExitTries; ++attempt) {
+    if (attempt > 0) sleep(kExitRetrySeconds);
+    error = WriteReserved(bytes);
+    if (error == 0 && rename(reserved_.c_str(), path.c_str()) != 0) error = errno;
+    if (error == 0) error = SyncFile(path);
+    if (error == 0) return kSupervisorRecorded;
+  }
+  return kSupervisorErrnoBase + error;
+}
+
+}  // namespace muster::machines

@@ -1,0 +1,72 @@
+// The life of one run, from the claim to the exit record. Single-threaded.
+//
+// The supervisor is the parent of the run's processes, so that the agent may die and come back
+// meanwhile. It is small because every run pays for it.
+#ifndef MUSTER_AGENTS_MACHINES_SUPERVISOR_SUPERVISOR_H_
+#define MUSTER_AGENTS_MACHINES_SUPERVISOR_SUPERVISOR_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agents/machines/run_records.h"
+#include "agents/machines/supervisor/family.h"
+
+namespace muster::machines {
+
+struct SupervisorArguments {
+  std::string directory;
+  std::string devices;                 // for the claim
+  std::vector<std::string> variables;  // "NAME=value", on top of the spec's environment
+};
+
+// With SIGTERM, SIGINT, SIGHUP and SIGCHLD blocked and read from here.
+int OpenSignals();
+
+class Supervisor {
+ public:
+  Supervisor(SupervisorArguments arguments, int signal_fd);
+
+  // The process's exit code, see run_records.h.
+  int Run();
+
+ private:
+  std::string PathOf(const char* name) const { return arguments_.directory + "/" + name; }
+
+  // Reserves the exit record and takes the claim; an exit code if the run is not ours.
+  std::optional<int> TakeClaim();
+  // Reads the spec and opens the outputs.
+  bool Prepare();
+  bool OpenOutput(const char* name, int* fd);
+  // Runs one phase to its end, or until the run must end. Whether the next phase may follow.
+  bool RunPhase(ExitRecord::Phase phase);
+  bool StartPhase(ExitRecord::Phase phase);
+  void WriteStarted(pid_t pid);
+  // Until the phase's program has ended; when the run is being ended, until all its processes have.
+  void Wait(pid_t leader);
+  void ReadSignals(pid_t leader);
+  void EndRun(ExitRecord::Cause cause, pid_t leader);
+  bool CancelWasAsked() const;
+  // How long Wait may sleep, in ms; -1: until a signal comes.
+  int PatienceMs() const;
+  bool Failed(ExitRecord::Step step, int error, const std::string& path);
+  int WriteReserved(const std::string& bytes) const;
+  int WriteExit();
+
+  const SupervisorArguments arguments_;
+  const int signal_fd_;
+  Family family_;
+  RunSpec spec_;
+  ExitRecord exit_;
+  std::string reserved_;  // the file that becomes the exit record
+  int stdin_fd_ = -1;
+  int stdout_fd_ = -1;
+  int stderr_fd_ = -1;
+  int64_t limit_ms_ = 0;  // on the monotonic clock; 0: none
+  int64_t kill_ms_ = 0;   // when the grace after TERM is over; 0: the run is not being ended
+};
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_SUPERVISOR_SUPERVISOR_H_

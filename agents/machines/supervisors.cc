@@ -1,0 +1,185 @@
+#include "agents/machines/supervisors.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+#include "agents/hosts/pidfd.h"
+#include "agents/hosts/spawn.h"
+#include "agents/machines/small_file.h"
+#include "fmt/format.h"
+
+namespace muster::machines {
+namespace {
+
+constexpr uint64_t kWakeupId = 0;
+constexpr uint64_t kInotifyId = 1;
+constexpr uint64_t kFirstSupervisorId = 2;
+// Events taken at once; more come with the next Wait.
+constexpr int kMaxEvents = 256;
+// An environment is at most a few megabytes (the kernel's limit on arguments and variables
+// together).
+constexpr size_t kMaxEnvironmentBytes = 8 << 20;
+// Stragglers may fork between a look and a kill; so many looks catch all but an attack.
+constexpr int kStragglerRounds = 20;
+
+absl::Status LastError(std::string_view what) {
+  return absl::ErrnoToStatus(errno, fmt::format("cannot watch supervisors: {}", what));
+}
+
+absl::Status AddToEpoll(const hosts::Fd& epoll, int fd, uint64_t id) {
+  epoll_event event = {};
+  event.events = EPOLLIN;
+  event.data.u64 = id;
+  if (epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd, &event) != 0) return LastError("epoll_ctl");
+  return absl::OkStatus();
+}
+
+// Through the pidfd, so that a pid that changes hands between look and kill is safe.
+bool KillIfStraggler(pid_t pid, const std::string& variable) {
+  const hosts::Fd pidfd(hosts::PidfdOpen(pid));
+  if (!pidfd.valid()) return false;
+  std::string environment;
+  if (ReadSmallFile(fmt::format("/proc/{}/environ", pid), kMaxEnvironmentBytes, &environment) != 0)
+    return false;
+  if (('\0' + environment).find(variable) == std::string::npos) return false;
+  return hosts::PidfdSendSignal(pidfd.get(), SIGKILL) == 0;
+}
+
+}  // namespace
+
+Supervisors::Supervisors(std::string program)
+    : program_(std::move(program)), next_id_(kFirstSupervisorId) {}
+
+absl::StatusOr<std::unique_ptr<Supervisors>> Supervisors::Create(std::string program) {
+  std::unique_ptr<Supervisors> made(new Supervisors(std::move(program)));
+  made->epoll_ = hosts::Fd(epoll_create1(EPOLL_CLOEXEC));
+  made->wakeup_ = hosts::Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  made->inotify_ = hosts::Fd(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  made->null_ = hosts::Fd(open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (const hosts::Fd* fd : {&made->epoll_, &made->wakeup_, &made->inotify_, &made->null_}) {
+    if (!fd->valid()) return LastError("epoll, eventfd, inotify or /dev/null");
+  }
+  if (absl::Status s = AddToEpoll(made->epoll_, made->wakeup_.get(), kWakeupId); !s.ok()) return s;
+  if (absl::Status s = AddToEpoll(made->epoll_, made->inotify_.get(), kInotifyId); !s.ok())
+    return s;
+  return made;
+}
+
+absl::StatusOr<pid_t> Supervisors::Start(const std::string& run_key, const std::string& directory,
+                                         const std::string& devices, const std::string& variable) {
+  absl::StatusOr<hosts::Child> child =
+      hosts::Spawn({.argv = {program_, directory, devices, variable},
+                    .working_directory = "/",
+                    .stdin_fd = null_.get(),
+                    .stdout_fd = null_.get(),
+                    .stderr_fd = null_.get(),
+                    .new_session = true});
+  if (!child.ok()) return child.status();
+  const pid_t pid = child->pid;
+  if (absl::Status s = Watch(run_key, directory, {.pid = pid, .pidfd = std::move(child->pidfd)});
+      !s.ok()) {
+    return s;
+  }
+  return pid;
+}
+
+absl::Status Supervisors::Adopt(const std::string& run_key, const std::string& directory,
+                                const ProcessId& process) {
+  // First the handle, then the look: what the look sees is what the handle holds.
+  hosts::Fd pidfd(process.pid > 0 ? hosts::PidfdOpen(process.pid) : -1);
+  if (!pidfd.valid() || Identify(process.pid) != process) {
+    return absl::NotFoundError(fmt::format("process {} is gone", process.pid));
+  }
+  return Watch(run_key, directory, {.pid = process.pid, .pidfd = std::move(pidfd)});
+}
+
+absl::Status Supervisors::Watch(const std::string& run_key, const std::string& directory,
+                                Entry entry) {
+  entry.id = next_id_++;
+  if (absl::Status s = AddToEpoll(epoll_, entry.pidfd.get(), entry.id); !s.ok()) return s;
+  // Without it (the user's inotify watches are used up) a run is seen to run a little late, no
+  // more.
+  entry.watch = inotify_add_watch(inotify_.get(), directory.c_str(), IN_MOVED_TO | IN_ONLYDIR);
+  ids_[entry.id] = run_key;
+  if (entry.watch >= 0) watches_[entry.watch] = run_key;
+  entries_.insert_or_assign(run_key, std::move(entry));
+  return absl::OkStatus();
+}
+
+void Supervisors::Terminate(const std::string& run_key) {
+  const auto found = entries_.find(run_key);
+  if (found != entries_.end()) hosts::PidfdSendSignal(found->second.pidfd.get(), SIGTERM);
+}
+
+std::optional<int> Supervisors::Forget(const std::string& run_key) {
+  const auto found = entries_.find(run_key);
+  if (found == entries_.end()) return std::nullopt;
+  Entry& entry = found->second;
+  int status = 0;
+  const bool reaped = waitpid(entry.pid, &status, WNOHANG) == entry.pid;
+  ids_.erase(entry.id);
+  if (entry.watch >= 0) {
+    watches_.erase(entry.watch);
+    inotify_rm_watch(inotify_.get(), entry.watch);
+  }
+  entries_.erase(found);
+  return reaped ? std::optional<int>(status) : std::nullopt;
+}
+
+std::vector<SupervisorEvent> Supervisors::Wait(absl::Duration patience) {
+  std::array<epoll_event, kMaxEvents> ready;
+  const int64_t ms = std::clamp<int64_t>(absl::ToInt64Milliseconds(patience) + 1, 0, 1'000'000);
+  const int count = epoll_wait(epoll_.get(), ready.data(), kMaxEvents, static_cast<int>(ms));
+  std::vector<SupervisorEvent> events;
+  for (int i = 0; i < count; ++i) {
+    const uint64_t id = ready[static_cast<size_t>(i)].data.u64;
+    if (id == kWakeupId) {
+      eventfd_t value = 0;
+      eventfd_read(wakeup_.get(), &value);
+      events.push_back({.kind = SupervisorEvent::Kind::kPosted, .run_key = {}});
+    } else if (id == kInotifyId) {
+      ReadRecordEvents(&events);
+    } else if (const auto found = ids_.find(id); found != ids_.end()) {
+      events.push_back({.kind = SupervisorEvent::Kind::kEnded, .run_key = found->second});
+    }
+  }
+  return events;
+}
+
+void Supervisors::ReadRecordEvents(std::vector<SupervisorEvent>* events) {
+  alignas(inotify_event) std::array<char, 64 << 10> buffer;
+  const ssize_t size = read(inotify_.get(), buffer.data(), buffer.size());
+  for (ssize_t at = 0; at < size;) {
+    const auto* event = reinterpret_cast<const inotify_event*>(buffer.data() + at);
+    at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
+    const auto found = watches_.find(event->wd);
+    if (found == watches_.end()) continue;
+    events->push_back({.kind = SupervisorEvent::Kind::kRecord, .run_key = found->second});
+  }
+}
+
+void Supervisors::Post() { eventfd_write(wakeup_.get(), 1); }
+
+void KillStragglers(std::string_view run_key) {
+  // With its ends, so that run 1 is not taken for run 10.
+  const std::string variable =
+      std::string(1, '\0') + fmt::format("MUSTER_RUN_KEY={}", run_key) + '\0';
+  for (int round = 0; round < kStragglerRounds; ++round) {
+    bool killed = false;
+    for (const pid_t pid : ListProcesses()) killed |= KillIfStraggler(pid, variable);
+    if (!killed) return;
+  }
+}
+
+}  // namespace muster::machines

@@ -1,0 +1,83 @@
+// The supervisor processes of this machine's runs: starting, recognising, watching and signalling
+// them. Owned by the scheduler's thread.
+#ifndef MUSTER_AGENTS_MACHINES_SUPERVISORS_H_
+#define MUSTER_AGENTS_MACHINES_SUPERVISORS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "agents/hosts/fd.h"
+#include "agents/machines/process_id.h"
+
+namespace muster::machines {
+
+struct SupervisorEvent {
+  enum class Kind {
+    kPosted,  // someone called Post
+    kRecord,  // a record appeared in the run's directory
+    kEnded,   // the supervisor has ended; Forget it
+  };
+  Kind kind = Kind::kPosted;
+  std::string run_key;  // not for kPosted
+};
+
+class Supervisors {
+ public:
+  static absl::StatusOr<std::unique_ptr<Supervisors>> Create(std::string program);
+
+  // Starts one in a session of its own, and watches it and the directory.
+  absl::StatusOr<pid_t> Start(const std::string& run_key, const std::string& directory,
+                              const std::string& devices, const std::string& variable);
+  // Watches one that an earlier agent, or another process, started. NOT_FOUND: that process is
+  // gone, whoever has its pid.
+  absl::Status Adopt(const std::string& run_key, const std::string& directory,
+                     const ProcessId& process);
+  // TERM, to that very process.
+  void Terminate(const std::string& run_key);
+  // How it ended as waitpid(2) says it; nothing if it was not a child of this process. Ends the
+  // watch.
+  std::optional<int> Forget(const std::string& run_key);
+
+  // Waits for events, at most so long; none: the time is over.
+  std::vector<SupervisorEvent> Wait(absl::Duration patience);
+  // Ends a Wait, from any thread.
+  void Post();
+
+ private:
+  struct Entry {
+    pid_t pid = -1;
+    hosts::Fd pidfd;
+    uint64_t id = 0;  // in epoll
+    int watch = -1;   // of inotify
+  };
+
+  explicit Supervisors(std::string program);
+  absl::Status Watch(const std::string& run_key, const std::string& directory, Entry entry);
+  void ReadRecordEvents(std::vector<SupervisorEvent>* events);
+
+  const std::string program_;
+  hosts::Fd epoll_;
+  hosts::Fd wakeup_;
+  hosts::Fd inotify_;
+  hosts::Fd null_;
+  uint64_t next_id_;
+  std::map<std::string, Entry> entries_;  // by run key
+  std::map<uint64_t, std::string> ids_;
+  std::map<int, std::string> watches_;
+};
+
+// Kills what is left of a run whose supervisor is gone: every process that has the run's key in its
+// environment.
+void KillStragglers(std::string_view run_key);
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_SUPERVISORS_H_

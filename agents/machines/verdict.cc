@@ -1,0 +1,243 @@
+#include "agents/machines/verdict.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "fmt/format.h"
+
+namespace muster::machines {
+namespace {
+
+using agent::Observation;
+
+v1::Evidence MakeEvidence(v1::EvidenceSource source, absl::Time now, const std::string& detail) {
+  v1::Evidence evidence;
+  evidence.set_source(source);
+  const timespec time = absl::ToTimespec(now);
+  evidence.mutable_observed_at()->set_seconds(time.tv_sec);
+  evidence.mutable_observed_at()->set_nanos(static_cast<int32_t>(time.tv_nsec));
+  evidence.set_detail(detail);
+  return evidence;
+}
+
+Observation Begin(const Witness& witness, v1::RunState state, v1::EvidenceSource source,
+                  const std::string& detail) {
+  Observation observation;
+  observation.run_key = witness.run_key;
+  observation.state = state;
+  observation.evidence = MakeEvidence(source, witness.now, detail);
+  return observation;
+}
+
+v1::Failure MakeFailure(v1::FailureClass failure_class, const std::string& message,
+                        const std::string& suggestion) {
+  v1::Failure failure;
+  failure.set_failure_class(failure_class);
+  failure.set_message(message);
+  failure.set_suggestion(suggestion);
+  return failure;
+}
+
+std::string SignalText(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name == nullptr ? fmt::format("signal {}", signal)
+                         : fmt::format("signal {} (SIG{})", signal, name);
+}
+
+std::string EndText(const ExitRecord& exit) {
+  return exit.end == ExitRecord::End::kSignaled
+             ? fmt::format("was ended by {}", SignalText(exit.status))
+             : fmt::format("ended with exit code {}", exit.status);
+}
+
+std::string ProgramRemedy(int error) {
+  switch (error) {
+    case ENOENT:
+      return "check the program's name, that it is installed on this machine (and in PATH if it "
+             "has no '/'), and "
+             "the interpreter in its first line";
+    case EACCES:
+      return "make the program executable: chmod +x";
+    case ENOEXEC:
+      return "begin a script with a line like #!/bin/sh, and use programs built for this machine";
+    case E2BIG:
+      return "pass long arguments and variables in a file";
+    default:
+      return "";
+  }
+}
+
+v1::Failure NotStartedFailure(const ExitRecord& exit) {
+  const std::string phase = exit.phase == ExitRecord::Phase::kSetup ? "setup" : "the command";
+  const std::string words = std::generic_category().message(exit.error);
+  switch (exit.step) {
+    case ExitRecord::Step::kProgram:
+      return MakeFailure(
+          v1::FAILURE_CLASS_CONFIG,
+          fmt::format("{} could not be started: \"{}\": {}", phase, exit.path, words),
+          ProgramRemedy(exit.error));
+    case ExitRecord::Step::kWorkingDirectory:
+      return MakeFailure(
+          v1::FAILURE_CLASS_CONFIG,
+          fmt::format("the working directory \"{}\" cannot be entered: {}", exit.path, words),
+          "make the directory on this machine, or name another working_directory");
+    case ExitRecord::Step::kFiles:
+    case ExitRecord::Step::kProcess:
+      break;
+  }
+  return MakeFailure(v1::FAILURE_CLASS_INFRA,
+                     fmt::format("the run could not be started: \"{}\": {}", exit.path, words),
+                     exit.error == ENOSPC
+                         ? "free disk space on the machine and submit the job again"
+                         : "tell the machine's operator");
+}
+
+// Why a run failed whose setup or command ran to its end.
+v1::Failure ProgramFailure(const ExitRecord& exit) {
+  if (exit.phase == ExitRecord::Phase::kSetup) {
+    return MakeFailure(v1::FAILURE_CLASS_CONFIG, fmt::format("setup {}", EndText(exit)),
+                       "read the log: the command was not started");
+  }
+  const bool killed = exit.end == ExitRecord::End::kSignaled && exit.status == SIGKILL;
+  return MakeFailure(
+      v1::FAILURE_CLASS_PROGRAM, fmt::format("the command {}", EndText(exit)),
+      killed
+          ? "if nobody killed it, the machine may have run out of memory: ask for more, or use less"
+          : "read the log");
+}
+
+v1::RunState StateOf(const ExitRecord& exit) {
+  if (exit.cause == ExitRecord::Cause::kCanceled) return v1::RUN_STATE_CANCELED;
+  const bool succeeded = exit.cause == ExitRecord::Cause::kNone &&
+                         exit.phase == ExitRecord::Phase::kCommand &&
+                         exit.end == ExitRecord::End::kExited && exit.status == 0;
+  return succeeded ? v1::RUN_STATE_SUCCEEDED : v1::RUN_STATE_FAILED;
+}
+
+v1::Failure FailureOf(const ExitRecord& exit) {
+  if (exit.cause == ExitRecord::Cause::kTimeLimit) {
+    return MakeFailure(v1::FAILURE_CLASS_TIMEOUT, "the run was ended at its time limit",
+                       "raise time_limit");
+  }
+  if (exit.cause == ExitRecord::Cause::kTerminated) {
+    return MakeFailure(
+        v1::FAILURE_CLASS_INFRA,
+        fmt::format("the run was ended from outside: its supervisor got {}", exit.sender),
+        "submit the job again; if the machine was not being shut down, tell its operator");
+  }
+  if (exit.end == ExitRecord::End::kNotStarted) return NotStartedFailure(exit);
+  if (exit.end == ExitRecord::End::kNothingRan) {
+    return MakeFailure(v1::FAILURE_CLASS_INFRA,
+                       "the run ended, and how its program ended could not be seen",
+                       "tell the machine's operator");
+  }
+  return ProgramFailure(exit);
+}
+
+std::string DetailOf(const ExitRecord& exit) {
+  std::string detail;
+  switch (exit.end) {
+    case ExitRecord::End::kNothingRan:
+      detail = "nothing was started";
+      break;
+    case ExitRecord::End::kNotStarted:
+      detail = fmt::format("\"{}\": {}", exit.path, std::generic_category().message(exit.error));
+      break;
+    case ExitRecord::End::kExited:
+    case ExitRecord::End::kSignaled:
+      detail =
+          fmt::format("{} {}", exit.phase == ExitRecord::Phase::kSetup ? "setup" : "the command",
+                      EndText(exit));
+      break;
+  }
+  switch (exit.cause) {
+    case ExitRecord::Cause::kNone:
+      break;
+    case ExitRecord::Cause::kTimeLimit:
+      detail += " after TERM at the time limit";
+      break;
+    case ExitRecord::Cause::kCanceled:
+      detail += ", canceled";
+      break;
+    case ExitRecord::Cause::kTerminated:
+      detail += ", terminated by " + exit.sender;
+      break;
+  }
+  if (exit.left_behind) detail += "; some of its processes could not be killed";
+  return detail;
+}
+
+}  // namespace
+
+Observation PendingVerdict(const Witness& witness, const std::string& reason) {
+  Observation observation =
+      Begin(witness, v1::RUN_STATE_PENDING, v1::EVIDENCE_SOURCE_AGENT, "in the machine's queue");
+  observation.reason = reason;
+  return observation;
+}
+
+Observation StartingVerdict(const Witness& witness, pid_t supervisor) {
+  Observation observation = Begin(witness, v1::RUN_STATE_STARTING, v1::EVIDENCE_SOURCE_PROCESS,
+                                  fmt::format("supervisor process {}", supervisor));
+  observation.nodes = {witness.hostname};
+  return observation;
+}
+
+Observation RunningVerdict(const Witness& witness, const Started& started) {
+  Observation observation = Begin(witness, v1::RUN_STATE_RUNNING, v1::EVIDENCE_SOURCE_PROCESS,
+                                  fmt::format("process {} started", started.process.pid));
+  observation.nodes = {witness.hostname};
+  observation.external_id = std::to_string(started.process.pid);
+  observation.start_time = absl::FromUnixMicros(started.time_us);
+  return observation;
+}
+
+Observation EndVerdict(const Witness& witness, const ExitRecord& exit) {
+  Observation observation =
+      Begin(witness, StateOf(exit), v1::EVIDENCE_SOURCE_EXIT_RECORD, DetailOf(exit));
+  observation.end_time = absl::FromUnixMicros(exit.end_us);
+  if (exit.phase != ExitRecord::Phase::kQueue) observation.nodes = {witness.hostname};
+  if (exit.start_us != 0) {
+    observation.start_time = absl::FromUnixMicros(exit.start_us);
+    observation.external_id = std::to_string(exit.pid);
+  }
+  // The exit status is the command's; how setup ended is in the failure.
+  const bool ended = exit.end == ExitRecord::End::kExited || exit.end == ExitRecord::End::kSignaled;
+  if (ended && exit.phase == ExitRecord::Phase::kCommand) {
+    v1::ExitStatus status;
+    if (exit.end == ExitRecord::End::kExited) status.set_code(exit.status);
+    if (exit.end == ExitRecord::End::kSignaled) status.set_signal(exit.status);
+    observation.exit = status;
+  }
+  if (observation.state == v1::RUN_STATE_FAILED) observation.failure = FailureOf(exit);
+  return observation;
+}
+
+Observation VanishedVerdict(const Witness& witness, const std::string& detail) {
+  Observation observation =
+      Begin(witness, v1::RUN_STATE_FAILED, v1::EVIDENCE_SOURCE_PROCESS, detail);
+  observation.end_time = witness.now;
+  observation.nodes = {witness.hostname};
+  observation.failure =
+      MakeFailure(v1::FAILURE_CLASS_INFRA,
+                  fmt::format("the run was cut off before its end could be recorded: {}", detail),
+                  "submit the job again");
+  return observation;
+}
+
+Observation LostVerdict(const Witness& witness, const std::string& directory) {
+  Observation observation = Begin(
+      witness, v1::RUN_STATE_LOST, v1::EVIDENCE_SOURCE_AGENT,
+      fmt::format("the queue does not have the run, and \"{}\" has no record of it", directory));
+  observation.end_time = witness.now;
+  observation.failure =
+      MakeFailure(v1::FAILURE_CLASS_INFRA,
+                  fmt::format("the run's directory \"{}\" was removed or is damaged", directory),
+                  "submit the job again; nothing but Muster may change its state directory");
+  return observation;
+}
+
+}  // namespace muster::machines

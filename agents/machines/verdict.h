@@ -1,0 +1,32 @@
+// What a run's records mean. Pure.
+#ifndef MUSTER_AGENTS_MACHINES_VERDICT_H_
+#define MUSTER_AGENTS_MACHINES_VERDICT_H_
+
+#include <string>
+
+#include "absl/time/time.h"
+#include "agents/core/backend.h"
+#include "agents/machines/run_records.h"
+
+namespace muster::machines {
+
+// Who says what about which run.
+struct Witness {
+  std::string run_key;
+  std::string hostname;
+  absl::Time now;
+};
+
+agent::Observation PendingVerdict(const Witness& witness, const std::string& reason);
+// A supervisor has it; the command has not started.
+agent::Observation StartingVerdict(const Witness& witness, pid_t supervisor);
+agent::Observation RunningVerdict(const Witness& witness, const Started& started);
+agent::Observation EndVerdict(const Witness& witness, const ExitRecord& exit);
+// It has a claim and no exit record, and its supervisor is gone; `detail` says how that was seen.
+agent::Observation VanishedVerdict(const Witness& witness, const std::string& detail);
+// The backend should have it, and there is no trace of it.
+agent::Observation LostVerdict(const Witness& witness, const std::string& directory);
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_VERDICT_H_
