@@ -12,11 +12,11 @@
 namespace muster::client {
 namespace {
 
-// gRPC names each layer that passed the error on; the last one says what happened.
+// gRPC names each layer that passed the error on, with colons between; the last one says what
+// happened.
 std::string_view Cause(std::string_view message) {
-  constexpr std::string_view kMarker = "last error: ";
-  const size_t at = message.rfind(kMarker);
-  return at == std::string_view::npos ? message : message.substr(at + kMarker.size());
+  const size_t at = message.rfind(": ");
+  return at == std::string_view::npos ? message : message.substr(at + 2);
 }
 
 std::string Remedy(const Address& address) {

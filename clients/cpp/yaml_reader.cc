@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <numeric>
 #include <utility>
 
 #include "contract/characters.h"
@@ -53,20 +52,34 @@ size_t FindNotText(std::string_view text) {
   return at;
 }
 
-// Levenshtein's distance.
+// The fewest insertions, deletions, replacements and swaps of neighbours that turn one into the
+// other.
 size_t Distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, replaced});
+  std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i) {
+    for (size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        cost[i][j] = i + j;
+        continue;
+      }
+      const size_t replaced = cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, replaced});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
+      }
     }
   }
-  return row[b.size()];
+  return cost[a.size()][b.size()];
+}
+
+// What yaml-cpp does not say: its message for a tab does not speak of tabs.
+std::string_view TabHint(std::string_view text, int line) {
+  for (int i = 0; i < line && !text.empty(); ++i) {
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  }
+  const std::string_view indent = text.substr(0, text.find_first_not_of(" \t"));
+  const bool has_tab = indent.find('\t') != std::string_view::npos;
+  return has_tab ? "; the line is indented with a tab, YAML wants blanks" : "";
 }
 
 }  // namespace
@@ -102,9 +115,9 @@ absl::StatusOr<std::vector<YAML::Node>> LoadYaml(std::string_view file, std::str
   try {
     return YAML::LoadAll(std::string(text));
   } catch (const YAML::Exception& error) {
-    return absl::InvalidArgumentError(fmt::format("{}:{}:{}: not valid YAML: {}", file,
+    return absl::InvalidArgumentError(fmt::format("{}:{}:{}: not valid YAML: {}{}", file,
                                                   error.mark.line + 1, error.mark.column + 1,
-                                                  error.msg));
+                                                  error.msg, TabHint(text, error.mark.line)));
   }
 }
 

@@ -1,0 +1,288 @@
+#include "clients/cpp/client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "contract/errors.h"
+#include "tests/unit/clients/fake_broker.h"
+
+namespace muster::client {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+
+class ClientTest : public ::testing::Test {
+ protected:
+  ClientTest() {
+    options_.address = broker_.address();
+    options_.first_backoff = absl::Milliseconds(1);
+    options_.max_backoff = absl::Milliseconds(50);
+    options_.on_interruption = [this](const absl::Status&) { ++interruptions_; };
+  }
+
+  std::unique_ptr<Client> NewClient() const {
+    auto client = Client::Create(options_);
+    EXPECT_TRUE(client.ok()) << client.status();
+    return *std::move(client);
+  }
+
+  static v1::SubmitJobRequest Named(const std::string& request_id) {
+    v1::SubmitJobRequest request;
+    request.set_request_id(request_id);
+    return request;
+  }
+
+  // A submission that fails as a broken connection does, `failures` times.
+  void FailSubmissions(int failures) {
+    broker_.submit_job =
+        [this,
+         failures](const v1::SubmitJobRequest& request) -> absl::StatusOr<v1::SubmitJobResponse> {
+      request_ids_.push_back(request.request_id());
+      if (++calls_ <= failures) return absl::UnavailableError("Socket closed");
+      v1::SubmitJobResponse response;
+      response.set_job_id(42);
+      return response;
+    };
+  }
+
+  // Before the broker, whose threads use them to its end.
+  std::atomic<bool> stop_ = false;
+  std::atomic<int> calls_ = 0;
+  std::atomic<int> interruptions_ = 0;
+  std::vector<std::string> request_ids_;
+  FakeBroker broker_;
+  ClientOptions options_;
+};
+
+TEST_F(ClientTest, RepeatsASubmissionUnderTheSameName) {
+  FailSubmissions(2);
+  const auto response = NewClient()->SubmitJob(Named("a"));
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(response->job_id(), 42u);
+  EXPECT_THAT(request_ids_, ElementsAre("a", "a", "a"));
+}
+
+TEST_F(ClientTest, GivesUpAfterThreeAttempts) {
+  FailSubmissions(100);
+  EXPECT_TRUE(absl::IsUnavailable(NewClient()->SubmitJob(Named("a")).status()));
+  EXPECT_EQ(calls_, 3);
+}
+
+TEST_F(ClientTest, NeverRepeatsASubmissionWithoutAName) {
+  FailSubmissions(100);
+  EXPECT_TRUE(absl::IsUnavailable(NewClient()->SubmitJob(Named("")).status()));
+  EXPECT_EQ(calls_, 1);
+}
+
+TEST_F(ClientTest, NeverRepeatsABatchOfWhichOneHasNoName) {
+  broker_.submit_jobs = [this](const auto&) -> absl::StatusOr<v1::SubmitJobsResponse> {
+    ++calls_;
+    return absl::UnavailableError("Socket closed");
+  };
+  v1::SubmitJobsRequest request;
+  *request.add_requests() = Named("a");
+  *request.add_requests() = Named("");
+  EXPECT_FALSE(NewClient()->SubmitJobs(request).ok());
+  EXPECT_EQ(calls_, 1);
+}
+
+TEST_F(ClientTest, DoesNotRepeatWhatTheBrokerHasAnswered) {
+  broker_.get_job = [this](const auto&) -> absl::StatusOr<v1::GetJobResponse> {
+    ++calls_;
+    return contract::RetryableError(absl::StatusCode::kUnavailable, "SHUTTING_DOWN", "going down",
+                                    absl::Seconds(7));
+  };
+  const absl::Status status = NewClient()->GetJob({}).status();
+  EXPECT_EQ(calls_, 1);
+  EXPECT_EQ(std::string(status.message()), "going down");
+  EXPECT_EQ(contract::GetRetryDelay(status), absl::Seconds(7));
+}
+
+TEST_F(ClientTest, NamesTheAddressAndTheRemedyIfThereIsNoBroker) {
+  broker_.Stop();
+  const absl::Status status = NewClient()->GetJob({}).status();
+  EXPECT_TRUE(absl::IsUnavailable(status));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("cannot reach the broker at " + broker_.address()));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("start the broker"));
+}
+
+TEST_F(ClientTest, EveryCallHasADeadline) {
+  broker_.get_job = [this](const auto&) -> absl::StatusOr<v1::GetJobResponse> {
+    while (!stop_) std::this_thread::yield();
+    return v1::GetJobResponse();
+  };
+  options_.call_timeout = absl::Milliseconds(50);
+  const absl::Status status = NewClient()->GetJob({}).status();
+  stop_ = true;
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("did not answer within 50ms"));
+}
+
+TEST_F(ClientTest, RefusesARequestThatNoBrokerTakes) {
+  v1::SubmitJobRequest request = Named("a");
+  request.mutable_spec()->set_setup(std::string(kMaxRequestBytes, 'x'));
+  const absl::Status status = NewClient()->SubmitJob(request).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("submit fewer jobs at a time"));
+}
+
+TEST_F(ClientTest, RequestIdsAreUuidsAndDiffer) {
+  std::set<std::string> seen;
+  for (int i = 0; i < 1000; ++i) {
+    const std::string id = NewRequestId();
+    EXPECT_THAT(
+        id, MatchesRegex("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"));
+    EXPECT_TRUE(seen.insert(id).second);
+  }
+}
+
+std::vector<uint64_t> Sequences(WatchReader* reader, absl::Status* end) {
+  std::vector<uint64_t> seen;
+  while (true) {
+    const auto step = reader->Next();
+    if (step.ok() && step->has_value()) {
+      seen.push_back((*step)->transition().sequence());
+      continue;
+    }
+    *end = step.status();
+    return seen;
+  }
+}
+
+TEST_F(ClientTest, AWatchGoesOnWhereItBrokeOff) {
+  std::vector<int64_t> asked;
+  broker_.watch_jobs = [&](const v1::WatchJobsRequest& request, const auto& write) -> absl::Status {
+    asked.push_back(request.after_sequence());
+    write(v1::WatchJobsResponse());  // a sign of life
+    if (asked.size() == 1) {
+      write(Step(1, 3, v1::JOB_STATE_QUEUED));
+      write(Step(1, 5, v1::JOB_STATE_PENDING));
+      return absl::UnavailableError("Socket closed");
+    }
+    write(Step(1, 5, v1::JOB_STATE_PENDING));  // once too often
+    write(Step(1, 9, v1::JOB_STATE_SUCCEEDED));
+    return absl::OkStatus();
+  };
+  absl::Status end;
+  const auto client = NewClient();
+  const auto reader = client->WatchJobs({}, absl::InfiniteFuture());
+  EXPECT_THAT(Sequences(reader.get(), &end), ElementsAre(3, 5, 9));
+  EXPECT_TRUE(end.ok()) << end;
+  EXPECT_THAT(asked, ElementsAre(0, 5));
+  EXPECT_EQ(interruptions_, 1);
+}
+
+TEST_F(ClientTest, AWatchSurvivesARestartOfTheBroker) {
+  std::atomic<int> streams = 0;
+  broker_.watch_jobs = [&](const v1::WatchJobsRequest& request, const auto& write) -> absl::Status {
+    if (++streams == 1) {
+      write(Step(1, 3, v1::JOB_STATE_QUEUED));
+      while (write(v1::WatchJobsResponse()))
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return absl::CancelledError("");
+    }
+    EXPECT_EQ(request.after_sequence(), 3);
+    write(Step(1, 4, v1::JOB_STATE_SUCCEEDED));
+    return absl::OkStatus();
+  };
+  const auto client = NewClient();
+  const auto reader = client->WatchJobs({}, absl::InfiniteFuture());
+  ASSERT_EQ((*reader->Next())->transition().sequence(), 3u);
+  std::thread restart([&] {
+    broker_.Stop();
+    while (interruptions_ == 0) std::this_thread::yield();
+    broker_.Start();
+  });
+  absl::Status end;
+  EXPECT_THAT(Sequences(reader.get(), &end), ElementsAre(4));
+  EXPECT_TRUE(end.ok()) << end;
+  restart.join();
+}
+
+TEST_F(ClientTest, AWatchEndsAtItsDeadline) {
+  broker_.watch_jobs = [](const auto&, const auto& write) -> absl::Status {
+    while (write(v1::WatchJobsResponse()))
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return absl::OkStatus();
+  };
+  const auto client = NewClient();
+  const auto reader = client->WatchJobs({}, absl::Now() + absl::Milliseconds(50));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(reader->Next().status()));
+}
+
+TEST_F(ClientTest, AStreamGivesUpWhenItsPatienceIsOver) {
+  options_.stream_patience = absl::Milliseconds(200);
+  broker_.Stop();
+  const auto client = NewClient();
+  const absl::Status status = client->WatchJobs({}, absl::InfiniteFuture())->Next().status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(broker_.address()));
+  EXPECT_EQ(interruptions_, 1);
+}
+
+TEST_F(ClientTest, AStreamEndsAtAnErrorThatStays) {
+  broker_.watch_jobs = [&](const auto&, const auto&) -> absl::Status {
+    ++calls_;
+    return absl::NotFoundError("no job 7");
+  };
+  const auto client = NewClient();
+  EXPECT_TRUE(absl::IsNotFound(client->WatchJobs({}, absl::InfiniteFuture())->Next().status()));
+  EXPECT_EQ(calls_, 1);
+}
+
+TEST_F(ClientTest, AReaderMayBeLeftInTheMiddle) {
+  broker_.watch_jobs = [](const auto&, const auto& write) -> absl::Status {
+    while (write(Step(1, 1, v1::JOB_STATE_QUEUED))) {
+    }
+    return absl::OkStatus();
+  };
+  const auto client = NewClient();
+  const auto reader = client->WatchJobs({}, absl::InfiniteFuture());
+  EXPECT_TRUE(reader->Next().ok());
+}
+
+TEST_F(ClientTest, ALogGoesOnAtItsOffsetAndDropsWhatWasSeen) {
+  std::vector<uint64_t> asked;
+  broker_.read_log = [&](const v1::ReadLogRequest& request, const auto& write) -> absl::Status {
+    asked.push_back(request.offset());
+    switch (asked.size()) {
+      case 1:
+        write(Piece(0, "hello "));
+        return absl::UnavailableError("Socket closed");
+      case 2:
+        write(Piece(4, "o wor"));  // begins before what was asked for
+        return absl::AbortedError("too slow");
+      default:
+        write(Piece(9, "ld"));
+        write(Piece(11, "", v1::LOG_END_COMPLETE));
+        return absl::OkStatus();
+    }
+  };
+  const auto client = NewClient();
+  const auto reader = client->ReadLog({}, absl::InfiniteFuture());
+  std::string log;
+  v1::LogEnd end = v1::LOG_END_UNSPECIFIED;
+  while (true) {
+    const auto piece = reader->Next();
+    ASSERT_TRUE(piece.ok()) << piece.status();
+    if (!piece->has_value()) break;
+    EXPECT_EQ((*piece)->offset(), log.size());
+    log += (*piece)->data();
+    end = (*piece)->end();
+  }
+  EXPECT_EQ(log, "hello world");
+  EXPECT_EQ(end, v1::LOG_END_COMPLETE);
+  EXPECT_THAT(asked, ElementsAre(0, 6, 9));
+}
+
+}  // namespace
+}  // namespace muster::client

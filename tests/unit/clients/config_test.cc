@@ -1,0 +1,102 @@
+#include "clients/cli/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+
+namespace muster::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ConfigTest : public ::testing::Test {
+ protected:
+  ConfigTest() {
+    std::string pattern = ::testing::TempDir() + "configXXXXXX";
+    directory_ = mkdtemp(pattern.data());
+    variables_["HOME"] = directory_;
+  }
+  ~ConfigTest() override { std::filesystem::remove_all(directory_); }
+
+  void WriteFile(const std::string& text, const std::string& folder = "/.config/muster") {
+    std::filesystem::create_directories(directory_ + folder);
+    std::ofstream(directory_ + folder + "/config.yaml") << text;
+  }
+
+  Environment environment() const {
+    return [this](const char* name) -> const char* {
+      const auto it = variables_.find(name);
+      return it == variables_.end() ? nullptr : it->second.c_str();
+    };
+  }
+
+  absl::StatusOr<Config> Load(const Invocation& call = {}) const {
+    return LoadConfig(call, environment());
+  }
+
+  std::string directory_;
+  std::map<std::string, std::string> variables_;
+};
+
+TEST_F(ConfigTest, NothingIsNamedByDefault) {
+  const auto config = Load();
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->broker, "");
+  EXPECT_EQ(config->format, Format::kTable);
+}
+
+TEST_F(ConfigTest, TheFlagGoesBeforeTheEnvironmentBeforeTheFile) {
+  WriteFile("broker: unix:/file\noutput: yaml\n");
+  EXPECT_EQ(Load()->broker, "unix:/file");
+  EXPECT_EQ(Load()->format, Format::kYaml);
+  variables_["MUSTER_BROKER"] = "unix:/environment";
+  EXPECT_EQ(Load()->broker, "unix:/environment");
+  Invocation call;
+  call.broker = "unix:/flag";
+  call.format = Format::kName;
+  EXPECT_EQ(Load(call)->broker, "unix:/flag");
+  EXPECT_EQ(Load(call)->format, Format::kName);
+}
+
+TEST_F(ConfigTest, AnEmptyVariableCountsAsNone) {
+  WriteFile("broker: unix:/file\n");
+  variables_["MUSTER_BROKER"] = "";
+  EXPECT_EQ(Load()->broker, "unix:/file");
+}
+
+TEST_F(ConfigTest, TheConfigurationDirectoryMayBeElsewhere) {
+  WriteFile("broker: unix:/home\n");
+  WriteFile("broker: unix:/elsewhere\n", "/xdg/muster");
+  variables_["XDG_CONFIG_HOME"] = directory_ + "/xdg";
+  EXPECT_EQ(Load()->broker, "unix:/elsewhere");
+  variables_["XDG_CONFIG_HOME"] = "relative";
+  EXPECT_EQ(Load()->broker, "unix:/home");
+}
+
+TEST_F(ConfigTest, AnUnknownKeyIsAnErrorWithItsPlace) {
+  WriteFile("broker: unix:/file\nbrokr: x\n");
+  const auto config = Load();
+  EXPECT_TRUE(absl::IsInvalidArgument(config.status()));
+  EXPECT_THAT(std::string(config.status().message()),
+              HasSubstr("config.yaml:2:1: brokr: no such field"));
+  EXPECT_THAT(std::string(config.status().message()), HasSubstr("did you mean \"broker\"?"));
+}
+
+TEST_F(ConfigTest, AnUnknownFormatIsAnError) {
+  WriteFile("output: xml\n");
+  EXPECT_THAT(std::string(Load().status().message()),
+              HasSubstr("config.yaml:1:9: output: \"xml\""));
+}
+
+TEST_F(ConfigTest, AnEmptyFileIsNoError) {
+  WriteFile("# nothing yet\n");
+  EXPECT_TRUE(Load().ok());
+}
+
+}  // namespace
+}  // namespace muster::cli

@@ -1,0 +1,170 @@
+#include "tests/unit/clients/fake_broker.h"
+
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "muster/v1/clusters_service.grpc.pb.h"
+#include "muster/v1/jobs_service.grpc.pb.h"
+#include "rpc/status.h"
+
+namespace muster::client {
+namespace {
+
+template <typename Hook, typename Request, typename Response>
+grpc::Status Unary(const Hook& hook, const Request& request, Response* response) {
+  if (!hook) return grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "the test has no answer to this");
+  absl::StatusOr<Response> answer = hook(request);
+  if (answer.ok()) *response = *std::move(answer);
+  return rpc::ToGrpc(answer.status());
+}
+
+template <typename Hook, typename Request, typename Response>
+grpc::Status Streamed(const Hook& hook, const Request& request, grpc::ServerContext* context,
+                      grpc::ServerWriter<Response>* writer) {
+  if (!hook) return grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "the test has no answer to this");
+  return rpc::ToGrpc(hook(request, [&](const Response& response) {
+    return !context->IsCancelled() && writer->Write(response);
+  }));
+}
+
+class JobsService final : public v1::Jobs::Service {
+ public:
+  explicit JobsService(const FakeBroker* hooks) : hooks_(*hooks) {}
+
+  grpc::Status SubmitJob(grpc::ServerContext*, const v1::SubmitJobRequest* in,
+                         v1::SubmitJobResponse* out) override {
+    return Unary(hooks_.submit_job, *in, out);
+  }
+  grpc::Status SubmitJobs(grpc::ServerContext*, const v1::SubmitJobsRequest* in,
+                          v1::SubmitJobsResponse* out) override {
+    return Unary(hooks_.submit_jobs, *in, out);
+  }
+  grpc::Status GetJob(grpc::ServerContext*, const v1::GetJobRequest* in,
+                      v1::GetJobResponse* out) override {
+    return Unary(hooks_.get_job, *in, out);
+  }
+  grpc::Status ListJobs(grpc::ServerContext*, const v1::ListJobsRequest* in,
+                        v1::ListJobsResponse* out) override {
+    return Unary(hooks_.list_jobs, *in, out);
+  }
+  grpc::Status CancelJobs(grpc::ServerContext*, const v1::CancelJobsRequest* in,
+                          v1::CancelJobsResponse* out) override {
+    return Unary(hooks_.cancel_jobs, *in, out);
+  }
+  grpc::Status WatchJobs(grpc::ServerContext* context, const v1::WatchJobsRequest* in,
+                         grpc::ServerWriter<v1::WatchJobsResponse>* writer) override {
+    return Streamed(hooks_.watch_jobs, *in, context, writer);
+  }
+  grpc::Status ReadLog(grpc::ServerContext* context, const v1::ReadLogRequest* in,
+                       grpc::ServerWriter<v1::ReadLogResponse>* writer) override {
+    return Streamed(hooks_.read_log, *in, context, writer);
+  }
+
+ private:
+  const FakeBroker& hooks_;
+};
+
+class ClustersService final : public v1::Clusters::Service {
+ public:
+  explicit ClustersService(const FakeBroker* hooks) : hooks_(*hooks) {}
+
+  grpc::Status ListClusters(grpc::ServerContext*, const v1::ListClustersRequest* in,
+                            v1::ListClustersResponse* out) override {
+    return Unary(hooks_.list_clusters, *in, out);
+  }
+  grpc::Status GetCluster(grpc::ServerContext*, const v1::GetClusterRequest* in,
+                          v1::GetClusterResponse* out) override {
+    return Unary(hooks_.get_cluster, *in, out);
+  }
+
+ private:
+  const FakeBroker& hooks_;
+};
+
+}  // namespace
+
+class FakeBroker::Impl {
+ public:
+  explicit Impl(const FakeBroker* hooks) : jobs_(hooks), clusters_(hooks) {
+    std::string pattern = ::testing::TempDir() + "brokerXXXXXX";
+    directory_ = mkdtemp(pattern.data());
+  }
+  ~Impl() {
+    Stop();
+    std::filesystem::remove_all(directory_);
+  }
+
+  std::string address() const { return "unix:" + directory_ + "/broker.sock"; }
+
+  void Start() {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(address(), grpc::InsecureServerCredentials());
+    builder.RegisterService(&jobs_);
+    builder.RegisterService(&clusters_);
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr) << address();
+  }
+
+  void Stop() {
+    if (!server_) return;
+    server_->Shutdown(std::chrono::system_clock::now());
+    server_->Wait();
+    server_.reset();
+  }
+
+ private:
+  std::string directory_;
+  JobsService jobs_;
+  ClustersService clusters_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+FakeBroker::FakeBroker() : impl_(std::make_unique<Impl>(this)) { Start(); }
+FakeBroker::~FakeBroker() = default;
+
+std::string FakeBroker::address() const { return impl_->address(); }
+void FakeBroker::Stop() { impl_->Stop(); }
+void FakeBroker::Start() { impl_->Start(); }
+
+v1::Job JobInState(uint64_t id, v1::JobState state) {
+  v1::Job job;
+  job.set_id(id);
+  job.set_state(state);
+  job.set_name("train");
+  job.set_project("default");
+  job.set_user("ada");
+  job.set_cluster("box");
+  job.set_job_sequence(3);
+  job.mutable_create_time()->set_seconds(1'772'366'400);
+  v1::Run* run = job.add_runs();
+  run->set_number(1);
+  run->set_cluster("box");
+  return job;
+}
+
+v1::WatchJobsResponse Step(uint64_t job, uint64_t sequence, v1::JobState state, uint32_t run) {
+  v1::WatchJobsResponse step;
+  step.set_job_id(job);
+  step.mutable_transition()->set_sequence(sequence);
+  step.mutable_transition()->set_job_sequence(sequence);
+  step.mutable_transition()->set_job_state(state);
+  step.mutable_transition()->set_run(run);
+  step.mutable_transition()->mutable_time()->set_seconds(1'772'366'400);
+  step.mutable_transition()->mutable_evidence()->set_source(v1::EVIDENCE_SOURCE_PROCESS);
+  *step.mutable_job() = JobInState(job, state);
+  return step;
+}
+
+v1::ReadLogResponse Piece(uint64_t offset, const std::string& data, v1::LogEnd end) {
+  v1::ReadLogResponse piece;
+  piece.set_offset(offset);
+  piece.set_data(data);
+  piece.set_end(end);
+  return piece;
+}
+
+}  // namespace muster::client

@@ -1,0 +1,63 @@
+// A broker that answers as a test tells it to, over real gRPC on a Unix socket.
+#ifndef MUSTER_TESTS_UNIT_CLIENTS_FAKE_BROKER_H_
+#define MUSTER_TESTS_UNIT_CLIENTS_FAKE_BROKER_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "muster/v1/clusters_service.pb.h"
+#include "muster/v1/jobs_service.pb.h"
+
+namespace muster::client {
+
+// The hooks are called from gRPC's threads; set them before the first call. A hook that is not set
+// answers UNIMPLEMENTED.
+class FakeBroker {
+ public:
+  template <typename Request, typename Response>
+  using Answer = std::function<absl::StatusOr<Response>(const Request&)>;
+  // Writes to the stream as long as `write` returns true; the status ends it.
+  template <typename Request, typename Response>
+  using Stream = std::function<absl::Status(const Request&,
+                                            const std::function<bool(const Response&)>& write)>;
+
+  Answer<v1::SubmitJobRequest, v1::SubmitJobResponse> submit_job;
+  Answer<v1::SubmitJobsRequest, v1::SubmitJobsResponse> submit_jobs;
+  Answer<v1::GetJobRequest, v1::GetJobResponse> get_job;
+  Answer<v1::ListJobsRequest, v1::ListJobsResponse> list_jobs;
+  Answer<v1::CancelJobsRequest, v1::CancelJobsResponse> cancel_jobs;
+  Answer<v1::ListClustersRequest, v1::ListClustersResponse> list_clusters;
+  Answer<v1::GetClusterRequest, v1::GetClusterResponse> get_cluster;
+  Stream<v1::WatchJobsRequest, v1::WatchJobsResponse> watch_jobs;
+  Stream<v1::ReadLogRequest, v1::ReadLogResponse> read_log;
+
+  FakeBroker();
+  ~FakeBroker();
+
+  // "unix:PATH" in a directory of its own.
+  std::string address() const;
+  // Ends it with all its streams, and starts it again on the same socket.
+  void Stop();
+  void Start();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// A job as GetJob has it, with one run on cluster "box".
+v1::Job JobInState(uint64_t id, v1::JobState state);
+// The next transition of a job.
+v1::WatchJobsResponse Step(uint64_t job, uint64_t sequence, v1::JobState state, uint32_t run = 1);
+v1::ReadLogResponse Piece(uint64_t offset, const std::string& data,
+                          v1::LogEnd end = v1::LOG_END_UNSPECIFIED);
+
+}  // namespace muster::client
+
+#endif  // MUSTER_TESTS_UNIT_CLIENTS_FAKE_BROKER_H_

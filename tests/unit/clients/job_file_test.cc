@@ -1,0 +1,290 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+#include "clients/cpp/jobfile.h"
+#include "clients/cpp/yaml_reader.h"
+#include "contract/text.h"
+#include "google/protobuf/text_format.h"
+#include "google/protobuf/util/message_differencer.h"
+
+namespace muster::client {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string MessageOf(const absl::Status& status) { return std::string(ToStd(status.message())); }
+
+std::string Parse(std::string_view yaml) {
+  const auto specs = ParseJobFile("t.yaml", yaml);
+  if (!specs.ok()) return MessageOf(specs.status());
+  std::string text;
+  for (const v1::JobSpec& spec : *specs) text += spec.ShortDebugString() + "\n";
+  return text;
+}
+
+v1::JobSpec SpecFrom(const std::string& text) {
+  v1::JobSpec spec;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &spec)) << text;
+  return spec;
+}
+
+struct GoodFile {
+  const char* name;
+  const char* yaml;
+  const char* spec;  // in protobuf's text format
+};
+
+class GoodJobFile : public ::testing::TestWithParam<GoodFile> {};
+
+TEST_P(GoodJobFile, GivesTheSpecThatItDescribes) {
+  const auto specs = ParseJobFile("t.yaml", GetParam().yaml);
+  ASSERT_TRUE(specs.ok()) << specs.status();
+  ASSERT_EQ(specs->size(), 1u);
+  const v1::JobSpec expected = SpecFrom(GetParam().spec);
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(specs->front(), expected))
+      << specs->front().DebugString() << "instead of\n"
+      << expected.DebugString();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Forms, GoodJobFile,
+    ::testing::Values(
+        GoodFile{"Shortest", "run: echo hello", "command { script: 'echo hello' }"},
+        GoodFile{"Argv", "command: [python, train.py, --lr, 0.1, '']",
+                 "command { argv { args: ['python', 'train.py', '--lr', '0.1', ''] } }"},
+        GoodFile{"Script", "run: |\n  #!/bin/bash\n  echo a\nsetup: pip install x\n",
+                 "command { script: '#!/bin/bash\\necho a\\n' } setup: 'pip install x'"},
+        GoodFile{"Resources",
+                 "run: x\nresources: {cpus: 0.5, memory: 16Gi, gpus: H100:8}\nnodes: 2",
+                 "command { script: 'x' } nodes: 2 resources { cpu_millis: 500 "
+                 "memory_bytes: 17179869184 gpus { type: 'H100' count_millis: 8000 } }"},
+        GoodFile{"GpuCountAlone", "run: x\nresources: {gpus: 2}",
+                 "command { script: 'x' } resources { gpus { count_millis: 2000 } }"},
+        GoodFile{"GpuList", "run: x\nresources: {gpus: [a100:1]}",
+                 "command { script: 'x' } resources { gpus { type: 'a100' count_millis: 1000 } }"},
+        GoodFile{"TimeInHours", "run: x\ntime: 3.8h",
+                 "command { script: 'x' } time_limit { seconds: 13680 }"},
+        GoodFile{"TimeAsSlurmHasIt", "run: x\ntime_limit: 1-12:00:00",
+                 "command { script: 'x' } time_limit { seconds: 129600 }"},
+        // YAML 1.1 would make numbers and truths of these; here a text is what is written.
+        GoodFile{"TextsAsWritten", "run: x\nenv: {A: yes, B: 012, C: 1e3, D: ~x, E: ''}",
+                 "command { script: 'x' } env { key: 'A' value: 'yes' } "
+                 "env { key: 'B' value: '012' } env { key: 'C' value: '1e3' } "
+                 "env { key: 'D' value: '~x' } env { key: 'E' value: '' }"},
+        GoodFile{"Identity",
+                 "run: x\nname: \"n m\"\nproject: p-1\nlabels: {team: vision}\npriority: -3",
+                 "command { script: 'x' } name: 'n m' project: 'p-1' "
+                 "labels { key: 'team' value: 'vision' } priority: -3"},
+        GoodFile{"WorkingDirectory", "run: x\nworkdir: /data",
+                 "command { script: 'x' } working_directory: '/data'"},
+        GoodFile{"WorkingDirectoryInFull", "run: x\nworking_directory: /data",
+                 "command { script: 'x' } working_directory: '/data'"},
+        GoodFile{"PlacementInFull", "run: x\nplacement: {clusters: [a, b], pool: gpu}",
+                 "command { script: 'x' } placement { clusters: ['a', 'b'] pool: 'gpu' }"},
+        GoodFile{"PlacementInShort", "run: x\ncluster: a\npool: gpu",
+                 "command { script: 'x' } placement { clusters: 'a' pool: 'gpu' }"},
+        GoodFile{"Enum", "run: x\non_cluster_loss: wait",
+                 "command { script: 'x' } on_cluster_loss: ON_CLUSTER_LOSS_WAIT"},
+        GoodFile{
+            "Slurm", "run: x\nslurm: {partition: 'a,b', exclusive: true, tasks_per_node: 4}",
+            "command { script: 'x' } slurm { partition: 'a,b' exclusive: true tasks_per_node: 4 }"},
+        GoodFile{"Anchors", "env: &e {A: 1}\nlabels: {a: &v x, b: *v}\nrun: x",
+                 "command { script: 'x' } env { key: 'A' value: '1' } "
+                 "labels { key: 'a' value: 'x' } labels { key: 'b' value: 'x' }"},
+        // Fields that the broker refuses by name must reach it.
+        GoodFile{
+            "NotHonouredYet",
+            "run: x\nimage: ubuntu\nsecrets: {T: t}\ninputs: [{uri: a, path: b}]\n"
+            "mounts: [{source: a, target: b, read_only: true}]\narray: {size: 3}\n"
+            "dependencies: [{job_id: 4, condition: ended}]\nretry: {max_runs: 2}\n"
+            "kubernetes: {namespace: n}\nmachines: {hosts: [h]}",
+            "command { script: 'x' } image: 'ubuntu' secrets { key: 'T' value: 't' } "
+            "inputs { uri: 'a' path: 'b' } mounts { source: 'a' target: 'b' read_only: true } "
+            "array { size: 3 } dependencies { job_id: 4 condition: DEPENDENCY_CONDITION_ENDED } "
+            "retry { max_runs: 2 } kubernetes { namespace: 'n' } machines { hosts: 'h' }"}),
+    [](const auto& info) { return info.param.name; });
+
+struct BadFile {
+  const char* name;
+  const char* yaml;
+  const char* at;    // how the message begins
+  const char* says;  // and what it holds
+};
+
+class BadJobFile : public ::testing::TestWithParam<BadFile> {};
+
+TEST_P(BadJobFile, IsRefusedAtItsPlaceWithWhatWouldWork) {
+  const auto specs = ParseJobFile("t.yaml", GetParam().yaml);
+  ASSERT_FALSE(specs.ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(specs.status()));
+  EXPECT_THAT(MessageOf(specs.status()), StartsWith(GetParam().at));
+  EXPECT_THAT(MessageOf(specs.status()), HasSubstr(GetParam().says));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Forms, BadJobFile,
+    ::testing::Values(
+        BadFile{"UnknownField", "run: x\nnaem: a", "t.yaml:2:1: naem: no such field",
+                "did you mean \"name\"?"},
+        BadFile{"UnknownFieldInside", "run: x\nresources:\n  cpuss: 2",
+                "t.yaml:3:3: resources.cpuss: no such field", "did you mean \"cpus\"?"},
+        BadFile{"UnknownFieldLikeNone", "run: x\nresources: {zzzz: 2}",
+                "t.yaml:2:13: resources.zzzz:", "known here: cpus, memory, gpus"},
+        BadFile{"Misplaced", "run: x\ncpus: 2", "t.yaml:2:1: cpus: no such field",
+                "resources: {cpus: 4}"},
+        BadFile{"MergeKey", "run: x\n<<: {name: a}", "t.yaml:2:1: <<: no such field",
+                "merge keys are not read"},
+        BadFile{"NotASize", "run: x\nresources:\n  memory: 16Q",
+                "t.yaml:3:11: resources.memory: \"16Q\" is not", "16Gi"},
+        BadFile{"NotADuration", "run: x\ntime: soon",
+                "t.yaml:2:7: time: \"soon\" is not a duration", "1h30m"},
+        BadFile{"NotCpus", "run: x\nresources: {cpus: four}",
+                "t.yaml:2:19: resources.cpus: \"four\"", "0.5"},
+        BadFile{"NotGpus", "run: x\nresources: {gpus: 'H100:many'}",
+                "t.yaml:2:19: resources.gpus:", "H100:8"},
+        BadFile{"NotANumber", "run: x\nnodes: several",
+                "t.yaml:2:8: nodes: expected a whole number", "\"several\""},
+        BadFile{"NumberOutOfRange", "run: x\nnodes: -1",
+                "t.yaml:2:8: nodes: expected a whole number from 0", "\"-1\""},
+        BadFile{"NumberWithRest", "run: x\nnodes: 2x", "t.yaml:2:8: nodes:", "\"2x\""},
+        BadFile{"NotATruth", "run: x\nslurm: {exclusive: yes}",
+                "t.yaml:2:20: slurm.exclusive:", "true or false"},
+        BadFile{"NotOneOf", "run: x\non_cluster_loss: panic",
+                "t.yaml:2:18: on_cluster_loss: \"panic\" is not one of",
+                "wait, fail_over_when_fenced, fail_over_now"},
+        BadFile{"MappingForText", "run: x\nname: {a: b}",
+                "t.yaml:2:7: name: expected a text, found a mapping", ""},
+        BadFile{"NothingForText",
+                "run: x\nenv:\n  A:", "t.yaml:3:", "write \"\" for an empty text"},
+        BadFile{"TextForMapping", "run: x\nresources: many",
+                "t.yaml:2:12: resources: expected a mapping", "\"many\""},
+        BadFile{"TextForCommand", "command: python train.py",
+                "t.yaml:1:10: command: expected a list", "a shell script goes under run"},
+        BadFile{"MappingInCommand", "command: [a, {b: c}]",
+                "t.yaml:1:14: command[1]: expected a text", ""},
+        BadFile{"Twice", "run: x\nname: a\nname: b", "t.yaml:3:1: name: is given twice", ""},
+        BadFile{"TwoNamesOfOne", "run: x\ntime: 1h\ntime_limit: 2h",
+                "t.yaml:3:1: time_limit: means the same as \"time\"", ""},
+        BadFile{"RunAndCommand", "run: x\ncommand: [y]",
+                "t.yaml:2:1: command: means the same as \"run\"", ""},
+        BadFile{"ClusterTwoWays", "run: x\nplacement: {clusters: [a]}\ncluster: b",
+                "t.yaml:3:10: cluster:", "keep one"},
+        BadFile{"ListAtTheTop", "- run: x", "t.yaml:1:1: expected a mapping", "a list"},
+        BadFile{"NoCommand", "name: a", "t.yaml:1:1: command: is missing", ""},
+        // What the contract refuses is shown at its place too.
+        BadFile{"BadEnvName", "run: x\nenv:\n  A-B: 1", "t.yaml:3:8: env[\"A-B\"]:", "[A-Za-z_]"},
+        BadFile{"BadPriority", "run: x\npriority: 5000",
+                "t.yaml:2:11: priority: 5000 is out of range", "1000"},
+        BadFile{"RelativeDirectory", "run: x\nworkdir: here",
+                "t.yaml:2:10: working_directory:", "absolute"},
+        BadFile{"BadCluster", "run: x\nplacement:\n  clusters: [ok, Not OK]",
+                "t.yaml:3:18: placement.clusters[1]:", ""},
+        BadFile{"EmptyScript", "run: ''", "t.yaml:1:6: command.script: is empty", ""},
+        BadFile{"NotYaml", "command: [unclosed\n", "t.yaml:2:1: not valid YAML", ""},
+        BadFile{"Tabs", "resources:\n\tcpus: 1", "t.yaml:2:6: not valid YAML",
+                "indented with a tab"},
+        BadFile{"NotUtf8", "run: x\nname: \"\xff\"", "t.yaml:2: is not UTF-8 text (byte 0xff)", ""},
+        BadFile{"Empty", "", "t.yaml: holds no job", "run: echo hello"},
+        BadFile{"OnlyComments", "# nothing\n---\n", "t.yaml: holds no job", ""}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(JobFile, NamesEveryProblemAtOnce) {
+  const std::string message = Parse("nodes: x\nnmae: y\ntime: z\n");
+  EXPECT_THAT(message, HasSubstr("t.yaml:1:8: nodes:"));
+  EXPECT_THAT(message, HasSubstr("t.yaml:2:1: nmae:"));
+  EXPECT_THAT(message, HasSubstr("t.yaml:3:7: time:"));
+}
+
+TEST(JobFile, LeavesOutProblemsBeyondTheLimit) {
+  std::string yaml = "run: x\n";
+  for (int i = 0; i < 30; ++i) yaml += fmt::format("bad{}: 1\n", i);
+  const std::string message = Parse(yaml);
+  EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), static_cast<int>(kMaxYamlProblems));
+  EXPECT_THAT(message, HasSubstr("... and 10 more"));
+}
+
+TEST(JobFile, HoldsOneJobForEachDocument) {
+  const auto specs = ParseJobFile("t.yaml", "run: a\n---\nrun: b\n---\n# nothing\n---\nrun: c\n");
+  ASSERT_TRUE(specs.ok()) << specs.status();
+  ASSERT_EQ(specs->size(), 3u);
+  EXPECT_EQ((*specs)[2].command().script(), "c");
+}
+
+TEST(JobFile, NamesTheLineInALaterDocument) {
+  EXPECT_THAT(Parse("run: a\n---\nrun: b\nnodes: x\n"), StartsWith("t.yaml:4:8: nodes:"));
+}
+
+TEST(JobFile, HasABoundOnItsJobs) {
+  std::string yaml;
+  for (size_t i = 0; i <= kMaxJobsInFile; ++i) yaml += "---\nrun: a\n";
+  EXPECT_THAT(Parse(yaml), HasSubstr("more than 1000 jobs"));
+}
+
+TEST(JobFile, HasABoundOnItsSize) {
+  EXPECT_THAT(Parse("run: " + std::string(kMaxJobFileBytes, 'x')),
+              HasSubstr("the limit is 4194304"));
+}
+
+TEST(JobFile, SurvivesAliasesOfAliases) {
+  std::string yaml = "a: &a [x,x,x,x,x,x,x,x,x]\n";
+  for (char c = 'b'; c < 'k'; ++c) {
+    yaml += fmt::format("{0}: &{0} [*{1},*{1},*{1},*{1},*{1},*{1},*{1},*{1},*{1}]\n", c,
+                        static_cast<char>(c - 1));
+  }
+  EXPECT_THAT(Parse(yaml + "command: *j\n"),
+              HasSubstr("command[0]: expected a text, found a list"));
+}
+
+TEST(JobFile, SurvivesDeepNesting) {
+  EXPECT_THAT(Parse("run: " + std::string(100'000, '[')), HasSubstr("t.yaml:"));
+  EXPECT_THAT(Parse("run: " + std::string(100'000, '{')), HasSubstr("t.yaml:"));
+}
+
+TEST(JobFile, SurvivesAnAliasOfItself) {
+  EXPECT_THAT(Parse("command: &a [*a]\n"), HasSubstr("t.yaml:1:"));
+  EXPECT_THAT(Parse("resources: &a\n  cpus: *a\n"), HasSubstr("t.yaml:"));
+}
+
+// Whatever the bytes, there is a spec or a message that names the file.
+TEST(JobFile, SurvivesDamage) {
+  const std::string good =
+      "name: a\nresources: {cpus: 4, memory: 16Gi, gpus: 'H100:8'}\ntime: 4h\nenv:\n  A: &x 1\n  "
+      "B: *x\n"
+      "command: [a, \"b\\n\", 'c']\nslurm: {exclusive: true}\n---\nrun: |\n  echo\n  echo\nlabels: "
+      "{? a : b}\n";
+  std::mt19937 random(20260301);
+  for (int round = 0; round < 3000; ++round) {
+    std::string yaml = good;
+    for (unsigned change = 0; change < 1 + random() % 4; ++change) {
+      const size_t at = random() % yaml.size();
+      switch (random() % 3) {
+        case 0:
+          yaml[at] = static_cast<char>(random());
+          break;
+        case 1:
+          yaml.erase(at, 1 + random() % 8);
+          break;
+        default:
+          yaml.insert(at, 1, ":{}[]&*!|>'\"%@`#-? \n\t,"[random() % 22]);
+      }
+    }
+    const auto specs = ParseJobFile("t.yaml", yaml);
+    if (specs.ok()) continue;
+    EXPECT_THAT(MessageOf(specs.status()), StartsWith("t.yaml:")) << yaml;
+  }
+}
+
+TEST(JobFile, NamesAFileThatCannotBeRead) {
+  const auto missing = ReadJobFile("/nonexistent/job.yaml");
+  EXPECT_TRUE(absl::IsNotFound(missing.status()));
+  EXPECT_THAT(MessageOf(missing.status()), HasSubstr("/nonexistent/job.yaml"));
+  EXPECT_THAT(MessageOf(ReadJobFile("/").status()), HasSubstr("cannot read /"));
+}
+
+}  // namespace
+}  // namespace muster::client

@@ -1,0 +1,225 @@
+#include "clients/cli/render.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <yaml-cpp/yaml.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "clients/cli/exit_code.h"
+#include "clients/cli/report.h"
+#include "clients/cli/table.h"
+#include "clients/cli/views.h"
+#include "contract/errors.h"
+#include "google/protobuf/util/json_util.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "tests/unit/clients/fake_broker.h"
+
+namespace muster::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const absl::Time kNow = absl::FromUnixSeconds(1'772'366'400 + 600);
+
+v1::Job FailedJob() {
+  v1::Job job = client::JobInState(42, v1::JOB_STATE_FAILED);
+  (*job.mutable_labels())["team"] = "vision";
+  job.mutable_start_time()->set_seconds(1'772'366'460);
+  job.mutable_end_time()->set_seconds(1'772'366'550);
+  job.mutable_exit()->set_signal(9);
+  job.mutable_exit()->set_rank(1);
+  job.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_OOM);
+  job.mutable_failure()->set_message("the memory limit of 1Gi was reached");
+  job.mutable_failure()->set_suggestion("ask for more memory");
+  return job;
+}
+
+std::string TableOf(const std::vector<v1::Job>& jobs, const Style& style) {
+  Table table(JobColumns(style), style.colours);
+  for (const v1::Job& job : jobs) table.Add(JobRow(job, style, kNow));
+  return table.Take();
+}
+
+TEST(JobTable, LooksLikeThis) {
+  v1::Job waiting = client::JobInState(7, v1::JOB_STATE_QUEUED);
+  waiting.set_name("日本語");
+  waiting.clear_cluster();
+  waiting.set_reason("all cores of box are in use");
+  EXPECT_EQ(TableOf({FailedJob(), waiting}, {}),
+            "  ID  NAME          STATE      CLUSTER   SUBMITTED  RUN TIME  REASON\n"
+            "  42  train         FAILED     box       10m ago    1m30s     the memory limit of 1Gi "
+            "was reached\n"
+            "   7  日本語        QUEUED     -         10m ago    -         all cores of box are in "
+            "use\n");
+}
+
+TEST(JobTable, TellsMoreIfWide) {
+  EXPECT_EQ(
+      TableOf({FailedJob()}, {.wide = true}),
+      "  ID  NAME          STATE      CLUSTER   PROJECT  USER    PRIORITY  SUBMITTED             "
+      "STARTED               ENDED                 EXIT   LABELS       REASON\n"
+      "  42  train         FAILED     box       default  ada     0         2026-03-01T12:00:00Z  "
+      "2026-03-01T12:01:00Z  2026-03-01T12:02:30Z  sig 9  team=vision  the memory limit of 1Gi was "
+      "reached\n");
+}
+
+TEST(JobTable, HasColoursOnlyIfAsked) {
+  EXPECT_THAT(TableOf({FailedJob()}, {.colours = true}), HasSubstr("\x1b[31mFAILED\x1b[0m"));
+  EXPECT_THAT(TableOf({FailedJob()}, {}), Not(HasSubstr("\x1b")));
+}
+
+TEST(JobTable, MakesNamesAndReasonsHarmless) {
+  v1::Job job = client::JobInState(1, v1::JOB_STATE_QUEUED);
+  job.set_name("\x1b]0;x\x07");
+  job.set_reason("a\nb");
+  const std::string table = TableOf({job}, {});
+  EXPECT_THAT(table, HasSubstr("\\x1b]0;x\\x07"));
+  EXPECT_THAT(table, HasSubstr("a\\nb"));
+  EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 2);
+}
+
+TEST(Table, KeepsItsWidthsFromPageToPage) {
+  Table table({{"A", 3}, {"B"}}, false);
+  table.Add({{"1"}, {"x"}});
+  EXPECT_EQ(table.Take(), "A    B\n1    x\n");
+  table.Add({{"22222"}, {"y"}});
+  EXPECT_EQ(table.Take(), "22222  y\n");
+  EXPECT_EQ(table.Take(), "");
+}
+
+TEST(JobPage, TellsWhatHappenedAndWhatToDo) {
+  v1::Job job = FailedJob();
+  job.mutable_spec()->mutable_command()->mutable_argv()->add_args("python");
+  job.mutable_spec()->mutable_command()->mutable_argv()->add_args("two words");
+  job.mutable_spec()->mutable_resources()->set_cpu_millis(4000);
+  job.mutable_runs(0)->set_state(v1::RUN_STATE_FAILED);
+  job.mutable_runs(0)->set_external_id("4711");
+  const v1::Transition step = client::Step(42, 5, v1::JOB_STATE_FAILED).transition();
+  const std::string page = JobPage(job, {step}, {}, kNow);
+  for (const char* text :
+       {"Job 42  train\n", "  State       FAILED\n",
+        "  Exit        killed by signal 9 (KILL) on rank 1\n",
+        "  Submitted   2026-03-01T12:00:00Z (10m ago)\n", "  Needs       4 cpu\n",
+        "  Command     python \"two words\"\n",
+        "Failure (OOM)\n  the memory limit of 1Gi was reached\n",
+        "  What to do: ask for more memory\n", "Run 42.1\n", "  Known as    4711\n", "PROCESS"}) {
+    EXPECT_THAT(page, HasSubstr(text));
+  }
+}
+
+TEST(Json, HasTheNamesOfTheProtoFiles) {
+  v1::SubmitJobResponse response;
+  response.set_job_id(42);
+  response.set_repeated_request(true);
+  EXPECT_EQ(ToJsonLine(response), "{\"job_id\":\"42\",\"repeated_request\":true}\n");
+  EXPECT_EQ(ToJson(response), "{\n \"job_id\": \"42\",\n \"repeated_request\": true\n}\n");
+}
+
+TEST(Json, HoldsNothingThatATerminalWouldObey) {
+  v1::Job job;
+  job.set_name("\x1b]0;x\x07\x7f\xc2\x9b");
+  const std::string json = ToJsonLine(job);
+  for (char c : json) EXPECT_TRUE(c == '\n' || (c >= 0x20 && c < 0x7f)) << json;
+}
+
+TEST(Yaml, LooksLikeThis) {
+  v1::ListJobsResponse list;
+  v1::Job* job = list.add_jobs();
+  *job = client::JobInState(42, v1::JOB_STATE_RUNNING);
+  job->mutable_spec()->mutable_command()->set_script("echo a\necho b\n");
+  job->set_name("yes");
+  job->set_reason("a: b");
+  job->clear_job_sequence();
+  EXPECT_EQ(ToYaml(list),
+            "jobs:\n"
+            "  - id: \"42\"\n"
+            "    spec:\n"
+            "      command:\n"
+            "        script: |+\n"
+            "          echo a\n"
+            "          echo b\n"
+            "    state: JOB_STATE_RUNNING\n"
+            "    name: \"yes\"\n"
+            "    project: default\n"
+            "    user: ada\n"
+            "    create_time: \"2026-03-01T12:00:00Z\"\n"
+            "    runs:\n"
+            "      - number: 1\n"
+            "        cluster: box\n"
+            "    cluster: box\n"
+            "    reason: \"a: b\"\n");
+  EXPECT_EQ(ToYaml(v1::ListJobsResponse()), "{}\n");
+}
+
+// Every text comes back from YAML as it went in.
+TEST(Yaml, IsReadBackAsWritten) {
+  const std::string texts[] = {"",         "a",        "yes",      "No",         "~",     "null",
+                               "1",        "1e3",      "a: b",     "a #b",       "- a",   "*a",
+                               "&a",       "!a",       "|",        "'",          "\"",    "a\nb",
+                               "a\nb\n",   "a\nb\n\n", "\na",      " a\nb",      "a \nb", "a\n b\n",
+                               "a\n\n\nb", "a\tb\nc",  "\x1b[0m",  "é\nü",       "{}",    "[]",
+                               "%a",       "@a",       "a\\nb",    "2026-03-01", "=",     "<<",
+                               "a\r\nb",   "---\na",   "...\na\n", "# a\nb\n",   "\n"};
+  for (const std::string& text : texts) {
+    v1::JobSpec spec;
+    spec.set_setup(text);
+    (*spec.mutable_env())["K"] = text;
+    spec.mutable_command()->mutable_argv()->add_args(text);
+    const YAML::Node node = YAML::Load(ToYaml(spec));
+    EXPECT_EQ(node["env"]["K"].as<std::string>(), text) << ToYaml(spec);
+    EXPECT_EQ(node["command"]["argv"]["args"][0].as<std::string>(), text) << ToYaml(spec);
+    if (text.empty()) continue;
+    EXPECT_EQ(node["setup"].as<std::string>(), text) << ToYaml(spec);
+  }
+}
+
+TEST(ErrorText, NamesEachBadFieldAndWhenToTryAgain) {
+  contract::FieldErrors errors;
+  errors.Add("nodes", "20000 is too large");
+  errors.Add("env[\"\x1b\"]", "bad");
+  EXPECT_EQ(ErrorText(errors.ToStatus()),
+            "muster: nodes: 20000 is too large\nmuster: env[\"\\x1b\"]: bad\n");
+  EXPECT_EQ(ErrorText(contract::RetryableError(absl::StatusCode::kResourceExhausted, "QUEUE_FULL",
+                                               "full", absl::Milliseconds(300))),
+            "muster: full\nmuster: try again in 1s\n");
+  EXPECT_EQ(ErrorText(absl::InternalError("a\nb")), "muster: a\nmuster: b\n");
+  EXPECT_EQ(ErrorText(absl::UnknownError("")), "muster: UNKNOWN\n");
+}
+
+TEST(ExitCode, FollowsTheStatus) {
+  EXPECT_EQ(CodeFor(absl::OkStatus()), 0);
+  EXPECT_EQ(CodeFor(absl::NotFoundError("")), 1);
+  EXPECT_EQ(CodeFor(absl::UnavailableError("")), 1);
+  EXPECT_EQ(CodeFor(absl::PermissionDeniedError("")), 4);
+  EXPECT_EQ(CodeFor(absl::UnauthenticatedError("")), 4);
+  EXPECT_EQ(CodeFor(absl::DeadlineExceededError("")), 8);
+  EXPECT_EQ(CodeFor(contract::Error(absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED", "")),
+            13);
+  EXPECT_EQ(CodeFor(contract::Error(absl::StatusCode::kFailedPrecondition, "OTHER", "")), 1);
+}
+
+TEST(ExitCode, FollowsTheJob) {
+  EXPECT_EQ(CodeFor(client::JobInState(1, v1::JOB_STATE_SUCCEEDED)), 0);
+  EXPECT_EQ(CodeFor(client::JobInState(1, v1::JOB_STATE_CANCELED)), 11);
+  v1::Job job = client::JobInState(1, v1::JOB_STATE_FAILED);
+  EXPECT_EQ(CodeFor(job), 10);
+  for (const auto& [kind, code] :
+       std::map<v1::FailureClass, int>{{v1::FAILURE_CLASS_PROGRAM, 10},
+                                       {v1::FAILURE_CLASS_TIMEOUT, 10},
+                                       {v1::FAILURE_CLASS_OOM, 10},
+                                       {v1::FAILURE_CLASS_CONFIG, 10},
+                                       {v1::FAILURE_CLASS_INFRA, 12},
+                                       {v1::FAILURE_CLASS_PREEMPTED, 12}}) {
+    job.mutable_failure()->set_failure_class(kind);
+    EXPECT_EQ(CodeFor(job), code) << v1::FailureClass_Name(kind);
+  }
+  job.clear_failure();
+  job.mutable_runs(0)->set_state(v1::RUN_STATE_LOST);
+  EXPECT_EQ(CodeFor(job), 12);
+}
+
+}  // namespace
+}  // namespace muster::cli
