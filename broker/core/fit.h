@@ -22,7 +22,7 @@ struct Fit {
   };
 
   Verdict verdict = Verdict::kFits;
-  std::string lacks;  // e.g. `pool "gpu" has 2 nodes with 8 GPUs of type h100, 4 are needed`; empty
+  std::string lacks = "";  // e.g. `pool "gpu" has 2 nodes with 8 GPUs of type h100, 4 are needed`; empty
                       // if it fits
 
   bool now() const { return verdict == Verdict::kFits; }

@@ -40,10 +40,10 @@ class Shapes {
   // As Add, with the id that it had before.
   Shape* Restore(uint32_t id, std::string bytes, v1::JobSpec spec);
 
-  // Forgets shapes without jobs if they have become many; calls `forget` for each of them before.
+  // Forgets shapes without jobs if they are many and more than the others; calls `forget` for each of them before.
   template <typename F>
   void Sweep(F forget) {
-    if (unused_ <= kKeptUnused + by_id_.size() / 2) return;
+    if (unused_ <= kKeptUnused + (by_id_.size() - unused_)) return;
     for (auto it = by_id_.begin(); it != by_id_.end();) {
       Shape* shape = it->second.get();
       if (shape->jobs > 0) {

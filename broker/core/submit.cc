@@ -134,10 +134,13 @@ absl::Status Core::Impl::CheckPlaceable(const v1::JobSpec& spec) const {
 }
 
 absl::Status Core::Impl::CheckRoom(const std::vector<Candidate>& candidates) const {
-  const auto fresh = static_cast<uint64_t>(std::count_if(candidates.begin(), candidates.end(),
-                                                         [](const auto& c) { return c.is_new(); }));
-  if (fresh == 0) return absl::OkStatus();
-  if (queued_ + fresh > options_.max_queued_jobs) {
+  uint64_t jobs = 0, requests = 0;
+  for (const Candidate& candidate : candidates) {
+    if (!candidate.is_new()) continue;
+    ++jobs;
+    if (!candidate.request_id.empty()) ++requests;
+  }
+  if (jobs > 0 && queued_ + jobs > options_.max_queued_jobs) {
     return contract::RetryableError(
         absl::StatusCode::kResourceExhausted, "TOO_MANY_QUEUED_JOBS",
         fmt::format("{} jobs are queued, and the broker keeps at most {} (max_queued_jobs); try "
@@ -145,12 +148,12 @@ absl::Status Core::Impl::CheckRoom(const std::vector<Candidate>& candidates) con
                     queued_, options_.max_queued_jobs),
         kRetryAfter);
   }
-  if (requests_.size() + fresh > options_.max_remembered_requests) {
+  if (requests > 0 && requests_.size() + requests > options_.max_remembered_requests) {
     return contract::RetryableError(
         absl::StatusCode::kResourceExhausted, "TOO_MANY_REQUEST_IDS",
-        fmt::format("{} request ids are remembered, the most that the broker keeps "
+        fmt::format("{} request ids are remembered, and the broker keeps at most {} "
                     "(max_remembered_requests); try again later",
-                    requests_.size()),
+                    requests_.size(), options_.max_remembered_requests),
         kRetryAfter);
   }
   return absl::OkStatus();

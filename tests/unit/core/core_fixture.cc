@@ -1,0 +1,271 @@
+#include "tests/unit/core/core_fixture.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "contract/errors.h"
+#include "contract/run_key.h"
+
+namespace muster::core {
+
+v1::JobSpec Spec() {
+  v1::JobSpec spec;
+  spec.set_name("train");
+  spec.set_project("default");
+  spec.set_nodes(1);
+  spec.mutable_resources()->set_cpu_millis(1000);
+  spec.mutable_command()->set_script("true");
+  return spec;
+}
+
+v1::JobSpec SpecOn(const std::string& cluster) {
+  v1::JobSpec spec = Spec();
+  spec.mutable_placement()->add_clusters(cluster);
+  return spec;
+}
+
+v1::JobSpec SpecWithGpus(const std::string& type, int count, int nodes) {
+  v1::JobSpec spec = Spec();
+  v1::GpuRequest* gpus = spec.mutable_resources()->add_gpus();
+  gpus->set_type(type);
+  gpus->set_count_millis(1000 * count);
+  spec.set_nodes(nodes);
+  return spec;
+}
+
+v1::Pool PoolOf(const std::string& name, const NodeOptions& nodes, bool is_default) {
+  v1::Pool pool;
+  pool.set_name(name);
+  pool.set_is_default(is_default);
+  pool.set_available(true);
+  v1::NodeGroup* group = pool.add_node_groups();
+  group->set_count(nodes.count);
+  group->set_usable_count(nodes.count);
+  group->set_cpus(nodes.cpus);
+  group->set_memory_bytes(nodes.memory_bytes);
+  for (const auto& [type, count] : nodes.gpus) (*group->mutable_gpus())[type] = count;
+  return pool;
+}
+
+v1::AgentHello Hello(const std::string& cluster) {
+  v1::AgentHello hello;
+  hello.set_protocol_version(1);
+  hello.set_cluster(cluster);
+  hello.set_kind(v1::CLUSTER_KIND_MACHINES);
+  hello.set_agent_version("1");
+  hello.set_journal_id("journal of " + cluster);
+  hello.mutable_inventory()->set_identity("identity of " + cluster);
+  *hello.mutable_inventory()->add_pools() = PoolOf("default");
+  hello.set_max_active_runs(1000);
+  return hello;
+}
+
+v1::RunEvent Event(uint64_t sequence, const std::string& run_key, v1::RunState state) {
+  v1::RunEvent event;
+  event.set_sequence(sequence);
+  event.set_run_key(run_key);
+  event.set_state(state);
+  event.mutable_evidence()->set_source(v1::EVIDENCE_SOURCE_PROCESS);
+  event.mutable_evidence()->set_detail("seen");
+  event.mutable_evidence()->mutable_observed_at()->set_seconds(1'750'000'001);
+  return event;
+}
+
+v1::RunEvent LogsComplete(uint64_t sequence, const std::string& run_key, v1::RunState state) {
+  v1::RunEvent event = Event(sequence, run_key, state);
+  event.set_logs_complete(true);
+  return event;
+}
+
+std::string ReasonOf(const absl::Status& status) {
+  auto info = contract::GetErrorInfo(status);
+  return info ? info->reason() : "";
+}
+
+CoreTest::CoreTest() { Restart(); }
+
+void CoreTest::Restart(Options options) {
+  options_ = options;
+  Restart();
+}
+
+void CoreTest::Restart() {
+  auto restored = store_.Restore(now_);
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  core_ = std::make_unique<Core>(options_, *std::move(restored));
+  const absl::Status invariants = core_->CheckInvariants();
+  ASSERT_TRUE(invariants.ok()) << invariants;
+}
+
+void CoreTest::Do(Input input) {
+  last_ = Output();
+  core_->Handle(std::move(input), now_, &last_);
+  core_->PlaceJobs(now_, &last_);
+  const absl::Status committed = store_.Commit(last_.changes);
+  EXPECT_TRUE(committed.ok()) << committed;
+  const absl::Status invariants = core_->CheckInvariants();
+  EXPECT_TRUE(invariants.ok()) << invariants;
+}
+
+template <typename T>
+T CoreTest::TakeReply() {
+  for (Effect& effect : last_.effects) {
+    if (T* reply = std::get_if<T>(&effect); reply && reply->ticket == last_ticket_) {
+      return std::move(*reply);
+    }
+  }
+  ADD_FAILURE() << "no reply";
+  T none;
+  none.ticket = last_ticket_;
+  return none;
+}
+
+SubmitReply CoreTest::Submit(std::vector<SubmitItem> items, bool validate_only) {
+  Do(core::Submit{++last_ticket_, std::move(items), "alice", validate_only});
+  return TakeReply<SubmitReply>();
+}
+
+absl::StatusOr<uint64_t> CoreTest::SubmitOne(const v1::JobSpec& spec,
+                                             const std::string& request_id) {
+  SubmitReply reply = Submit({{std::make_shared<v1::JobSpec>(spec), request_id}});
+  if (!reply.result.ok()) return reply.result.status();
+  return reply.result->responses(0).job_id();
+}
+
+uint64_t CoreTest::MustSubmit(const v1::JobSpec& spec) {
+  auto id = SubmitOne(spec);
+  EXPECT_TRUE(id.ok()) << id.status();
+  return id.value_or(0);
+}
+
+absl::Status CoreTest::Cancel(std::vector<uint64_t> jobs) {
+  Do(core::Cancel{++last_ticket_, std::move(jobs), "enough", "bob"});
+  return TakeReply<CancelReply>().status;
+}
+
+std::string CoreTest::Explain(uint64_t job) {
+  Do(core::Explain{++last_ticket_, job});
+  return TakeReply<ExplainReply>().reason;
+}
+
+std::vector<v1::Cluster> CoreTest::Clusters() {
+  Do(core::ListClusters{++last_ticket_});
+  return TakeReply<ClustersReply>().clusters;
+}
+
+SessionId CoreTest::Connect(const v1::AgentHello& hello) {
+  Do(AgentConnected{++last_session_, hello});
+  return last_session_;
+}
+
+void CoreTest::Report(SessionId session, std::vector<v1::RunEvent> events) {
+  AgentReported report;
+  report.session = session;
+  for (v1::RunEvent& event : events) *report.events.add_events() = std::move(event);
+  Do(std::move(report));
+}
+
+void CoreTest::Beat(SessionId session, const v1::AgentHeartbeat& heartbeat) {
+  Do(AgentBeat{session, heartbeat});
+}
+
+void CoreTest::Gone(SessionId session) { Do(AgentGone{session}); }
+
+void CoreTest::Tick() { Do(core::Tick{}); }
+
+std::vector<v1::Assignment> CoreTest::Assignments(SessionId session) const {
+  std::vector<v1::Assignment> out;
+  for (const Effect& effect : last_.effects) {
+    const auto* send = std::get_if<SendAssignments>(&effect);
+    if (send == nullptr || send->session != session) continue;
+    EXPECT_LE(send->assignments.size(), 1000u);
+    out.insert(out.end(), send->assignments.begin(), send->assignments.end());
+  }
+  return out;
+}
+
+std::vector<std::string> CoreTest::Assigned(SessionId session) const {
+  std::vector<std::string> keys;
+  for (const v1::Assignment& assignment : Assignments(session)) {
+    keys.push_back(assignment.run_key());
+  }
+  return keys;
+}
+
+namespace {
+
+template <typename F>
+void ForEachSent(const Output& output, SessionId session, F visit) {
+  for (const Effect& effect : output.effects) {
+    const auto* send = std::get_if<SendToAgent>(&effect);
+    if (send != nullptr && send->session == session) visit(send->message);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> CoreTest::Cancelled(SessionId session) const {
+  std::vector<std::string> keys;
+  ForEachSent(last_, session, [&](const v1::ConnectResponse& message) {
+    EXPECT_LE(message.cancellations().run_keys_size(), 1000);
+    keys.insert(keys.end(), message.cancellations().run_keys().begin(),
+                message.cancellations().run_keys().end());
+  });
+  return keys;
+}
+
+std::vector<std::string> CoreTest::Released(SessionId session) const {
+  std::vector<std::string> keys;
+  ForEachSent(last_, session, [&](const v1::ConnectResponse& message) {
+    EXPECT_LE(message.releases().run_keys_size(), 1000);
+    keys.insert(keys.end(), message.releases().run_keys().begin(),
+                message.releases().run_keys().end());
+  });
+  return keys;
+}
+
+std::optional<uint64_t> CoreTest::Acked(SessionId session) const {
+  std::optional<uint64_t> acked;
+  ForEachSent(last_, session, [&](const v1::ConnectResponse& message) {
+    if (message.has_event_ack()) acked = message.event_ack().sequence();
+  });
+  return acked;
+}
+
+std::optional<v1::BrokerWelcome> CoreTest::Welcomed(SessionId session) const {
+  std::optional<v1::BrokerWelcome> welcome;
+  ForEachSent(last_, session, [&](const v1::ConnectResponse& message) {
+    if (message.has_welcome()) welcome = message.welcome();
+  });
+  return welcome;
+}
+
+std::optional<absl::Status> CoreTest::Closed(SessionId session) const {
+  for (const Effect& effect : last_.effects) {
+    const auto* close = std::get_if<CloseAgent>(&effect);
+    if (close != nullptr && close->session == session) return close->status;
+  }
+  return std::nullopt;
+}
+
+v1::Job CoreTest::Job(uint64_t id) const {
+  auto job = store_.GetJob(id);
+  EXPECT_TRUE(job.ok()) << job.status();
+  return job.ok() ? *std::move(job) : v1::Job();
+}
+
+std::vector<v1::Transition> CoreTest::History(uint64_t id) const {
+  auto found = store_.ListTransitions({id}, 0, 1'000'000);
+  EXPECT_TRUE(found.ok());
+  std::vector<v1::Transition> out;
+  for (store::JobTransition& item : *found) out.push_back(std::move(item.transition));
+  for (size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i].job_sequence(), i + 1);
+  return out;
+}
+
+std::string CoreTest::Key(uint64_t job, int run) const {
+  return contract::RunKey{"k7m2", job, static_cast<uint32_t>(run)}.ToString();
+}
+
+}  // namespace muster::core

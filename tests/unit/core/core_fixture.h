@@ -1,0 +1,104 @@
+// A core with a store behind it, driven by hand: each call is one batch, its changes are committed,
+// its effects collected, and the core's invariants checked.
+#ifndef MUSTER_TESTS_UNIT_CORE_CORE_FIXTURE_H_
+#define MUSTER_TESTS_UNIT_CORE_CORE_FIXTURE_H_
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "broker/core/core.h"
+#include "broker/store/memory/memory_store.h"
+
+namespace muster::core {
+
+// ---- specs
+
+v1::JobSpec Spec();
+v1::JobSpec SpecOn(const std::string& cluster);
+v1::JobSpec SpecWithGpus(const std::string& type, int count, int nodes = 1);
+
+// ---- inventories and hellos
+
+struct NodeOptions {
+  uint32_t count = 2;
+  uint32_t cpus = 8;
+  uint64_t memory_bytes = 64ull << 30;
+  std::map<std::string, uint32_t> gpus = {};
+};
+v1::Pool PoolOf(const std::string& name, const NodeOptions& nodes = {}, bool is_default = true);
+v1::AgentHello Hello(const std::string& cluster);
+
+// ---- events
+
+v1::RunEvent Event(uint64_t sequence, const std::string& run_key, v1::RunState state);
+v1::RunEvent LogsComplete(uint64_t sequence, const std::string& run_key, v1::RunState state);
+
+class CoreTest : public ::testing::Test {
+ protected:
+  CoreTest();
+
+  // Drops the core and starts another from what was committed.
+  void Restart();
+  void Restart(Options options);
+
+  // ---- inputs; each is followed by a placement round
+  SubmitReply Submit(std::vector<SubmitItem> items, bool validate_only = false);
+  absl::StatusOr<uint64_t> SubmitOne(const v1::JobSpec& spec, const std::string& request_id = "");
+  uint64_t MustSubmit(const v1::JobSpec& spec);
+  absl::Status Cancel(std::vector<uint64_t> jobs);
+  std::string Explain(uint64_t job);
+  std::vector<v1::Cluster> Clusters();
+  SessionId Connect(const v1::AgentHello& hello);
+  SessionId Connect(const std::string& cluster) { return Connect(Hello(cluster)); }
+  void Report(SessionId session, std::vector<v1::RunEvent> events);
+  void Beat(SessionId session, const v1::AgentHeartbeat& heartbeat = {});
+  void Gone(SessionId session);
+  void Tick();
+  void Do(Input input);
+
+  // ---- what the last call did
+  std::vector<std::string> Assigned(SessionId session) const;  // run keys
+  std::vector<v1::Assignment> Assignments(SessionId session) const;
+  std::vector<std::string> Cancelled(SessionId session) const;
+  std::vector<std::string> Released(SessionId session) const;
+  std::optional<uint64_t> Acked(SessionId session) const;
+  std::optional<v1::BrokerWelcome> Welcomed(SessionId session) const;
+  std::optional<absl::Status> Closed(SessionId session) const;
+  template <typename T>
+  int CountChanges() const {
+    int count = 0;
+    for (const Change& change : last_.changes) count += std::holds_alternative<T>(change);
+    return count;
+  }
+
+  v1::Job Job(uint64_t id) const;
+  std::vector<v1::Transition> History(uint64_t id) const;
+  std::string Key(uint64_t job, int run = 1) const;
+
+  Options options_;
+  absl::Time now_ = absl::FromUnixSeconds(1'750'000'000);
+  std::unique_ptr<Core> core_;
+  store::MemoryStore store_{"k7m2"};
+  Output last_;
+
+ private:
+  template <typename T>
+  T TakeReply();
+
+  SessionId last_session_ = 0;
+  Ticket last_ticket_ = 0;
+};
+
+// The reason in the status's ErrorInfo; empty if it has none.
+std::string ReasonOf(const absl::Status& status);
+
+}  // namespace muster::core
+
+#endif  // MUSTER_TESTS_UNIT_CORE_CORE_FIXTURE_H_

@@ -1,0 +1,266 @@
+// What agents report of runs.
+#include "broker/core/timestamps.h"
+#include "tests/unit/core/core_fixture.h"
+
+namespace muster::core {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class EventsTest : public CoreTest {
+ protected:
+  EventsTest() {
+    session_ = Connect("a");
+    job_ = MustSubmit(Spec());
+    key_ = Key(job_);
+  }
+
+  SessionId session_;
+  uint64_t job_;
+  std::string key_;
+};
+
+TEST_F(EventsTest, AJobFollowsItsRunToTheEnd) {
+  Report(session_,
+         {Event(1, key_, v1::RUN_STATE_LAUNCHING), Event(2, key_, v1::RUN_STATE_PENDING)});
+  EXPECT_EQ(Job(job_).state(), v1::JOB_STATE_PENDING);
+  Report(session_, {Event(3, key_, v1::RUN_STATE_RUNNING)});
+  EXPECT_EQ(Job(job_).state(), v1::JOB_STATE_RUNNING);
+  Report(session_, {Event(4, key_, v1::RUN_STATE_SUSPENDED)});
+  EXPECT_EQ(Job(job_).state(), v1::JOB_STATE_SUSPENDED);
+  Report(session_,
+         {Event(5, key_, v1::RUN_STATE_RUNNING), Event(6, key_, v1::RUN_STATE_SUCCEEDED)});
+  const v1::Job job = Job(job_);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_TRUE(job.has_start_time());
+  EXPECT_TRUE(job.has_end_time());
+  EXPECT_EQ(job.job_sequence(), 8u);
+  EXPECT_THAT(History(job_), SizeIs(8));
+  EXPECT_EQ(core_->counters().active_runs, 0u);
+}
+
+TEST_F(EventsTest, SeveralStepsOfARunInOneReportAreOneUpdate) {
+  Report(session_,
+         {Event(1, key_, v1::RUN_STATE_LAUNCHING), Event(2, key_, v1::RUN_STATE_PENDING),
+          Event(3, key_, v1::RUN_STATE_RUNNING), Event(4, key_, v1::RUN_STATE_SUCCEEDED)});
+  EXPECT_EQ(CountChanges<UpdateJob>(), 1);
+  EXPECT_EQ(CountChanges<PutRun>(), 1);
+  EXPECT_EQ(CountChanges<AdvanceCluster>(), 1);
+  EXPECT_EQ(CountChanges<AppendTransition>(), 4);
+}
+
+TEST_F(EventsTest, EvidenceIsPassedThrough) {
+  Report(session_, {Event(1, key_, v1::RUN_STATE_LAUNCHING)});
+  Report(session_, {Event(2, key_, v1::RUN_STATE_RUNNING)});
+  const auto history = History(job_);
+  const v1::Evidence& evidence = history.back().evidence();
+  EXPECT_EQ(evidence.source(), v1::EVIDENCE_SOURCE_PROCESS);
+  EXPECT_EQ(evidence.detail(), "seen");
+  EXPECT_EQ(evidence.observed_at().seconds(), 1'750'000'001);
+  EXPECT_EQ(Job(job_).runs(0).observed_at().seconds(), 1'750'000'001);
+}
+
+TEST_F(EventsTest, LongEvidenceIsCutAtACharacter) {
+  Report(session_, {Event(1, key_, v1::RUN_STATE_LAUNCHING)});
+  v1::RunEvent event = Event(2, key_, v1::RUN_STATE_RUNNING);
+  std::string detail(4095, 'a');
+  detail += "\xc3\xa4 and more";
+  event.mutable_evidence()->set_detail(detail);
+  Report(session_, {event});
+  EXPECT_EQ(History(job_).back().evidence().detail(), std::string(4095, 'a'));
+}
+
+TEST_F(EventsTest, TheRunKeepsWhatTheEventsSay) {
+  Report(session_, {Event(1, key_, v1::RUN_STATE_LAUNCHING)});
+  v1::RunEvent pending = Event(2, key_, v1::RUN_STATE_PENDING);
+  pending.set_external_id("77");
+  pending.set_reason("Resources");
+  Report(session_, {pending});
+  EXPECT_EQ(Job(job_).reason(), "Resources");
+  EXPECT_EQ(Explain(job_), "Resources");
+  v1::RunEvent running = Event(3, key_, v1::RUN_STATE_RUNNING);
+  running.add_nodes("n1");
+  running.add_nodes("n2");
+  running.mutable_start_time()->set_seconds(100);
+  Report(session_, {running});
+  v1::RunEvent failed = Event(4, key_, v1::RUN_STATE_FAILED);
+  failed.mutable_end_time()->set_seconds(200);
+  failed.mutable_exit()->set_code(3);
+  failed.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_PROGRAM);
+  Report(session_, {failed});
+  const v1::Job job = Job(job_);
+  const v1::Run& run = job.runs(0);
+  EXPECT_EQ(run.external_id(), "77");
+  EXPECT_EQ(run.reason(), "");
+  EXPECT_THAT(run.nodes(), ElementsAre("n1", "n2"));
+  EXPECT_EQ(run.start_time().seconds(), 100);
+  EXPECT_EQ(run.exit().code(), 3);
+  EXPECT_EQ(job.start_time().seconds(), 100);
+  EXPECT_EQ(job.end_time().seconds(), 200);
+  EXPECT_EQ(job.exit().code(), 3);
+  EXPECT_EQ(job.failure().failure_class(), v1::FAILURE_CLASS_PROGRAM);
+}
+
+TEST_F(EventsTest, AnEventInTheSameStateUpdatesTheRunAndIsNoTransition) {
+  Report(session_, {Event(1, key_, v1::RUN_STATE_LAUNCHING)});
+  Report(session_, {Event(2, key_, v1::RUN_STATE_PENDING)});
+  v1::RunEvent event = Event(3, key_, v1::RUN_STATE_PENDING);
+  event.set_reason("Priority");
+  Report(session_, {event});
+  EXPECT_EQ(CountChanges<AppendTransition>(), 0);
+  EXPECT_EQ(CountChanges<UpdateJob>(), 0);
+  EXPECT_EQ(Job(job_).reason(), "Priority");
+  EXPECT_EQ(Acked(session_), 3u);
+}
+
+TEST_F(EventsTest, TheFirstStartIsTheJobsStart) {
+  Report(session_, {Event(1, key_, v1::RUN_STATE_LAUNCHING)});
+  v1::RunEvent first = Event(2, key_, v1::RUN_STATE_RUNNING);
+  first.mutable_start_time()->set_seconds(100);
+  v1::RunEvent requeued = Event(3, key_, v1::RUN_STATE_PENDING);
+  v1::RunEvent second = Event(4, key_, v1::RUN_STATE_RUNNING);
+  second.mutable_start_time()->set_seconds(500);
+  Report(session_, {first, requeued});
+  EXPECT_EQ(Job(job_).state(), v1::JOB_STATE_PENDING);
+  Restart();
+  session_ = Connect("a");
+  Report(session_, {second});
+  EXPECT_EQ(Job(job_).start_time().seconds(), 100);
+  EXPECT_EQ(Job(job_).runs(0).start_time().seconds(), 500);
+}
+
+TEST_F(EventsTest, EventsAreAcknowledgedOnceTheyAreCommitted) {
+  Report(session_,
+         {Event(1, key_, v1::RUN_STATE_LAUNCHING), Event(2, key_, v1::RUN_STATE_PENDING)});
+  EXPECT_EQ(Acked(session_), 2u);
+  EXPECT_EQ(store_.Restore(now_)->clusters[0].acked_event_sequence, 2u);
+}
+
+TEST_F(EventsTest, ARepeatedEventIsAcknowledgedAndChangesNothing) {
+  Report(session_, {Event(1, key_, v1::RUN_STATE_LAUNCHING)});
+  Report(session_, {Event(1, key_, v1::RUN_STATE_LAUNCHING)});
+  EXPECT_THAT(last_.changes, IsEmpty());
+  EXPECT_EQ(Acked(session_), 1u);
+  Report(session_,
+         {Event(1, key_, v1::RUN_STATE_LAUNCHING), Event(2, key_, v1::RUN_STATE_PENDING)});
+  EXPECT_THAT(History(job_), SizeIs(4));
+}
+
+TEST_F(EventsTest, ARepeatedEventIsKnownAfterARestart) {
+  Report(session_, {Event(1, key_, v1::RUN_STATE_LAUNCHING)});
+  Restart();
+  session_ = Connect("a");
+  EXPECT_EQ(Welcomed(session_)->acked_event_sequence(), 1u);
+  Report(session_, {Event(1, key_, v1::RUN_STATE_LAUNCHING)});
+  EXPECT_THAT(History(job_), SizeIs(3));
+}
+
+TEST_F(EventsTest, AGapEndsTheConnection) {
+  Report(session_,
+         {Event(1, key_, v1::RUN_STATE_LAUNCHING), Event(3, key_, v1::RUN_STATE_RUNNING)});
+  EXPECT_EQ(Acked(session_), 1u);
+  ASSERT_TRUE(Closed(session_).has_value());
+  EXPECT_EQ(ReasonOf(*Closed(session_)), "EVENT_GAP");
+  EXPECT_EQ(Job(job_).runs(0).state(), v1::RUN_STATE_LAUNCHING);
+  EXPECT_EQ(Clusters()[0].state(), v1::CLUSTER_STATE_DISCONNECTED);
+}
+
+TEST_F(EventsTest, AReportOfTooManyEventsEndsTheConnection) {
+  std::vector<v1::RunEvent> events;
+  for (uint64_t i = 1; i <= 1001; ++i) events.push_back(Event(i, key_, v1::RUN_STATE_PENDING));
+  Report(session_, events);
+  EXPECT_TRUE(Closed(session_).has_value());
+  EXPECT_FALSE(Acked(session_).has_value());
+}
+
+TEST_F(EventsTest, AnIllegalTransitionIsCountedAndAcknowledged) {
+  Report(session_, {Event(1, key_, v1::RUN_STATE_LAUNCHING)});
+  Report(session_, {Event(2, key_, v1::RUN_STATE_SUCCEEDED), Event(3, key_, v1::RUN_STATE_RUNNING),
+                    Event(4, key_, v1::RUN_STATE_FAILED)});
+  EXPECT_EQ(Job(job_).state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(core_->counters().illegal_transitions, 2u);
+  EXPECT_EQ(Acked(session_), 4u);
+  EXPECT_THAT(History(job_), SizeIs(4));
+}
+
+TEST_F(EventsTest, AnEventOfAnUnknownRunIsCountedAndAcknowledged) {
+  uint64_t sequence = 0;
+  for (const std::string& key :
+       {Key(99), Key(job_, 2), std::string("zzzz-1-1"), std::string("junk"), std::string()}) {
+    Report(session_, {Event(++sequence, key, v1::RUN_STATE_RUNNING)});
+    EXPECT_EQ(Acked(session_), sequence);
+    EXPECT_EQ(core_->counters().illegal_transitions, sequence);
+  }
+}
+
+TEST_F(EventsTest, AnotherClustersRunIsUnknown) {
+  const SessionId b = Connect("b");
+  Report(b, {Event(1, key_, v1::RUN_STATE_FAILED)});
+  EXPECT_EQ(core_->counters().illegal_transitions, 1u);
+  EXPECT_EQ(Job(job_).state(), v1::JOB_STATE_PENDING);
+}
+
+TEST_F(EventsTest, ALostRunFailsItsJobAsInfrastructure) {
+  Report(session_, {Event(1, key_, v1::RUN_STATE_LOST)});
+  const v1::Job job = Job(job_);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(job.failure().failure_class(), v1::FAILURE_CLASS_INFRA);
+  EXPECT_NE(job.failure().message(), "");
+  EXPECT_EQ(job.runs(0).state(), v1::RUN_STATE_LOST);
+}
+
+TEST_F(EventsTest, ARunLeavesMemoryOnceItsLogsAreComplete) {
+  Report(session_, {Event(1, key_, v1::RUN_STATE_LAUNCHING)});
+  Report(session_, {Event(2, key_, v1::RUN_STATE_SUCCEEDED)});
+  EXPECT_FALSE(Job(job_).runs(0).logs_complete());
+  Restart();
+  session_ = Connect([&] {
+    v1::AgentHello hello = Hello("a");
+    hello.add_runs()->set_run_key(key_);
+    return hello;
+  }());
+  EXPECT_THAT(Released(session_), IsEmpty());
+  Report(session_, {LogsComplete(3, key_, v1::RUN_STATE_SUCCEEDED)});
+  EXPECT_TRUE(Job(job_).runs(0).logs_complete());
+  EXPECT_EQ(CountChanges<PutRun>(), 1);
+  Report(session_, {Event(4, key_, v1::RUN_STATE_SUCCEEDED)});
+  EXPECT_EQ(core_->counters().illegal_transitions, 1u);
+}
+
+TEST_F(EventsTest, TheEndAndItsLogsCanComeInOneEvent) {
+  Report(session_, {LogsComplete(1, key_, v1::RUN_STATE_FAILED)});
+  const v1::Job job = Job(job_);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
+  EXPECT_TRUE(job.runs(0).logs_complete());
+  EXPECT_TRUE(job.has_end_time());
+}
+
+TEST_F(EventsTest, LogsOfARunThatHasNotEndedAreNotComplete) {
+  Report(session_, {LogsComplete(1, key_, v1::RUN_STATE_RUNNING)});
+  EXPECT_EQ(core_->counters().illegal_transitions, 1u);
+  EXPECT_EQ(Job(job_).state(), v1::JOB_STATE_PENDING);
+}
+
+TEST_F(EventsTest, WatchersHearOfTheJobsThatChanged) {
+  const uint64_t other = MustSubmit(Spec());
+  Report(session_,
+         {Event(1, Key(other), v1::RUN_STATE_LAUNCHING), Event(2, key_, v1::RUN_STATE_LAUNCHING)});
+  Report(session_,
+         {Event(3, Key(other), v1::RUN_STATE_RUNNING), Event(4, key_, v1::RUN_STATE_RUNNING),
+          Event(5, key_, v1::RUN_STATE_SUCCEEDED)});
+  std::vector<uint64_t> jobs;
+  uint64_t sequence = 0;
+  for (const Effect& effect : last_.effects) {
+    if (const auto* changed = std::get_if<JobsChanged>(&effect)) {
+      jobs.insert(jobs.end(), changed->jobs.begin(), changed->jobs.end());
+      sequence = changed->sequence;
+    }
+  }
+  EXPECT_THAT(jobs, ElementsAre(job_, other));
+  EXPECT_EQ(sequence, *store_.LastSequence());
+}
+
+}  // namespace
+}  // namespace muster::core

@@ -1,0 +1,162 @@
+#include "broker/core/fit.h"
+
+#include "tests/unit/core/core_fixture.h"
+
+namespace muster::core {
+namespace {
+
+using ::testing::HasSubstr;
+using Verdict = Fit::Verdict;
+
+PutCluster Cluster(std::vector<v1::Pool> pools, v1::ClusterKind kind = v1::CLUSTER_KIND_SLURM) {
+  PutCluster cluster;
+  cluster.name = "here";
+  cluster.kind = kind;
+  for (v1::Pool& pool : pools) *cluster.inventory.add_pools() = std::move(pool);
+  return cluster;
+}
+
+TEST(Fit, ASmallJobFitsTheDefaultPool) {
+  EXPECT_TRUE(CheckFit(Spec(), Cluster({PoolOf("cpu")})).now());
+  EXPECT_EQ(CheckFit(Spec(), Cluster({PoolOf("cpu")})).lacks, "");
+}
+
+TEST(Fit, TheDefaultPoolIsTheOneMarkedSoElseTheFirst) {
+  const v1::Pool small = PoolOf("small", {.cpus = 1}, false);
+  const v1::Pool large = PoolOf("large", {.cpus = 64}, true);
+  v1::JobSpec spec = Spec();
+  spec.mutable_resources()->set_cpu_millis(32'000);
+  EXPECT_TRUE(CheckFit(spec, Cluster({small, large})).now());
+  v1::Pool unmarked = large;
+  unmarked.set_is_default(false);
+  EXPECT_FALSE(CheckFit(spec, Cluster({small, unmarked})).now());
+  EXPECT_EQ(CheckFit(spec, Cluster({})).verdict, Verdict::kNoPool);
+}
+
+TEST(Fit, OtherClustersAreNotNamed) {
+  EXPECT_EQ(CheckFit(SpecOn("there"), Cluster({PoolOf("cpu")})).verdict, Verdict::kNotNamed);
+  EXPECT_TRUE(CheckFit(SpecOn("here"), Cluster({PoolOf("cpu")})).now());
+}
+
+TEST(Fit, ASlurmSectionNeedsSlurm) {
+  v1::JobSpec spec = Spec();
+  spec.mutable_slurm()->set_account("a");
+  EXPECT_TRUE(CheckFit(spec, Cluster({PoolOf("cpu")})).now());
+  const Fit fit = CheckFit(spec, Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_MACHINES));
+  EXPECT_EQ(fit.verdict, Verdict::kWrongKind);
+  EXPECT_THAT(fit.lacks, HasSubstr("machines"));
+}
+
+TEST(Fit, ANamedPoolMustExist) {
+  v1::JobSpec spec = Spec();
+  spec.mutable_placement()->set_pool("gpu");
+  const Fit fit = CheckFit(spec, Cluster({PoolOf("cpu"), PoolOf("io")}));
+  EXPECT_EQ(fit.verdict, Verdict::kNoPool);
+  EXPECT_EQ(fit.lacks, "it has no pool \"gpu\" (it has \"cpu\", \"io\")");
+  EXPECT_TRUE(CheckFit(spec, Cluster({PoolOf("cpu"), PoolOf("gpu")})).now());
+}
+
+TEST(Fit, ThePartitionOverridesThePoolAndOneOfSeveralIsEnough) {
+  v1::JobSpec spec = Spec();
+  spec.mutable_placement()->set_pool("nowhere");
+  spec.mutable_slurm()->set_partition("small,large");
+  spec.mutable_resources()->set_cpu_millis(32'000);
+  const v1::Pool small = PoolOf("small", {.cpus = 1});
+  EXPECT_TRUE(CheckFit(spec, Cluster({small, PoolOf("large", {.cpus = 64})})).now());
+  const Fit fit = CheckFit(spec, Cluster({small}));
+  EXPECT_EQ(fit.verdict, Verdict::kTooLittle);
+  EXPECT_THAT(fit.lacks, HasSubstr("at most 1 cores"));
+}
+
+TEST(Fit, PartsOfCoresAreRoundedUp) {
+  v1::JobSpec spec = Spec();
+  spec.mutable_resources()->set_cpu_millis(8000);
+  EXPECT_TRUE(CheckFit(spec, Cluster({PoolOf("cpu", {.cpus = 8})})).now());
+  spec.mutable_resources()->set_cpu_millis(8001);
+  const Fit fit = CheckFit(spec, Cluster({PoolOf("cpu", {.cpus = 8})}));
+  EXPECT_EQ(fit.lacks, "pool \"cpu\" has at most 8 cores on a node, 9 are needed");
+}
+
+TEST(Fit, MemoryMustFitIfItIsKnown) {
+  v1::JobSpec spec = Spec();
+  spec.mutable_resources()->set_memory_bytes(2ull << 30);
+  EXPECT_TRUE(CheckFit(spec, Cluster({PoolOf("cpu", {.memory_bytes = 2ull << 30})})).now());
+  EXPECT_TRUE(CheckFit(spec, Cluster({PoolOf("cpu", {.memory_bytes = 0})})).now());
+  EXPECT_EQ(CheckFit(spec, Cluster({PoolOf("cpu", {.memory_bytes = 1ull << 30})})).lacks,
+            "pool \"cpu\" has at most 1Gi of memory on a node, 2Gi are needed");
+}
+
+TEST(Fit, GpuTypesAreComparedWithoutCase) {
+  const auto cluster = Cluster({PoolOf("gpu", {.gpus = {{"h100", 8}}})});
+  EXPECT_TRUE(CheckFit(SpecWithGpus("H100", 8), cluster).now());
+  EXPECT_TRUE(CheckFit(SpecWithGpus("", 8), cluster).now());
+  EXPECT_EQ(CheckFit(SpecWithGpus("A100", 1), cluster).lacks,
+            "pool \"gpu\" has no GPUs of type A100");
+  EXPECT_EQ(CheckFit(SpecWithGpus("H100", 9), cluster).lacks,
+            "pool \"gpu\" has at most 8 GPUs of type H100 on a node, 9 are needed");
+}
+
+TEST(Fit, AnyTypeMeansOneTypeOnANode) {
+  const auto cluster = Cluster({PoolOf("gpu", {.gpus = {{"a", 2}, {"b", 2}}})});
+  EXPECT_TRUE(CheckFit(SpecWithGpus("", 2), cluster).now());
+  EXPECT_FALSE(CheckFit(SpecWithGpus("", 3), cluster).now());
+}
+
+TEST(Fit, NodesOfSeveralGroupsCountTogether) {
+  v1::Pool pool = PoolOf("gpu", {.count = 2, .gpus = {{"h100", 8}}});
+  *pool.add_node_groups() = PoolOf("x", {.count = 1, .gpus = {{"H100", 16}}}).node_groups(0);
+  *pool.add_node_groups() = PoolOf("x", {.count = 10}).node_groups(0);
+  EXPECT_TRUE(CheckFit(SpecWithGpus("h100", 8, 3), Cluster({pool})).now());
+  EXPECT_EQ(CheckFit(SpecWithGpus("h100", 8, 4), Cluster({pool})).lacks,
+            "pool \"gpu\" has 3 such nodes, 4 are needed");
+}
+
+TEST(Fit, AllMustBeOnOneNode) {
+  v1::Pool pool = PoolOf("mixed", {.cpus = 64});
+  *pool.add_node_groups() = PoolOf("x", {.cpus = 4, .gpus = {{"h100", 8}}}).node_groups(0);
+  v1::JobSpec spec = SpecWithGpus("h100", 8);
+  spec.mutable_resources()->set_cpu_millis(32'000);
+  EXPECT_EQ(CheckFit(spec, Cluster({pool})).lacks,
+            "pool \"mixed\" has no node with all that is needed at once");
+}
+
+TEST(Fit, APoolLimitsTheNodesOfARun) {
+  v1::Pool pool = PoolOf("cpu", {.count = 10});
+  pool.set_max_nodes(2);
+  v1::JobSpec spec = Spec();
+  spec.set_nodes(2);
+  EXPECT_TRUE(CheckFit(spec, Cluster({pool})).now());
+  spec.set_nodes(3);
+  EXPECT_EQ(CheckFit(spec, Cluster({pool})).lacks,
+            "pool \"cpu\" gives a run at most 2 nodes, 3 are needed");
+}
+
+TEST(Fit, TheTimeLimitMustBeWithinThePools) {
+  v1::Pool pool = PoolOf("cpu");
+  pool.mutable_max_time_limit()->set_seconds(3600);
+  v1::JobSpec spec = Spec();
+  EXPECT_TRUE(CheckFit(spec, Cluster({pool})).now());
+  spec.mutable_time_limit()->set_seconds(3600);
+  EXPECT_TRUE(CheckFit(spec, Cluster({pool})).now());
+  spec.mutable_time_limit()->set_seconds(7200);
+  const Fit fit = CheckFit(spec, Cluster({pool}));
+  EXPECT_EQ(fit.verdict, Verdict::kTooShort);
+  EXPECT_EQ(fit.lacks, "pool \"cpu\" has a time limit of 1h, 2h are needed");
+}
+
+TEST(Fit, APoolThatIsDownFitsLater) {
+  v1::Pool pool = PoolOf("cpu");
+  pool.set_available(false);
+  const Fit fit = CheckFit(Spec(), Cluster({pool}));
+  EXPECT_FALSE(fit.now());
+  EXPECT_TRUE(fit.ever());
+}
+
+TEST(Fit, BusyOrBrokenNodesCount) {
+  v1::Pool pool = PoolOf("cpu");
+  pool.mutable_node_groups(0)->set_usable_count(0);
+  EXPECT_TRUE(CheckFit(Spec(), Cluster({pool})).now());
+}
+
+}  // namespace
+}  // namespace muster::core

@@ -1,0 +1,261 @@
+#include "contract/errors.h"
+#include "tests/unit/core/core_fixture.h"
+
+namespace muster::core {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class SubmitTest : public CoreTest {};
+
+SubmitItem Item(const v1::JobSpec& spec, const std::string& request_id = "") {
+  return {std::make_shared<v1::JobSpec>(spec), request_id};
+}
+
+TEST_F(SubmitTest, AJobIsAcceptedWhileNoClusterIsKnown) {
+  const uint64_t id = MustSubmit(Spec());
+  EXPECT_EQ(id, 1u);
+  EXPECT_EQ(Job(id).state(), v1::JOB_STATE_QUEUED);
+  EXPECT_EQ(Job(id).user(), "alice");
+  EXPECT_THAT(Explain(id), HasSubstr("no cluster has connected"));
+}
+
+TEST_F(SubmitTest, TheFirstTransitionSaysWhoSubmitted) {
+  const uint64_t id = MustSubmit(Spec());
+  const auto history = History(id);
+  ASSERT_EQ(history.size(), 1u);
+  EXPECT_EQ(history[0].kind(), v1::TRANSITION_KIND_SUBMITTED);
+  EXPECT_EQ(history[0].job_state(), v1::JOB_STATE_QUEUED);
+  EXPECT_EQ(history[0].evidence().source(), v1::EVIDENCE_SOURCE_USER);
+  EXPECT_EQ(history[0].evidence().detail(), "submitted by alice");
+  EXPECT_EQ(history[0].run(), 0u);
+}
+
+TEST_F(SubmitTest, IdsAreNeverUsedAgain) {
+  EXPECT_EQ(MustSubmit(Spec()), 1u);
+  EXPECT_TRUE(Cancel({1}).ok());
+  Restart();
+  EXPECT_EQ(MustSubmit(Spec()), 2u);
+}
+
+TEST_F(SubmitTest, ARepeatedRequestGetsTheSameJob) {
+  EXPECT_EQ(*SubmitOne(Spec(), "r"), 1u);
+  SubmitReply reply = Submit({Item(Spec(), "r")});
+  ASSERT_TRUE(reply.result.ok());
+  EXPECT_EQ(reply.result->responses(0).job_id(), 1u);
+  EXPECT_TRUE(reply.result->responses(0).repeated_request());
+  EXPECT_THAT(last_.changes, IsEmpty());
+}
+
+TEST_F(SubmitTest, ARepeatedRequestGetsTheSameJobAfterARestart) {
+  EXPECT_EQ(*SubmitOne(Spec(), "r"), 1u);
+  Restart();
+  EXPECT_EQ(*SubmitOne(Spec(), "r"), 1u);
+}
+
+TEST_F(SubmitTest, TheSameRequestIdInAnotherProjectIsAnotherRequest) {
+  v1::JobSpec other = Spec();
+  other.set_project("vision");
+  EXPECT_EQ(*SubmitOne(Spec(), "r"), 1u);
+  EXPECT_EQ(*SubmitOne(other, "r"), 2u);
+}
+
+TEST_F(SubmitTest, ARequestIdWithAnotherSpecIsRefused) {
+  EXPECT_TRUE(SubmitOne(Spec(), "r").ok());
+  v1::JobSpec other = Spec();
+  (*other.mutable_env())["A"] = "1";
+  for (int round = 0; round < 2; ++round) {
+    const absl::Status status = SubmitOne(other, "r").status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
+    EXPECT_EQ(ReasonOf(status), "REQUEST_ID_REUSED");
+    Restart();
+  }
+}
+
+TEST_F(SubmitTest, TheOrderOfMapEntriesDoesNotMakeAnotherSpec) {
+  v1::JobSpec forward = Spec(), backward = Spec();
+  for (int i = 0; i < 50; ++i) (*forward.mutable_env())["A" + std::to_string(i)] = "x";
+  for (int i = 49; i >= 0; --i) (*backward.mutable_env())["A" + std::to_string(i)] = "x";
+  EXPECT_EQ(*SubmitOne(forward, "r"), 1u);
+  EXPECT_EQ(*SubmitOne(backward, "r"), 1u);
+}
+
+TEST_F(SubmitTest, ARequestIsForgottenADayAfterItsJobsEnd) {
+  EXPECT_EQ(*SubmitOne(Spec(), "r"), 1u);
+  now_ += absl::Hours(48);
+  Tick();
+  EXPECT_EQ(*SubmitOne(Spec(), "r"), 1u);
+  EXPECT_TRUE(Cancel({1}).ok());
+  now_ += absl::Hours(24);
+  Tick();
+  EXPECT_EQ(*SubmitOne(Spec(), "r"), 1u);
+  now_ += absl::Seconds(1);
+  Tick();
+  EXPECT_EQ(*SubmitOne(Spec(), "r"), 2u);
+}
+
+TEST_F(SubmitTest, ABatchIsAcceptedInItsOrder) {
+  SubmitReply reply = Submit({Item(Spec()), Item(Spec(), "r"), Item(Spec(), "r")});
+  ASSERT_TRUE(reply.result.ok());
+  EXPECT_EQ(reply.result->responses(0).job_id(), 1u);
+  EXPECT_EQ(reply.result->responses(1).job_id(), 2u);
+  EXPECT_EQ(reply.result->responses(2).job_id(), 2u);
+  EXPECT_FALSE(reply.result->responses(1).repeated_request());
+  EXPECT_TRUE(reply.result->responses(2).repeated_request());
+}
+
+TEST_F(SubmitTest, ABadItemRefusesTheWholeBatchAndIsNamed) {
+  Connect("a");
+  SubmitReply reply = Submit({Item(Spec()), Item(SpecOn("nowhere"))});
+  EXPECT_EQ(reply.result.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(reply.result.status().message()), HasSubstr("requests[1]"));
+  EXPECT_EQ(ReasonOf(reply.result.status()), "UNKNOWN_CLUSTER");
+  EXPECT_THAT(last_.changes, IsEmpty());
+  EXPECT_EQ(core_->counters().queued, 0u);
+}
+
+TEST_F(SubmitTest, OneSpecUnderTwoRequestIdsInABatchMakesTwoJobs) {
+  SubmitReply reply = Submit({Item(Spec(), "a"), Item(Spec(), "b")});
+  ASSERT_TRUE(reply.result.ok());
+  EXPECT_EQ(reply.result->responses(1).job_id(), 2u);
+}
+
+TEST_F(SubmitTest, TwoSpecsUnderOneRequestIdInABatchAreRefused) {
+  v1::JobSpec other = Spec();
+  other.set_priority(5);
+  EXPECT_EQ(ReasonOf(Submit({Item(Spec(), "r"), Item(other, "r")}).result.status()),
+            "REQUEST_ID_REUSED");
+}
+
+TEST_F(SubmitTest, ValidateOnlyChangesNothing) {
+  Connect("a");
+  SubmitReply reply = Submit({Item(Spec(), "r")}, /*validate_only=*/true);
+  ASSERT_TRUE(reply.result.ok());
+  EXPECT_EQ(reply.result->responses(0).job_id(), 0u);
+  EXPECT_THAT(last_.changes, IsEmpty());
+  EXPECT_EQ(*SubmitOne(Spec(), "r"), 1u);
+  EXPECT_FALSE(Submit({Item(SpecWithGpus("H100", 8))}, true).result.ok());
+}
+
+TEST_F(SubmitTest, AnUnknownClusterIsRefusedWithTheKnownOnes) {
+  Connect("alpha");
+  Connect("beta");
+  const absl::Status status = SubmitOne(SpecOn("gamma")).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("\"gamma\""));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("\"alpha\", \"beta\""));
+}
+
+TEST_F(SubmitTest, AnUnknownClusterIsRefusedEvenIfAnotherNamedOneFits) {
+  Connect("alpha");
+  v1::JobSpec spec = SpecOn("alpha");
+  EXPECT_TRUE(SubmitOne(spec).ok());
+  spec.mutable_placement()->add_clusters("gamma");
+  EXPECT_EQ(SubmitOne(spec).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(SubmitTest, AJobThatNoClusterCanEverRunIsRefusedWithWhatEachLacks) {
+  v1::AgentHello small = Hello("small");
+  v1::AgentHello near = Hello("near");
+  *near.mutable_inventory()->mutable_pools(0) =
+      PoolOf("default", {.count = 1, .gpus = {{"h100", 8}}});
+  Connect(small);
+  Connect(near);
+  const absl::Status status = SubmitOne(SpecWithGpus("H100", 8, 4)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(ReasonOf(status), "CANNOT_BE_PLACED");
+  const std::string message(status.message());
+  EXPECT_THAT(message,
+              HasSubstr("cluster \"near\": pool \"default\" has 1 such nodes, 4 are needed"));
+  EXPECT_THAT(message, HasSubstr("cluster \"small\": pool \"default\" has no GPUs of type H100"));
+}
+
+TEST_F(SubmitTest, ARefusalNamesAtMostFiveClusters) {
+  for (int i = 0; i < 8; ++i) Connect("c" + std::to_string(i));
+  const absl::Status status = SubmitOne(SpecWithGpus("H100", 8)).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("and 3 more"));
+  EXPECT_THAT(std::string(status.message()), Not(HasSubstr("c5")));
+}
+
+TEST_F(SubmitTest, AJobThatFitsOnlyADisconnectedClusterIsAccepted) {
+  Gone(Connect("a"));
+  const uint64_t id = MustSubmit(Spec());
+  EXPECT_EQ(Job(id).state(), v1::JOB_STATE_QUEUED);
+  EXPECT_THAT(Explain(id), HasSubstr("its agent is not connected"));
+  Restart();
+  EXPECT_THAT(Explain(id), HasSubstr("its agent is not connected"));
+}
+
+TEST_F(SubmitTest, AFullQueueRefusesWithATimeToComeBack) {
+  options_.max_queued_jobs = 3;
+  Restart();
+  EXPECT_TRUE(SubmitOne(Spec(), "first").ok());
+  EXPECT_TRUE(SubmitOne(Spec()).ok());
+  const absl::Status status = Submit({Item(Spec()), Item(Spec())}).result.status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(contract::GetRetryDelay(status).has_value());
+  EXPECT_TRUE(SubmitOne(Spec()).ok());
+  EXPECT_FALSE(SubmitOne(Spec()).ok());
+  // A repeat needs no room.
+  EXPECT_EQ(*SubmitOne(Spec(), "first"), 1u);
+  EXPECT_TRUE(Cancel({2}).ok());
+  EXPECT_TRUE(SubmitOne(Spec()).ok());
+}
+
+TEST_F(SubmitTest, RememberedRequestsAreBounded) {
+  options_.max_remembered_requests = 2;
+  Restart();
+  EXPECT_TRUE(SubmitOne(Spec(), "a").ok());
+  EXPECT_TRUE(SubmitOne(Spec(), "b").ok());
+  EXPECT_EQ(SubmitOne(Spec(), "c").status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(SubmitOne(Spec()).ok());
+}
+
+TEST_F(SubmitTest, AlikeJobsShareAShapeAlsoAcrossRestarts) {
+  MustSubmit(Spec());
+  EXPECT_EQ(CountChanges<InsertShape>(), 1);
+  v1::JobSpec alike = Spec();
+  alike.set_name("other");
+  (*alike.mutable_env())["A"] = "1";
+  MustSubmit(alike);
+  EXPECT_EQ(CountChanges<InsertShape>(), 0);
+  Restart();
+  MustSubmit(Spec());
+  EXPECT_EQ(CountChanges<InsertShape>(), 0);
+  v1::JobSpec larger = Spec();
+  larger.set_nodes(2);
+  MustSubmit(larger);
+  EXPECT_EQ(CountChanges<InsertShape>(), 1);
+}
+
+TEST_F(SubmitTest, ShapesOfEndedJobsAreForgottenOnceTheyAreMany) {
+  for (uint32_t i = 1; i <= 1500; ++i) {
+    v1::JobSpec spec = Spec();
+    spec.mutable_resources()->set_memory_bytes(i);
+    EXPECT_TRUE(Cancel({MustSubmit(spec)}).ok());
+    if (i % 500 == 0) Tick();
+  }
+  Tick();
+  Connect("a");
+  EXPECT_THAT(Assigned(Connect("b")), IsEmpty());
+  v1::JobSpec spec = Spec();
+  spec.mutable_resources()->set_memory_bytes(7);
+  MustSubmit(spec);
+  EXPECT_EQ(CountChanges<InsertShape>(), 1);
+}
+
+TEST_F(SubmitTest, TheBrokerEpochRisesWithEachStartAndIsWrittenOnce) {
+  Tick();
+  EXPECT_EQ(CountChanges<PutBrokerEpoch>(), 1);
+  Tick();
+  EXPECT_EQ(CountChanges<PutBrokerEpoch>(), 0);
+  const uint64_t first = Welcomed(Connect("a"))->broker_epoch();
+  Restart();
+  EXPECT_EQ(Welcomed(Connect("a"))->broker_epoch(), first + 1);
+}
+
+}  // namespace
+}  // namespace muster::core
