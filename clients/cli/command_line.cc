@@ -22,6 +22,8 @@ Results go to standard output, everything else to standard error.
 Exit codes: 0 ok, 1 error, 2 usage, 4 not allowed, 8 time-out; of a job that was waited for:
 10 failed, 11 canceled, 12 failed by its cluster's doing; 13 no cluster can run it.)";
 
+constexpr std::string_view kDashes = "put the command after --, as in: muster run -- echo hello";
+
 template <typename Number>
 bool ParseNumber(std::string_view text, Number* out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
@@ -99,7 +101,7 @@ class Grammar {
 
   void AddJobs(CLI::App* sub, bool several) {
     CLI::Option* option = sub->add_option_function<std::vector<std::string>>(
-        several ? "ID" : "ID",
+        "ID",
         [this](const std::vector<std::string>& texts) {
           for (const std::string& text : texts) {
             JobRef ref;
@@ -179,7 +181,7 @@ class Grammar {
     sub->add_flag("--stderr", out_.standard_error, "Standard error instead of standard output");
     sub->add_option("--since-offset", out_.since_offset, "The first byte")->default_val(0);
     sub->add_flag("--raw", out_.raw, "Show terminal escapes as they are");
-    sub->final_callback([this] {
+    sub->parse_complete_callback([this] {
       if (run_ > 0 && !out_.jobs.empty()) out_.jobs[0].run = run_;
     });
   }
@@ -221,7 +223,7 @@ class Grammar {
 std::string Inconsistency(const Invocation& call, bool has_command) {
   switch (call.verb) {
     case Verb::kRun:
-      if (!has_command) return "put the command after --, as in: muster run -- echo hello";
+      if (!has_command) return std::string(kDashes);
       if (call.command.empty()) return "there is no command after --";
       break;
     case Verb::kShow:
@@ -259,6 +261,8 @@ std::variant<Invocation, int> ParseCommandLine(int argc, char** argv) {
     grammar.app().parse(static_cast<int>(dashes - argv), argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return grammar.app().exit(error);
+    const bool is_run = grammar.app().got_subcommand("run");
+    if (is_run && dashes == end) return UsageError(fmt::format("{}; {}", error.what(), kDashes));
     return UsageError(error.what());
   }
   const bool has_command = dashes != end;
