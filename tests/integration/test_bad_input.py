@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import subprocess
+import threading
 
 import grpc
 from muster.v1 import agent_link_pb2, cluster_pb2, job_pb2, jobs_service_pb2, log_link_pb2
@@ -12,6 +13,8 @@ from harness.api import FAILED, SUCCEEDED, argv_spec, bad_fields, error_info, ri
 from harness.wait import eventually
 
 PROTOCOL_VERSION = 1
+# How long a stream stays open that the broker is expected to end.
+STREAM_S = 60
 
 
 def refusal(call, code):
@@ -178,19 +181,21 @@ def test_a_huge_job_file_is_refused(world, broker):
 
 # ---- agents
 
-def connect(api, **fields):
-    """Says hello as an agent; returns the stream of answers."""
+def connect(api, identity="elsewhere", **fields):
+    """Says hello as an agent of the cluster `identity`; returns the stream of answers."""
     hello = agent_link_pb2.AgentHello(**{
         "protocol_version": PROTOCOL_VERSION, "cluster": "box", "kind": cluster_pb2.CLUSTER_KIND_MACHINES,
         "agent_version": "0", "journal_id": "another-journal", "max_active_runs": 10, **fields})
     if not hello.HasField("inventory"):
-        hello.inventory.identity = "elsewhere"
+        hello.inventory.identity = identity
         hello.inventory.pools.add(name="default", is_default=True, available=True).node_groups.add(
             count=1, cpus=1, usable_count=1)
+
     def requests():
         yield agent_link_pb2.ConnectRequest(hello=hello)
-        eventually(lambda: False, "the broker closes the stream")
-    return api.agent_link.Connect(requests(), timeout=60)
+        threading.Event().wait(STREAM_S)
+
+    return api.agent_link.Connect(requests(), timeout=STREAM_S)
 
 
 def test_an_agent_of_another_protocol_is_refused(api):
@@ -200,7 +205,8 @@ def test_an_agent_of_another_protocol_is_refused(api):
 
 
 def test_a_second_agent_of_a_name_is_refused(api, agent):
-    error = refusal(lambda: next(connect(api)), grpc.StatusCode.ALREADY_EXISTS)
+    identity = api.cluster(agent.cluster).inventory.identity
+    error = refusal(lambda: next(connect(api, identity)), grpc.StatusCode.ALREADY_EXISTS)
     assert error_info(error).reason == "NAME_CONNECTED"
     assert agent.cluster in error.details()
     assert api.connected(agent.cluster)

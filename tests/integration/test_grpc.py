@@ -9,10 +9,10 @@ import grpc
 from google.protobuf import descriptor_pb2
 from grpc.health.v1 import health_pb2
 from grpc.reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
-from muster.v1 import job_pb2, jobs_service_pb2
+from muster.v1 import clusters_service_pb2, job_pb2, jobs_service_pb2
 import pytest
 
-from harness.api import (CANCELED, SUCCEEDED, argv_spec, bad_fields, error_info, script_spec)
+from harness.api import CANCELED, SUCCEEDED, argv_spec, bad_fields, script_spec
 from harness.wait import eventually
 
 
@@ -47,7 +47,7 @@ def test_reflection_names_the_services_and_describes_a_method(api):
 
 def test_submitted_job_is_answered_with_defaults_filled_in(api, agent):
     job = api.get(api.submit(argv_spec("/bin/echo", "x")))
-    assert job.spec.name == job.name == "/bin/echo"
+    assert job.spec.name == job.name == "echo"
     assert job.project == "default"
     assert job.spec.nodes == 1
     assert job.spec.resources.cpu_millis == 1000
@@ -195,7 +195,6 @@ def test_an_unknown_job_is_not_found(api, call):
 
 
 def test_unknown_cluster(api, agent):
-    from muster.v1 import clusters_service_pb2
     request = clusters_service_pb2.GetClusterRequest(name="atlantis")
     error = refusal(lambda: api.clusters.GetCluster(request, timeout=60), grpc.StatusCode.NOT_FOUND)
     assert "atlantis" in error.details()
@@ -206,7 +205,6 @@ def test_unknown_cluster(api, agent):
 
 
 def test_list_clusters_by_name_in_pages(api, world, agent):
-    from muster.v1 import clusters_service_pb2
     world.make_agent("alpha").start()
     everything = api.clusters.ListClusters(clusters_service_pb2.ListClustersRequest(), timeout=60)
     assert [c.name for c in everything.clusters] == ["alpha", "box"]
@@ -273,11 +271,12 @@ def test_log_of_a_job_without_a_run(api, agent, world):
     assert (data, end) == (b"", jobs_service_pb2.LOG_END_MORE_LATER)
 
 
-def test_log_of_an_unknown_run_or_rank_is_not_found(api, agent):
+def test_log_of_an_unknown_run_or_rank_is_refused(api, agent):
     job_id = api.submit(argv_spec("echo", "x"))
     api.wait_state(job_id, SUCCEEDED)
     refusal(lambda: api.read_log(job_id, run=2), grpc.StatusCode.NOT_FOUND)
-    refusal(lambda: api.read_log(job_id, rank=5), grpc.StatusCode.NOT_FOUND)
+    error = refusal(lambda: api.read_log(job_id, rank=5), grpc.StatusCode.INVALID_ARGUMENT)
+    assert "rank" in bad_fields(error)
 
 
 def test_two_clients_follow_one_log(api, agent, world):
@@ -305,9 +304,13 @@ def test_a_queued_job_says_why_it_waits(api, agent):
     assert api.get(job_id).state == CANCELED
 
 
-def test_no_cluster_known_refuses_a_job_with_the_reason(api):
-    error = refusal(lambda: api.submit(argv_spec("true")), grpc.StatusCode.FAILED_PRECONDITION)
-    assert error_info(error).reason == "CANNOT_BE_PLACED"
+def test_a_job_waits_for_the_first_cluster(api, world):
+    job_id = api.submit(argv_spec("true"))
+    job = api.get(job_id)
+    assert job.state == job_pb2.JOB_STATE_QUEUED
+    assert "no cluster" in job.reason
+    world.make_agent().start()
+    api.wait_state(job_id, SUCCEEDED)
 
 
 def test_tcp_on_loopback_serves_the_same_api(world):
