@@ -52,7 +52,7 @@ absl::Status Build(const std::string& path, const SqliteOptions& options) {
   // These two hold for the life of the file.
   absl::Status status =
       (*database)->Execute("PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL;");
-  if (status.ok()) status = Migrate(**database);
+  if (status.ok()) status = CreateSchema(**database);
   return status;
 }
 

@@ -129,14 +129,23 @@ std::string SqlOfStep(int64_t from) {
   return sql + fmt::format("PRAGMA user_version = {}; COMMIT;", from + 1);
 }
 
+absl::Status UpgradeFrom(const Database& database, int64_t version) {
+  for (; version < kSchemaVersion; ++version) {
+    if (absl::Status status = database.Execute(SqlOfStep(version)); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::Status Migrate(const Database& database) {
+absl::Status CreateSchema(const Database& database) { return UpgradeFrom(database, 0); }
+
+absl::Status CheckSchema(const Database& database) {
   absl::StatusOr<int64_t> version = database.QueryInt("PRAGMA user_version");
   if (!version.ok()) return version.status();
   absl::StatusOr<int64_t> application = database.QueryInt("PRAGMA application_id");
   if (!application.ok()) return application.status();
-  if (*version > 0 && *application != kApplicationId) {
+  if (*application != kApplicationId || *version < 1) {
     return contract::Error(absl::StatusCode::kFailedPrecondition, "NOT_A_BROKER_DATABASE",
                            fmt::format("{} is a database of another program; choose another state "
                                        "directory",
@@ -149,10 +158,13 @@ absl::Status Migrate(const Database& database) {
                     "that release or a later one",
                     database.path(), *version, kSchemaVersion));
   }
-  for (int64_t from = *version; from < kSchemaVersion; ++from) {
-    if (absl::Status status = database.Execute(SqlOfStep(from)); !status.ok()) return status;
-  }
   return absl::OkStatus();
+}
+
+absl::Status Migrate(const Database& database) {
+  absl::StatusOr<int64_t> version = database.QueryInt("PRAGMA user_version");
+  if (!version.ok()) return version.status();
+  return UpgradeFrom(database, *version);
 }
 
 }  // namespace muster::store

@@ -21,8 +21,11 @@ inline uint64_t RunRowId(uint64_t job, uint32_t number) { return job << kRunBits
 // Rows of job_block stand for so many ids.
 inline constexpr uint64_t kBlockJobs = 1024;
 
-// Brings the file to kSchemaVersion, each step in one transaction. An empty file gets a new
-// instance. FAILED_PRECONDITION: it is of a newer release, or not ours.
+// Makes the tables of an empty file, with a new instance.
+absl::Status CreateSchema(const Database& database);
+// FAILED_PRECONDITION: the file is of a newer release, or not ours.
+absl::Status CheckSchema(const Database& database);
+// Brings a file that CheckSchema takes to kSchemaVersion, each step in one transaction.
 absl::Status Migrate(const Database& database);
 
 }  // namespace muster::store

@@ -32,6 +32,8 @@ absl::StatusOr<std::unique_ptr<Writer>> Writer::Open(const std::string& path,
                                                      const SqliteOptions& options) {
   auto database = Database::Open(path, SQLITE_OPEN_READWRITE, options.vfs);
   if (!database.ok()) return database.status();
+  // First of all, so that nobody else's file is touched.
+  if (absl::Status status = CheckSchema(**database); !status.ok()) return status;
   const std::string pragmas = fmt::format(
       "PRAGMA busy_timeout = 5000;"  // for an operator's sqlite3; no other writer of ours exists
       "PRAGMA journal_mode = WAL;"
