@@ -105,6 +105,8 @@ class AgentCore::Impl {
     session_.OnInventory(std::move(read.inventory), std::move(read.scheduler_calls), step.now);
   }
 
+  void On(Drain&, const Step&) { runs_.Drain(); }
+
   void On(Tick&, const Step& step) {
     runs_.OnTime(step);
     session_.OnTime(step.now, &step.out->effects);

@@ -116,8 +116,10 @@ struct InventoryRead {
   std::map<std::string, uint64_t> scheduler_calls;
 };
 struct Tick {};
+// The agent is about to end: nothing new is launched. There is no way back.
+struct Drain {};
 using Input = std::variant<LinkUp, LinkDown, BrokerSaid, Launched, LookedUp, CancelAsked, Observed,
-                           LogsShipped, InventoryRead, Tick>;
+                           LogsShipped, InventoryRead, Tick, Drain>;
 
 // ---- effects: to be carried out, in order, once the journal changes of the same Output are on
 // disk

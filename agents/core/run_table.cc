@@ -171,7 +171,7 @@ void RunTable::OnLookedUp(LookedUp looked_up, const Step& step) {
 void RunTable::OnAbsent(Run& run, v1::Evidence evidence, const Step& step) {
   // From the first answer to the last question: the scheduler has been asked over the whole of the
   // grace period, however long an answer took.
-  if (run.asked - run.absent_since < options_.lookup_grace) {
+  if (draining_ || run.asked - run.absent_since < options_.lookup_grace) {
     run.absent_since = std::min(run.absent_since, step.now);
     SetDue(run, step.now + options_.lookup_interval);
   } else if (run.record.cancel_requested) {
@@ -233,7 +233,7 @@ void RunTable::OnTime(const Step& step) {
 }
 
 void RunTable::Finish(const Step& step) {
-  while (!waiting_.empty() && launches_in_flight_ < options_.max_launches_in_flight) {
+  while (!waiting_.empty() && !draining_ && launches_in_flight_ < options_.max_launches_in_flight) {
     const std::string key = waiting_.begin()->second;
     waiting_.erase(waiting_.begin());
     StartLaunch(*Find(key), "launching", step);

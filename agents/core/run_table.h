@@ -48,6 +48,9 @@ class RunTable {
   void OnObserved(const ObserveOutcome& outcome, const Step& step);
   void OnLogsShipped(const std::string& run_key, const Step& step);
 
+  // From now on nothing is launched.
+  void Drain() { draining_ = true; }
+
   // Look-ups and cancels whose time has come.
   void OnTime(const Step& step);
   // Launches what waits, and adds the runs that changed to the journal's changes. Ends every step.
@@ -102,6 +105,7 @@ class RunTable {
   std::map<std::string, Run> runs_;
   uint64_t next_order_ = 1;
   int launches_in_flight_ = 0;
+  bool draining_ = false;
   std::map<uint64_t, std::string> waiting_;           // ASSIGNED, by order
   std::set<std::pair<absl::Time, std::string>> due_;  // runs with a finite due time
   std::map<uint64_t, std::string>

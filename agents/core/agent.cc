@@ -1,0 +1,403 @@
+#include "agents/core/agent.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "agents/core/backoff.h"
+#include "agents/core/broker_link.h"
+#include "agents/core/inbox.h"
+#include "agents/core/log.h"
+#include "agents/core/proto_time.h"
+#include "agents/core/worker_lane.h"
+#include "contract/errors.h"
+#include "contract/text.h"
+
+namespace muster::agent {
+namespace {
+
+// How often a commit is tried again on a full disk, and the broker is told.
+constexpr absl::Duration kFullDiskRetry = absl::Seconds(1);
+
+Options CoreOptions(const AgentOptions& options, const Backend& backend) {
+  Options core = options.core;
+  core.max_launches_in_flight = options.launch_parallelism;
+  core.lookup_grace = backend.LookupGrace();
+  return core;
+}
+
+// The wall clock when the process began, moved on by a clock that nobody sets.
+class SteadyTime {
+ public:
+  absl::Time Now() const {
+    return wall_ + absl::FromChrono(std::chrono::steady_clock::now() - steady_);
+  }
+
+ private:
+  const absl::Time wall_ = absl::Now();
+  const std::chrono::steady_clock::time_point steady_ = std::chrono::steady_clock::now();
+};
+
+std::string ReasonOf(const absl::Status& status) {
+  const auto info = contract::GetErrorInfo(status);
+  return info ? info->reason() : "";
+}
+
+// Refusals that no waiting heals; an operator has to.
+bool IsFinal(const absl::Status& status) {
+  const std::string reason = ReasonOf(status);
+  return reason == "WRONG_INSTANCE" || reason == "WRONG_CLUSTER";
+}
+
+bool IsRefusal(const absl::Status& status) {
+  return absl::IsFailedPrecondition(status) || absl::IsAlreadyExists(status) ||
+         absl::IsInvalidArgument(status) || absl::IsPermissionDenied(status) ||
+         absl::IsUnimplemented(status);
+}
+
+}  // namespace
+
+class Agent::Impl {
+ public:
+  Impl(AgentOptions options, Backend* backend, std::unique_ptr<Journal> journal)
+      : options_(std::move(options)),
+        backend_(*backend),
+        journal_(std::move(journal)),
+        content_(journal_->TakeContent()),
+        journal_id_(content_.meta.journal_id),
+        core_(CoreOptions(options_, backend_), std::move(content_)),
+        dialer_(options_.broker_target),
+        backoff_(options_.min_redial, options_.max_redial),
+        shipper_(options_.logs,
+                 {.dial = [this](auto callbacks) { return dialer_.DialPush(std::move(callbacks)); },
+                  .sources = [this](const RunHandle& run) { return backend_.Logs(run); },
+                  .shipped =
+                      [this](const std::string& key) { inbox_.Post(CallDone{LogsShipped{key}}); }}),
+        launches_(options_.launch_parallelism),
+        others_(options_.launch_parallelism),
+        observer_(1),
+        inventories_(1) {}
+
+  absl::Status Run() {
+    if (absl::Status status = backend_.Probe(); !status.ok()) return status;
+    if (absl::Status status = backend_.Adopt(core_.AllRuns()); !status.ok()) return status;
+    backend_.SetWaker([this] { inbox_.Wake(); });
+    while (result_.ok()) {
+      Inbox::Content content = inbox_.Take(NextTime());
+      if (content.stopping && !drain_until_) BeginDrain();
+      wants_observation_ |= content.woken;
+      Handle(content.messages);
+      if (drain_until_ && (calls_in_flight_ == 0 || Now() >= *drain_until_)) break;
+      Tend();
+    }
+    backend_.SetWaker([] {});
+    shipper_.Disconnect();
+    link_.reset();
+    return result_;
+  }
+
+  void Stop() { inbox_.Stop(); }
+
+  bool has_calls_under_way() const { return calls_in_flight_ > 0 || is_observing_; }
+
+ private:
+  absl::Time Now() const { return time_.Now(); }
+
+  // ---- one turn of the core thread
+
+  void Handle(std::vector<Message>& messages) {
+    Output out;
+    for (Message& message : messages) {
+      std::visit([&](auto& what) { On(what, &out); }, message);
+    }
+    if (Now() >= next_tick_) {
+      next_tick_ = Now() + options_.tick;
+      Tell(Tick{}, &out);
+    }
+    CarryOut(std::move(out));
+  }
+
+  void Tell(Input input, Output* out) { core_.Handle(std::move(input), Now(), out); }
+
+  void On(FromBroker& from, Output* out) {
+    if (from.link != link_number_ || link_ == nullptr) return;
+    link_->Handled();
+    if (from.message.has_welcome()) {
+      backoff_.Reset();
+      shipper_.Connect(options_.core.cluster, journal_id_);
+      LogEvent(spdlog::level::info, "connected",
+               {{"broker", options_.broker_target},
+                {"instance", from.message.welcome().instance()},
+                {"agent_epoch", fmt::format("{}", from.message.welcome().agent_epoch())}});
+    }
+    Tell(BrokerSaid{std::move(from.message)}, out);
+  }
+
+  void On(ControlLinkEnded& ended, Output* out) {
+    if (ended.link != link_number_ || link_ == nullptr) return;
+    HangUp();
+    Tell(LinkDown{}, out);
+    if (IsFinal(ended.status)) {
+      result_ = ended.status;
+      return;
+    }
+    const bool refused = IsRefusal(ended.status);
+    const absl::Duration wait =
+        refused ? backoff_.Jitter(options_.refused_redial) : backoff_.Next();
+    DialAfter(wait, refused ? "refused" : "disconnected", ended.status);
+  }
+
+  void On(ObserveDone& done, Output* out) {
+    is_observing_ = false;
+    next_observation_ = Now() + backend_.ObserveInterval();
+    const absl::Status& status = done.observed.outcome.scheduler;
+    const std::string error(ToStd(status.message()));
+    if (!status.ok() && error != scheduler_error_) {
+      LogEvent(spdlog::level::warn, "scheduler_silent", {{"error", error}});
+    } else if (status.ok() && !scheduler_error_.empty()) {
+      LogEvent(spdlog::level::info, "scheduler_answers");
+    }
+    scheduler_error_ = status.ok() ? "" : error;
+    Tell(std::move(done.observed), out);
+  }
+
+  void On(InventoryDone& done, Output* out) {
+    is_reading_inventory_ = false;
+    if (done.inventory.ok()) {
+      next_inventory_ = Now() + options_.inventory_interval;
+      inventory_ = *done.inventory;
+      Tell(InventoryRead{*std::move(done.inventory), backend_.SchedulerCalls()}, out);
+      return;
+    }
+    next_inventory_ = Now() + (inventory_ ? options_.inventory_interval : options_.inventory_retry);
+    LogEvent(spdlog::level::warn, "inventory_unreadable",
+             {{"error", std::string(ToStd(done.inventory.status().message()))}});
+    Observed observed;
+    observed.outcome.scheduler = done.inventory.status();
+    Tell(std::move(observed), out);
+  }
+
+  void On(CallDone& done, Output* out) {
+    if (!std::holds_alternative<LogsShipped>(done.input)) --calls_in_flight_;
+    if (const auto* launched = std::get_if<Launched>(&done.input)) LogLaunch(*launched);
+    Tell(std::move(done.input), out);
+  }
+
+  // What is due by time, each on its own thread.
+  void Tend() {
+    if (!result_.ok() || drain_until_) return;
+    const absl::Time now = Now();
+    if (!is_reading_inventory_ && now >= next_inventory_) {
+      is_reading_inventory_ = true;
+      inventories_.Post([this] { inbox_.Post(InventoryDone{backend_.Inventory()}); });
+    }
+    if (!is_observing_ && (wants_observation_ || now >= next_observation_)) Observe();
+    if (link_ == nullptr && inventory_ && now >= next_dial_) Dial();
+  }
+
+  void Observe() {
+    wants_observation_ = false;
+    next_observation_ = Now() + backend_.ObserveInterval();
+    std::vector<RunHandle> runs = core_.RunsToObserve();
+    if (runs.empty()) return;
+    is_observing_ = true;
+    observer_.Post([this, runs = std::move(runs)] {
+      Observed observed;
+      observed.outcome = backend_.Observe(runs);
+      observed.scheduler_calls = backend_.SchedulerCalls();
+      inbox_.Post(ObserveDone{std::move(observed)});
+    });
+  }
+
+  absl::Time NextTime() const {
+    absl::Time next = next_tick_;
+    if (!is_reading_inventory_) next = std::min(next, next_inventory_);
+    if (!is_observing_) next = std::min(next, next_observation_);
+    // The inbox waits by the wall clock.
+    return absl::Now() + std::max(next - Now(), absl::ZeroDuration());
+  }
+
+  // ---- the broker
+
+  void Dial() {
+    const uint64_t number = ++link_number_;
+    link_ = dialer_.DialControl({.on_message =
+                                     [this, number](v1::ConnectResponse message) {
+                                       inbox_.Post(FromBroker{number, std::move(message)});
+                                     },
+                                 .on_end =
+                                     [this, number](absl::Status status) {
+                                       inbox_.Post(ControlLinkEnded{number, std::move(status)});
+                                     }});
+    Output out;
+    Tell(LinkUp{*inventory_}, &out);
+    CarryOut(std::move(out));
+  }
+
+  void HangUp() {
+    shipper_.Disconnect();
+    link_.reset();
+  }
+
+  void DialAfter(absl::Duration wait, std::string_view event, const absl::Status& status) {
+    next_dial_ = Now() + wait;
+    LogEvent(spdlog::level::warn, event,
+             {{"broker", options_.broker_target},
+              {"code", absl::StatusCodeToString(status.code())},
+              {"reason", ReasonOf(status)},
+              {"error", std::string(ToStd(status.message()))},
+              {"retry_in", absl::FormatDuration(absl::Trunc(wait, absl::Milliseconds(1)))}});
+  }
+
+  // ---- effects
+
+  // The changes are on disk before anything is done.
+  void CarryOut(Output out) {
+    if (!out.changes.empty()) {
+      if (absl::Status status = Commit(out.changes); !status.ok()) {
+        result_ = std::move(status);
+        return;
+      }
+    }
+    for (Effect& effect : out.effects) {
+      std::visit([this](auto& what) { Do(what); }, effect);
+    }
+  }
+
+  // A full disk is waited out: nothing new is taken meanwhile, and nothing is lost.
+  absl::Status Commit(const std::vector<JournalChange>& changes) {
+    bool told = false;
+    while (true) {
+      absl::Status status = journal_->Commit(changes);
+      if (!absl::IsResourceExhausted(status)) {
+        if (told && status.ok()) LogEvent(spdlog::level::info, "journal_writable");
+        return status;
+      }
+      const std::string error(ToStd(status.message()));
+      if (!told) LogEvent(spdlog::level::err, "journal_full", {{"error", error}});
+      told = true;
+      if (link_ != nullptr) {
+        v1::ConnectRequest message;
+        message.mutable_heartbeat()->set_scheduler_error(error);
+        link_->Send(std::move(message));
+      }
+      if (inbox_.SleepUnlessStopped(kFullDiskRetry)) return status;
+    }
+  }
+
+  void Do(DoLaunch& launch) {
+    ++calls_in_flight_;
+    launches_.Post([this, run = std::move(launch.run)] {
+      inbox_.Post(CallDone{Launched{run.run_key, backend_.Launch(*run.assignment)}});
+    });
+  }
+  void Do(DoLookup& lookup) {
+    ++calls_in_flight_;
+    others_.Post([this, run = std::move(lookup.run)] {
+      inbox_.Post(CallDone{LookedUp{run.run_key, backend_.Lookup(run)}});
+    });
+  }
+  void Do(DoCancel& cancel) {
+    ++calls_in_flight_;
+    others_.Post([this, run = std::move(cancel.run)] {
+      absl::Status status = backend_.Cancel(run);
+      if (!status.ok()) {
+        LogEvent(spdlog::level::warn, "cancel_failed",
+                 {{"run", run.run_key}, {"error", std::string(ToStd(status.message()))}});
+      }
+      inbox_.Post(CallDone{CancelAsked{run.run_key, std::move(status)}});
+    });
+  }
+  void Do(ShipLogs& ship) { shipper_.Ship(ship.run, ship.ended); }
+  void Do(DoForget& forget) {
+    shipper_.Drop(forget.run.run_key);
+    others_.Post([this, run = std::move(forget.run)] { backend_.Forget(run); });
+  }
+  void Do(SendToBroker& send) {
+    if (link_ == nullptr || link_->Send(std::move(send.message))) return;
+    HangUp();
+    DialAfter(backoff_.Next(), "disconnected",
+              absl::UnavailableError("the broker does not read what the agent sends"));
+    Output out;
+    Tell(LinkDown{}, &out);
+    CarryOut(std::move(out));
+  }
+  void Do(Redial& redial) {
+    HangUp();
+    DialAfter(std::max(redial.after, backoff_.Next()), "disconnected", redial.status);
+  }
+  void Do(agent::Stop& stop) { result_ = stop.status; }
+
+  void BeginDrain() {
+    drain_until_ = Now() + options_.drain_timeout;
+    Output out;
+    Tell(Drain{}, &out);
+    CarryOut(std::move(out));
+    LogEvent(spdlog::level::info, "stopping",
+             {{"calls_under_way", fmt::format("{}", calls_in_flight_)}});
+  }
+
+  static void LogLaunch(const Launched& launched) {
+    if (launched.outcome.kind == LaunchOutcome::Kind::kLaunched) {
+      LogEvent(spdlog::level::debug, "launched",
+               {{"run", launched.run_key}, {"external_id", launched.outcome.external_id}});
+      return;
+    }
+    const bool refused = launched.outcome.kind == LaunchOutcome::Kind::kRefused;
+    LogEvent(spdlog::level::warn, refused ? "launch_refused" : "launch_unclear",
+             {{"run", launched.run_key},
+              {"why",
+               refused ? launched.outcome.failure.message() : launched.outcome.evidence.detail()}});
+  }
+
+  const AgentOptions options_;
+  Backend& backend_;
+  const SteadyTime time_;
+  Inbox inbox_;  // any thread's; all others from here to the lanes are the core thread's
+
+  const std::unique_ptr<Journal> journal_;
+  JournalContent content_;  // until the core has it
+  const std::string journal_id_;
+  AgentCore core_;
+  absl::Status result_;
+
+  Dialer dialer_;  // the shipper's thread dials, too: it has no state
+  std::unique_ptr<ControlLink> link_;
+  uint64_t link_number_ = 0;
+  Backoff backoff_;
+  absl::Time next_dial_ = absl::InfinitePast();
+
+  std::optional<v1::Inventory> inventory_;
+  bool is_reading_inventory_ = false;
+  absl::Time next_inventory_ = absl::InfinitePast();
+  bool is_observing_ = false;
+  bool wants_observation_ = false;
+  absl::Time next_observation_ = absl::InfinitePast();
+  std::string scheduler_error_;
+  absl::Time next_tick_ = absl::InfinitePast();
+  int calls_in_flight_ = 0;
+  std::optional<absl::Time> drain_until_;
+
+  LogShipper shipper_;
+  WorkerLane launches_;
+  WorkerLane others_;
+  WorkerLane observer_;
+  WorkerLane inventories_;
+};
+
+Agent::Agent(AgentOptions options, Backend* backend, std::unique_ptr<Journal> journal)
+    : impl_(std::make_unique<Impl>(std::move(options), backend, std::move(journal))) {}
+Agent::~Agent() = default;
+
+absl::Status Agent::Run() { return impl_->Run(); }
+void Agent::Stop() { impl_->Stop(); }
+bool Agent::has_calls_under_way() const { return impl_->has_calls_under_way(); }
+
+}  // namespace muster::agent

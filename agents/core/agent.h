@@ -1,0 +1,62 @@
+// The agent as a process has it: the core with its journal, its backend, its broker and its
+// threads.
+//
+// Threads: Run's caller is the core thread and owns the core, the journal and the control link.
+// Blocking calls to the backend run in lanes of their own, one for observations, one for
+// inventories, one for launches and one for the rest, so that a slow launch delays no cancel. Logs
+// have their own thread (log_shipper.h).
+#ifndef MUSTER_AGENTS_CORE_AGENT_H_
+#define MUSTER_AGENTS_CORE_AGENT_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "agents/core/agent_core.h"
+#include "agents/core/backend.h"
+#include "agents/core/journal.h"
+#include "agents/core/log_shipper.h"
+
+namespace muster::agent {
+
+struct AgentOptions {
+  // affects behaviour
+  Options core;  // lookup_grace and max_launches_in_flight come from the backend and from below
+  std::string broker_target;                     // as gRPC takes it: client::ParseAddress makes it
+  absl::Duration min_redial = absl::Seconds(1);  // after a lost connection, doubling with jitter
+  absl::Duration max_redial = absl::Seconds(30);
+  absl::Duration refused_redial = absl::Seconds(10);  // after a refusal that may heal
+  absl::Duration inventory_interval = absl::Seconds(60);
+  absl::Duration inventory_retry =
+      absl::Seconds(5);  // while the first one fails: there is no hello without it
+  absl::Duration drain_timeout =
+      absl::Seconds(10);  // for calls under way when the agent is told to end
+  // affects performance
+  int launch_parallelism = 4;
+  absl::Duration tick = absl::Milliseconds(200);  // how late a time-out may be seen
+  LogShipperOptions logs;
+};
+
+class Agent {
+ public:
+  // The backend outlives the agent.
+  Agent(AgentOptions options, Backend* backend, std::unique_ptr<Journal> journal);
+  ~Agent();
+
+  // Works until Stop, or until it must not go on: FAILED_PRECONDITION (a broker or a backend that
+  // it must not work with), DATA_LOSS (journal and broker disagree), or the journal's error. Once.
+  absl::Status Run();
+  // From any thread: lets the calls under way end, and makes Run return. Runs on the cluster go on.
+  void Stop();
+  // After Run: whether a call to the backend did not end in time. The destructor would wait for it.
+  bool has_calls_under_way() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_AGENT_H_

@@ -1,0 +1,187 @@
+#include "agents/core/agent_config.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "clients/cpp/address.h"
+#include "contract/text.h"
+#include "contract/units.h"
+#include "contract/validate.h"
+
+namespace muster::agent {
+namespace {
+
+using Setter = std::function<absl::Status(const std::string&)>;
+
+// More active runs would not fit into one hello of 4 MiB.
+constexpr uint64_t kMaxActiveRuns = 100'000;
+constexpr uint64_t kMaxLaunchParallelism = 64;  // threads, each with a command of its own
+
+absl::Status Invalid(std::string_view text) { return absl::InvalidArgumentError(ToAbsl(text)); }
+
+Setter OneOf(std::vector<std::string> words, std::function<void(const std::string&)> set) {
+  return [words = std::move(words), set = std::move(set)](const std::string& value) {
+    std::string known;
+    for (const std::string& word : words) {
+      if (word == value) {
+        set(value);
+        return absl::OkStatus();
+      }
+      known += (known.empty() ? "" : ", ") + word;
+    }
+    return Invalid(fmt::format("\"{}\" is none of {}", value, known));
+  };
+}
+
+Setter DurationInto(absl::Duration* out) {
+  return [out](const std::string& value) -> absl::Status {
+    const absl::StatusOr<absl::Duration> duration = contract::ParseDuration(value);
+    if (!duration.ok()) return duration.status();
+    if (*duration <= absl::ZeroDuration()) return Invalid("0 is too short");
+    *out = *duration;
+    return absl::OkStatus();
+  };
+}
+
+Setter AbsolutePathInto(std::string* out) {
+  return [out](const std::string& value) {
+    if (!value.starts_with('/')) {
+      return Invalid(fmt::format("\"{}\" is not an absolute path", value));
+    }
+    *out = value;
+    return absl::OkStatus();
+  };
+}
+
+absl::Status SetKind(AgentConfig* config, const std::string& value) {
+  if (value == "machines") {
+    config->kind = v1::CLUSTER_KIND_MACHINES;
+  } else if (value == "slurm") {
+    config->kind = v1::CLUSTER_KIND_SLURM;
+  } else {
+    return Invalid(fmt::format("\"{}\" is no kind of cluster; use machines or slurm", value));
+  }
+  return absl::OkStatus();
+}
+
+// "a100:4,h100:2"; empty: none.
+absl::Status SetGpus(machines::MachinesConfig* machines, const std::string& value) {
+  std::map<std::string, uint32_t> gpus;
+  for (size_t begin = 0; begin < value.size();) {
+    const size_t comma = std::min(value.find(',', begin), value.size());
+    const std::string part = value.substr(begin, comma - begin);
+    begin = comma + 1;
+    const size_t colon = part.find(':');
+    const std::string type = part.substr(0, colon);
+    uint64_t count = 0;
+    const auto set = NumberInto(1, 1024, [&](uint64_t number) { count = number; });
+    if (colon == std::string::npos || type.empty() || !set(part.substr(colon + 1)).ok() ||
+        !gpus.emplace(type, count).second) {
+      return Invalid(fmt::format("\"{}\" is not of the form TYPE:COUNT, e.g. a100:4,h100:2", part));
+    }
+  }
+  machines->gpus = std::move(gpus);
+  return absl::OkStatus();
+}
+
+std::vector<Setting> MachinesSettings(machines::MachinesConfig* machines) {
+  return {
+      {"machines.cpus", "cores that runs may use [all]",
+       NumberInto(1, 100'000, [machines](uint64_t n) { machines->cpus = n; })},
+      {"machines.memory", "memory that runs may use, e.g. 64Gi [all]",
+       [machines](const std::string& value) -> absl::Status {
+         const absl::StatusOr<uint64_t> bytes = contract::ParseBytes(value);
+         if (bytes.ok()) machines->memory_bytes = *bytes;
+         return bytes.status();
+       }},
+      {"machines.gpus", "GPUs that runs may use, TYPE:COUNT,... [what nvidia-smi finds]",
+       [machines](const std::string& value) { return SetGpus(machines, value); },
+       /*is_mapping=*/true},
+      {"machines.cancel_grace", "between TERM and KILL [10s]",
+       DurationInto(&machines->cancel_grace)},
+      {"machines.keep_finished_runs", "finished runs whose logs stay on the machine [1000]",
+       NumberInto(0, 1'000'000, [machines](uint64_t n) { machines->keep_finished_runs = n; })},
+      {"machines.supervisor", "path of muster-supervisor [beside muster-agent]",
+       AbsolutePathInto(&machines->supervisor_path)},
+  };
+}
+
+std::vector<Setting> SlurmSettings(slurm::SlurmConfig* slurm) {
+  return {
+      {"slurm.run_dir", "directory of the runs, shared with the nodes [STATE_DIR/runs]",
+       AbsolutePathInto(&slurm->run_dir)},
+      {"slurm.slurm_conf", "SLURM_CONF of every command [the agent's own]",
+       AbsolutePathInto(&slurm->slurm_conf)},
+      {"slurm.bin_dir", "directory of sbatch, squeue and so on [found in PATH]",
+       AbsolutePathInto(&slurm->bin_dir)},
+      {"slurm.job_path", "PATH of the jobs [the usual directories]", TextInto(&slurm->job_path)},
+      {"slurm.observe_interval", "least time between two squeue [5s]",
+       DurationInto(&slurm->observe_interval)},
+      {"slurm.command_timeout", "any command but sbatch is given up after this [1m]",
+       DurationInto(&slurm->command_timeout)},
+      {"slurm.sbatch_timeout", "sbatch is given up after this [3m]",
+       DurationInto(&slurm->sbatch_timeout)},
+      {"slurm.lookup_grace", "how long Slurm must not know a run before it is launched again [30s]",
+       DurationInto(&slurm->lookup_grace)},
+      {"slurm.absence_grace", "how long nothing must be known of a run before it is LOST [1m]",
+       DurationInto(&slurm->absence_grace)},
+      {"slurm.record_grace", "how long exit and accounting records may lag [30s]",
+       DurationInto(&slurm->record_grace)},
+  };
+}
+
+}  // namespace
+
+std::vector<Setting> SettingsOf(AgentConfig* config) {
+  std::vector<Setting> settings = {
+      {"cluster", "name of the cluster (required)",
+       [config](const std::string& value) {
+         config->cluster = value;
+         return contract::ValidateClusterName(value);
+       }},
+      {"kind", "machines or slurm (required)",
+       [config](const std::string& value) { return SetKind(config, value); }},
+      {"broker", "unix:PATH or HOST:PORT (required)",
+       [config](const std::string& value) {
+         config->broker = value;
+         return client::ParseAddress(value).status();
+       }},
+      {"state_dir", "directory of the journal and, for machines, of the runs (required)",
+       TextInto(&config->state_dir)},
+      {"log_format", "text or json [text]",
+       OneOf({"text", "json"},
+             [config](const std::string& value) { config->json_logs = value == "json"; })},
+      {"log_level", "debug, info, warning or error [info]",
+       OneOf({"debug", "info", "warning", "error"},
+             [config](const std::string& value) { config->log_level = value; })},
+      {"max_active_runs", "the most runs at the same time [1000]",
+       NumberInto(1, kMaxActiveRuns, [config](uint64_t n) { config->max_active_runs = n; })},
+      {"launch_parallelism", "launches at the same time [4]",
+       NumberInto(1, kMaxLaunchParallelism,
+                  [config](uint64_t n) { config->launch_parallelism = static_cast<int>(n); })},
+  };
+  for (Setting& setting : MachinesSettings(&config->machines)) {
+    settings.push_back(std::move(setting));
+  }
+  for (Setting& setting : SlurmSettings(&config->slurm)) settings.push_back(std::move(setting));
+  return settings;
+}
+
+absl::Status CheckComplete(const AgentConfig& config) {
+  if (config.cluster.empty()) return Invalid("--cluster NAME is required");
+  if (config.kind == v1::CLUSTER_KIND_UNSPECIFIED) {
+    return Invalid("--kind is required: machines or slurm");
+  }
+  if (config.broker.empty()) {
+    return Invalid("--broker ADDRESS is required: unix:PATH or HOST:PORT");
+  }
+  if (config.state_dir.empty()) {
+    return Invalid("--state-dir DIR is required; it holds what the agent must not lose");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,39 @@
+// The settings of muster-agent.
+#ifndef MUSTER_AGENTS_CORE_AGENT_CONFIG_H_
+#define MUSTER_AGENTS_CORE_AGENT_CONFIG_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "agents/core/settings.h"
+#include "agents/machines/machines.h"
+#include "agents/slurm/slurm.h"
+#include "muster/v1/cluster.pb.h"
+
+namespace muster::agent {
+
+struct AgentConfig {
+  // required
+  std::string cluster;
+  v1::ClusterKind kind = v1::CLUSTER_KIND_UNSPECIFIED;
+  std::string broker;  // as written
+  std::string state_dir;
+
+  std::string log_level = "info";
+  bool json_logs = false;
+  uint32_t max_active_runs = 1000;
+  int launch_parallelism = 4;
+  machines::MachinesConfig machines;
+  slurm::SlurmConfig slurm;
+};
+
+// Every setting; they write into `config`.
+std::vector<Setting> SettingsOf(AgentConfig* config);
+// Whether what is required is there. INVALID_ARGUMENT names what is not.
+absl::Status CheckComplete(const AgentConfig& config);
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_AGENT_CONFIG_H_

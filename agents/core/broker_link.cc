@@ -1,0 +1,102 @@
+#include "agents/core/broker_link.h"
+
+#include <grpcpp/channel.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/channel_arguments.h>
+
+#include <utility>
+
+#include "agents/core/client_stream.h"
+#include "muster/v1/agent_link.grpc.pb.h"
+#include "muster/v1/log_link.grpc.pb.h"
+
+namespace muster::agent {
+namespace {
+
+// The agent keeps fewer events in flight than this; more waiting messages mean that the broker does
+// not read.
+constexpr size_t kMaxQueuedRequests = 16'384;
+// Messages from the broker that the agent has not handled.
+constexpr int kMaxUnhandledMessages = 32;
+// Chunks that wait for the connection; each has up to 64 KiB.
+constexpr size_t kMaxQueuedChunks = 64;
+// Answers are handled as they come: the shipper bounds the chunks that it waits for.
+constexpr int kMaxUnhandledAnswers = 1;
+
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  // A connection of its own, with a back-off of its own.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
+}
+
+class GrpcControlLink final : public ControlLink {
+ public:
+  using Stream = ClientStream<v1::ConnectRequest, v1::ConnectResponse>;
+
+  GrpcControlLink(const std::string& target, Callbacks callbacks)
+      : channel_(MakeChannel(target)),
+        stub_(v1::AgentLink::NewStub(channel_)),
+        stream_(kMaxQueuedRequests, kMaxUnhandledMessages,
+                {std::move(callbacks.on_message), std::move(callbacks.on_end), nullptr}) {
+    stream_.Start(
+        [this](auto* context, auto* reactor) { stub_->async()->Connect(context, reactor); });
+  }
+
+  bool Send(v1::ConnectRequest message) override { return stream_.Send(std::move(message)); }
+  void Handled() override { stream_.Handled(); }
+
+ private:
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::AgentLink::Stub> stub_;
+  Stream stream_;
+};
+
+class GrpcPushLink final : public PushLink {
+ public:
+  using Stream = ClientStream<v1::PushRequest, v1::PushResponse>;
+
+  GrpcPushLink(const std::string& target, Callbacks callbacks)
+      : channel_(MakeChannel(target)),
+        stub_(v1::LogLink::NewStub(channel_)),
+        on_answer_(std::move(callbacks.on_answer)),
+        stream_(kMaxQueuedChunks, kMaxUnhandledAnswers,
+                {[this](v1::PushResponse answer) { OnAnswer(std::move(answer)); },
+                 std::move(callbacks.on_end), std::move(callbacks.on_room)}) {
+    stream_.Start([this](auto* context, auto* reactor) { stub_->async()->Push(context, reactor); });
+  }
+
+  bool Send(const v1::PushRequest& message) override { return stream_.Send(message); }
+
+ private:
+  void OnAnswer(v1::PushResponse answer) {
+    on_answer_(std::move(answer));
+    stream_.Handled();
+  }
+
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::LogLink::Stub> stub_;
+  const std::function<void(v1::PushResponse)> on_answer_;
+  Stream stream_;
+};
+
+}  // namespace
+
+Dialer::Dialer(std::string target) : target_(std::move(target)), keeper_(MakeChannel(target_)) {}
+Dialer::~Dialer() = default;
+
+std::unique_ptr<ControlLink> Dialer::DialControl(ControlLink::Callbacks callbacks) {
+  return std::make_unique<GrpcControlLink>(target_, std::move(callbacks));
+}
+
+std::unique_ptr<PushLink> Dialer::DialPush(PushLink::Callbacks callbacks) {
+  return std::make_unique<GrpcPushLink>(target_, std::move(callbacks));
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,71 @@
+// The two streams between an agent and its broker: control, and log bytes. Each has a connection of
+// its own, so that a flood of output delays no cancel.
+//
+// Links may be used from any thread, and must not be destroyed by their own callbacks. Destroying
+// one ends the call and waits until no callback runs.
+#ifndef MUSTER_AGENTS_CORE_BROKER_LINK_H_
+#define MUSTER_AGENTS_CORE_BROKER_LINK_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "muster/v1/agent_link.pb.h"
+#include "muster/v1/log_link.pb.h"
+
+namespace grpc {
+class Channel;
+}
+
+namespace muster::agent {
+
+// AgentLink.Connect. The caller sends the hello.
+class ControlLink {
+ public:
+  // Called by gRPC's threads; they must only hand over. `on_end` comes last, and once.
+  struct Callbacks {
+    std::function<void(v1::ConnectResponse)> on_message;
+    std::function<void(absl::Status)> on_end;
+  };
+  virtual ~ControlLink() = default;
+  // False: the broker reads too slowly or the stream is over; give the link up.
+  virtual bool Send(v1::ConnectRequest message) = 0;
+  // Once for each message: a few that wait are enough, the rest stays with the broker.
+  virtual void Handled() = 0;
+};
+
+// LogLink.Push. The caller sends the hello.
+class PushLink {
+ public:
+  struct Callbacks {
+    std::function<void(v1::PushResponse)> on_answer;
+    std::function<void()> on_room;  // after a Send that was refused, and at other times
+    std::function<void(absl::Status)> on_end;
+  };
+  virtual ~PushLink() = default;
+  // False: no room now; try again after on_room or on_end.
+  virtual bool Send(const v1::PushRequest& message) = 0;
+};
+
+// Makes links to one broker. Every link dials anew, so that an old connection's back-off delays no
+// new one.
+class Dialer {
+ public:
+  // `target` as gRPC takes it: client::ParseAddress makes it.
+  explicit Dialer(std::string target);
+  ~Dialer();
+
+  std::unique_ptr<ControlLink> DialControl(ControlLink::Callbacks callbacks);
+  std::unique_ptr<PushLink> DialPush(PushLink::Callbacks callbacks);
+
+ private:
+  const std::string target_;
+  // Never used: as long as there is one channel, gRPC keeps its threads, whoever drops the other
+  // channels.
+  const std::shared_ptr<grpc::Channel> keeper_;
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_BROKER_LINK_H_

@@ -1,0 +1,94 @@
+// What the agent's core thread has been told and has not handled yet.
+//
+// Any thread posts, the core thread takes. It is bounded by its writers: a link hands over so many
+// messages and no more until they are handled, every run has one call under way at most, and a wake
+// is only a flag.
+#ifndef MUSTER_AGENTS_CORE_INBOX_H_
+#define MUSTER_AGENTS_CORE_INBOX_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "agents/core/agent_core.h"
+
+namespace muster::agent {
+
+// From the link with this number; those of earlier ones are stale.
+struct FromBroker {
+  uint64_t link = 0;
+  v1::ConnectResponse message;
+};
+struct ControlLinkEnded {
+  uint64_t link = 0;
+  absl::Status status;
+};
+struct ObserveDone {
+  Observed observed;
+};
+struct InventoryDone {
+  absl::StatusOr<v1::Inventory> inventory;
+};
+// Launched, LookedUp, CancelAsked or LogsShipped.
+struct CallDone {
+  Input input;
+};
+using Message = std::variant<FromBroker, ControlLinkEnded, ObserveDone, InventoryDone, CallDone>;
+
+class Inbox {
+ public:
+  struct Content {
+    std::vector<Message> messages;
+    bool woken = false;     // the backend asks for an observation
+    bool stopping = false;  // stays set
+  };
+
+  void Post(Message message) {
+    std::lock_guard lock(mutex_);
+    content_.messages.push_back(std::move(message));
+    changed_.notify_one();
+  }
+  void Wake() {
+    std::lock_guard lock(mutex_);
+    content_.woken = true;
+    changed_.notify_one();
+  }
+  void Stop() {
+    std::lock_guard lock(mutex_);
+    content_.stopping = true;
+    changed_.notify_all();
+  }
+
+  // Waits until there is something or the time has come, and takes all there is.
+  Content Take(absl::Time until) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_until(lock, absl::ToChronoTime(until), [this] {
+      return !content_.messages.empty() || content_.woken || content_.stopping;
+    });
+    Content taken = std::move(content_);
+    content_ = {};
+    content_.stopping = taken.stopping;
+    return taken;
+  }
+  // Waits for a while, or until Stop. True: it is time to end.
+  bool SleepUnlessStopped(absl::Duration time) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, absl::ToChronoMilliseconds(time),
+                             [this] { return content_.stopping; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Content content_;
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_INBOX_H_

@@ -1,0 +1,39 @@
+// Structured logs: one line for each event, its name first, then what is to be said of it as pairs.
+//
+//   text   2026-01-02T03:04:05.678Z INFO connected broker=unix:/run/broker.sock
+//   json
+//   {"time":"2026-01-02T03:04:05.678Z","level":"info","event":"connected","broker":"unix:/run/broker.sock"}
+//
+// Any thread. spdlog carries the lines; EventFormatter gives them one of the two forms.
+#ifndef MUSTER_AGENTS_CORE_LOG_H_
+#define MUSTER_AGENTS_CORE_LOG_H_
+
+#include <spdlog/formatter.h>
+#include <spdlog/spdlog.h>
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace muster::agent {
+
+using LogFields = std::initializer_list<std::pair<std::string_view, std::string>>;
+
+// `event` is in lower_snake_case and part of what operators may grep for.
+void LogEvent(spdlog::level::level_enum level, std::string_view event, LogFields fields = {});
+
+class EventFormatter : public spdlog::formatter {
+ public:
+  explicit EventFormatter(bool json) : json_(json) {}
+  void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override;
+  std::unique_ptr<spdlog::formatter> clone() const override;
+
+ private:
+  const bool json_;
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_LOG_H_

@@ -1,0 +1,75 @@
+// One log on its way into the archive: what was sent, what the archive has, and what comes next.
+//
+// Owner: the log shipper's thread. The archive answers each chunk once and in order; an answer
+// below what was expected means that it did not take the chunk, and then it takes none of those
+// behind it either.
+#ifndef MUSTER_AGENTS_CORE_LOG_TAIL_H_
+#define MUSTER_AGENTS_CORE_LOG_TAIL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "agents/core/backend.h"
+#include "agents/core/log_file.h"
+#include "muster/v1/log_link.pb.h"
+
+namespace muster::agent {
+
+// The protocol's bound.
+inline constexpr size_t kMaxChunkBytes = 64 << 10;
+
+class LogTail {
+ public:
+  LogTail(std::string run_key, const LogSource& source);
+
+  // A new stream: ask the archive where to go on.
+  void Restart();
+  // No byte will be added to the file.
+  void SetEnded();
+
+  // The next chunk, or nothing: the answer to an earlier one is needed first, or the file has no
+  // more bytes now. An error: the file cannot be read; try again later.
+  absl::StatusOr<std::optional<v1::LogChunk>> Next();
+  // The chunk that Next gave last was sent.
+  void Sent(const v1::LogChunk& chunk);
+  void OnAnswer(const v1::PushResponse& answer);
+
+  // Whether only an answer can bring this log further.
+  bool awaits_answer() const;
+  // The archive has it all.
+  bool complete() const { return phase_ == Phase::kComplete; }
+  uint64_t bytes_in_flight() const { return bytes_in_flight_; }
+  size_t chunks_in_flight() const { return in_flight_.size(); }
+
+  LogFile& file() { return file_; }
+  const std::string& run_key() const { return run_key_; }
+
+ private:
+  // kAsk, kRewind and kEnd hold nothing back but wait until every chunk in flight is answered.
+  enum class Phase { kAsk, kAsked, kStream, kRewind, kEnd, kComplete };
+  struct InFlight {
+    uint64_t end = 0;  // the offset behind its last byte
+    uint64_t bytes = 0;
+  };
+
+  v1::LogChunk Chunk(std::string data, bool end) const;
+
+  const std::string run_key_;
+  const uint32_t rank_;
+  const v1::LogStream stream_;
+  LogFile file_;
+  Phase phase_ = Phase::kAsk;
+  bool ended_ = false;
+  bool discarding_ = false;
+  uint64_t position_ = 0;  // of the next byte to send
+  uint64_t bytes_in_flight_ = 0;
+  std::deque<InFlight> in_flight_;
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_LOG_TAIL_H_

@@ -1,0 +1,170 @@
+// muster-agent: speaks for one cluster until SIGTERM or SIGINT. Runs go on without it.
+#include <fmt/core.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <sys/resource.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "agents/core/agent.h"
+#include "agents/core/agent_config.h"
+#include "agents/core/journal.h"
+#include "agents/core/log.h"
+#include "clients/cpp/address.h"
+#include "contract/text.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr int kExitError = 1;
+constexpr int kExitUsage = 2;
+
+int Fail(const absl::Status& status, int code = kExitError) {
+  fmt::print(stderr, "muster-agent: {}\n", ToStd(status.message()));
+  return code;
+}
+
+absl::Status ReadConfigFile(const std::string& path, const std::vector<Setting>& settings) {
+  std::ifstream file(path);
+  std::stringstream text;
+  if (!file || !(text << file.rdbuf())) {
+    return absl::InvalidArgumentError(
+        fmt::format("cannot read the settings file {}: {}", path, std::strerror(errno)));
+  }
+  return ApplyYaml(text.str(), path, settings);
+}
+
+void StartLogging(const AgentConfig& config) {
+  auto logger = spdlog::stderr_logger_mt("muster-agent");
+  logger->set_formatter(std::make_unique<EventFormatter>(config.json_logs));
+  logger->set_level(spdlog::level::from_str(config.log_level));
+  logger->flush_on(spdlog::level::trace);
+  spdlog::set_default_logger(std::move(logger));
+}
+
+// Logs, pipes and connections are descriptors, and 1024, the usual soft limit, is few.
+void RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(AgentConfig config) {
+  if (config.kind == v1::CLUSTER_KIND_MACHINES) {
+    config.machines.cluster = config.cluster;
+    return machines::CreateMachinesBackend(config.machines, config.state_dir);
+  }
+  return slurm::CreateSlurmBackend(config.slurm, config.state_dir);
+}
+
+AgentOptions OptionsOf(const AgentConfig& config) {
+  AgentOptions options;
+  options.core.cluster = config.cluster;
+  options.core.kind = config.kind;
+  options.core.max_active_runs = config.max_active_runs;
+  options.broker_target = client::ParseAddress(config.broker)->target;
+  options.launch_parallelism = config.launch_parallelism;
+  return options;
+}
+
+int Serve(AgentConfig config) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before any thread begins
+  std::signal(SIGPIPE, SIG_IGN);
+  RaiseDescriptorLimit();
+  StartLogging(config);
+
+  // The journal first: its lock keeps a second agent from the backend's files.
+  absl::StatusOr<std::unique_ptr<Journal>> journal =
+      OpenJournal({.state_dir = config.state_dir, .cluster = config.cluster});
+  if (!journal.ok()) return Fail(journal.status());
+  config.state_dir = std::filesystem::canonical(config.state_dir);
+  absl::StatusOr<std::unique_ptr<Backend>> backend = MakeBackend(config);
+  if (!backend.ok()) return Fail(backend.status());
+  Agent agent(OptionsOf(config), backend->get(), *std::move(journal));
+  LogEvent(spdlog::level::info, "serving",
+           {{"version", MUSTER_VERSION},
+            {"cluster", config.cluster},
+            {"broker", config.broker},
+            {"state_dir", config.state_dir}});
+  std::thread waiter([&] {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    agent.Stop();
+  });
+  const absl::Status status = agent.Run();
+  if (!status.ok()) {
+    LogEvent(spdlog::level::critical, "stopped", {{"error", std::string(ToStd(status.message()))}});
+  } else {
+    LogEvent(spdlog::level::info, "stopped");
+  }
+  if (agent.has_calls_under_way()) {
+    // A command that does not end, after a patience that has: the next process looks its run up.
+    std::fflush(nullptr);
+    std::_Exit(status.ok() ? 0 : kExitError);
+  }
+  pthread_kill(waiter.native_handle(), SIGTERM);
+  waiter.join();
+  return status.ok() ? 0 : kExitError;
+}
+
+int Main(int argc, char** argv) {
+  AgentConfig config;
+  const std::vector<Setting> settings = SettingsOf(&config);
+  CLI::App app("Runs jobs on one cluster for a broker.", "muster-agent");
+  app.set_version_flag("--version", std::string("muster-agent ") + MUSTER_VERSION);
+  std::string config_file;
+  app.add_option("--config", config_file,
+                 "settings file (YAML); flags and MUSTER_AGENT_* override it");
+  std::map<std::string, std::string> flags;
+  for (const Setting& setting : settings) {
+    app.add_option_function<std::string>(
+        FlagName(setting.key),
+        [&flags, key = setting.key](const std::string& value) { flags[key] = value; },
+        setting.help);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kExitUsage;
+  }
+
+  if (config_file.empty()) {
+    if (const char* path = std::getenv("MUSTER_AGENT_CONFIG")) config_file = path;
+  }
+  absl::Status status;
+  if (!config_file.empty()) status = ReadConfigFile(config_file, settings);
+  if (status.ok()) status = ApplyEnvironment(std::getenv, settings);
+  for (const Setting& setting : settings) {
+    if (!status.ok() || !flags.contains(setting.key)) continue;
+    status = setting.set(flags[setting.key]);
+    if (!status.ok()) {
+      status = absl::InvalidArgumentError(
+          fmt::format("{}: {}", FlagName(setting.key), ToStd(status.message())));
+    }
+  }
+  if (status.ok()) status = CheckComplete(config);
+  if (!status.ok()) return Fail(status, kExitUsage);
+  return Serve(std::move(config));
+}
+
+}  // namespace
+}  // namespace muster::agent
+
+int main(int argc, char** argv) { return muster::agent::Main(argc, argv); }

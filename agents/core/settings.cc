@@ -1,0 +1,148 @@
+#include "agents/core/settings.h"
+
+#include <fmt/core.h>
+#include <yaml-cpp/yaml.h>
+
+#include <cctype>
+#include <charconv>
+#include <set>
+#include <utility>
+
+#include "contract/text.h"
+
+namespace muster::agent {
+namespace {
+
+// A settings file is a page of text; more is a mistake, and anchors could make it much more.
+constexpr size_t kMaxFileBytes = 1 << 20;
+
+absl::Status Invalid(std::string_view text) { return absl::InvalidArgumentError(ToAbsl(text)); }
+
+// One reading of one file. Exceptions of yaml-cpp leave it.
+class YamlFile {
+ public:
+  YamlFile(std::string_view file, const std::vector<Setting>& settings)
+      : file_(file), settings_(settings) {}
+
+  absl::Status Apply(const YAML::Node& node, const std::string& prefix) {
+    if (node.IsNull()) return absl::OkStatus();
+    if (!node.IsMap()) return At(node.Mark(), "expected lines of the form `key: value`");
+    for (const auto& entry : node) {
+      if (!entry.first.IsScalar()) return At(entry.first.Mark(), "a key must be a word");
+      const std::string key = prefix + entry.first.Scalar();
+      if (!seen_.insert(key).second) {
+        return At(entry.first.Mark(), fmt::format("\"{}\" is given twice", key));
+      }
+      if (absl::Status status = ApplyEntry(key, entry.first.Mark(), entry.second); !status.ok()) {
+        return status;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status ApplyEntry(const std::string& key, const YAML::Mark& mark, const YAML::Node& value) {
+    bool is_section = false;
+    for (const Setting& setting : settings_) {
+      if (setting.key == key) return Set(setting, value);
+      is_section |= setting.key.starts_with(key + ".");
+    }
+    if (is_section) return Apply(value, key + ".");
+    return At(mark,
+              fmt::format("unknown key \"{}\"; `muster-agent --help` lists the settings", key));
+  }
+
+  absl::Status Set(const Setting& setting, const YAML::Node& value) const {
+    std::string text;
+    if (value.IsScalar()) {
+      text = value.Scalar();
+    } else if (value.IsMap() && setting.is_mapping) {
+      for (const auto& entry : value) {
+        if (!entry.first.IsScalar() || !entry.second.IsScalar()) {
+          return At(entry.first.Mark(), fmt::format("{} takes pairs of words", setting.key));
+        }
+        text += fmt::format("{}{}:{}", text.empty() ? "" : ",", entry.first.Scalar(),
+                            entry.second.Scalar());
+      }
+    } else {
+      return At(value.Mark(), fmt::format("{} takes one value", setting.key));
+    }
+    const absl::Status status = setting.set(text);
+    if (status.ok()) return status;
+    return At(value.Mark(), fmt::format("{}: {}", setting.key, ToStd(status.message())));
+  }
+
+  absl::Status At(const YAML::Mark& mark, std::string_view text) const {
+    return Invalid(fmt::format("{}:{}:{}: {}", file_, mark.line + 1, mark.column + 1, text));
+  }
+
+  const std::string_view file_;
+  const std::vector<Setting>& settings_;
+  std::set<std::string> seen_;
+};
+
+}  // namespace
+
+std::string EnvName(std::string_view key) {
+  std::string name = "MUSTER_AGENT_";
+  for (const char c : key) {
+    name += c == '.' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return name;
+}
+
+std::string FlagName(std::string_view key) {
+  std::string name = "--";
+  for (const char c : key) name += c == '.' || c == '_' ? '-' : c;
+  return name;
+}
+
+absl::Status ApplyYaml(std::string_view text, std::string_view file,
+                       const std::vector<Setting>& settings) {
+  if (text.size() > kMaxFileBytes) {
+    return Invalid(fmt::format("{} has {} bytes; a settings file may have {}", file, text.size(),
+                               kMaxFileBytes));
+  }
+  try {
+    return YamlFile(file, settings).Apply(YAML::Load(std::string(text)), "");
+  } catch (const YAML::Exception& error) {
+    return Invalid(
+        fmt::format("{}:{}:{}: {}", file, error.mark.line + 1, error.mark.column + 1, error.msg));
+  }
+}
+
+absl::Status ApplyEnvironment(const std::function<const char*(const char*)>& get,
+                              const std::vector<Setting>& settings) {
+  for (const Setting& setting : settings) {
+    const std::string name = EnvName(setting.key);
+    const char* value = get(name.c_str());
+    if (value == nullptr) continue;
+    if (absl::Status status = setting.set(value); !status.ok()) {
+      return Invalid(fmt::format("{}: {}", name, ToStd(status.message())));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::function<absl::Status(const std::string&)> TextInto(std::string* out) {
+  return [out](const std::string& value) {
+    *out = value;
+    return absl::OkStatus();
+  };
+}
+
+std::function<absl::Status(const std::string&)> NumberInto(uint64_t least, uint64_t most,
+                                                           std::function<void(uint64_t)> set) {
+  return [least, most, set = std::move(set)](const std::string& value) -> absl::Status {
+    uint64_t number = 0;
+    const char* const end = value.data() + value.size();
+    const auto [stop, error] = std::from_chars(value.data(), end, number);
+    if (error != std::errc() || stop != end || number < least || number > most) {
+      return Invalid(fmt::format("\"{}\" is not a number from {} to {}", value, least, most));
+    }
+    set(number);
+    return absl::OkStatus();
+  };
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,50 @@
+// Settings by name: flag > environment > file > default.
+//
+// "machines.cpus" is in the file
+//   machines:
+//     cpus: 8
+// in the environment MUSTER_AGENT_MACHINES_CPUS, and on the command line --machines-cpus.
+#ifndef MUSTER_AGENTS_CORE_SETTINGS_H_
+#define MUSTER_AGENTS_CORE_SETTINGS_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace muster::agent {
+
+struct Setting {
+  std::string key;  // "state_dir", "machines.cpus"
+  std::string help;
+  // Errors quote the value and show forms that work.
+  std::function<absl::Status(const std::string& value)> set;
+  // In the file also a mapping {a: 1, b: 2}, given as "a:1,b:2".
+  bool is_mapping = false;
+};
+
+// As an environment variable and as a flag.
+std::string EnvName(std::string_view key);
+std::string FlagName(std::string_view key);
+
+// Sets what a YAML text has. INVALID_ARGUMENT "FILE:LINE:COLUMN: ...": an unknown key, a key given
+// twice, a value of the wrong form, no YAML, or more than 1 MiB.
+absl::Status ApplyYaml(std::string_view text, std::string_view file,
+                       const std::vector<Setting>& settings);
+// Sets what the environment has; `get` as getenv. INVALID_ARGUMENT names the variable.
+absl::Status ApplyEnvironment(const std::function<const char*(const char*)>& get,
+                              const std::vector<Setting>& settings);
+
+// ---- what settings are made of
+
+std::function<absl::Status(const std::string&)> TextInto(std::string* out);
+// A decimal number.
+std::function<absl::Status(const std::string&)> NumberInto(uint64_t least, uint64_t most,
+                                                           std::function<void(uint64_t)> set);
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_SETTINGS_H_
