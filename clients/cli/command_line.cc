@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -99,20 +100,19 @@ class Grammar {
         ->trigger_on_parse();
   }
 
-  void AddJobs(CLI::App* sub, bool several) {
-    CLI::Option* option = sub->add_option_function<std::vector<std::string>>(
-        "ID",
-        [this](const std::vector<std::string>& texts) {
-          for (const std::string& text : texts) {
-            JobRef ref;
-            const std::string problem = ParseJobRef(text, &ref);
-            if (!problem.empty()) throw CLI::ValidationError("ID", problem);
-            out_.jobs.push_back(ref);
-          }
-        },
-        several ? "Numbers of jobs" : "A job's number, or NUMBER.RUN");
-    option->type_name("");
-    if (!several) option->expected(1);
+  void AddJobs(CLI::App* sub) {
+    sub->add_option_function<std::vector<std::string>>(
+           "ID",
+           [this](const std::vector<std::string>& texts) {
+             for (const std::string& text : texts) {
+               JobRef ref;
+               const std::string problem = ParseJobRef(text, &ref);
+               if (!problem.empty()) throw CLI::ValidationError("ID", problem);
+               out_.jobs.push_back(ref);
+             }
+           },
+           "Jobs by their numbers")
+        ->type_name("");
   }
 
   void AddSpec(CLI::App* sub) {
@@ -165,15 +165,15 @@ class Grammar {
   }
 
   void AddShowAndCancel() {
-    AddJobs(Sub("show", Verb::kShow, "Show jobs with their runs and what is known of each"), true);
+    AddJobs(Sub("show", Verb::kShow, "Show jobs with their runs and what is known of each"));
     CLI::App* cancel = Sub("cancel", Verb::kCancel, "Ask that jobs end");
-    AddJobs(cancel, true);
+    AddJobs(cancel);
     cancel->add_option("--reason", out_.reason, "Why; kept with the job");
   }
 
   void AddLogs() {
     CLI::App* sub = Sub("logs", Verb::kLogs, "Print the log of a job's run");
-    AddJobs(sub, false);
+    AddJobs(sub);
     sub->add_flag("-f,--follow", out_.follow, "Go on until the log is complete");
     sub->add_option_function<uint32_t>(
         "--run", [this](uint32_t run) { run_ = run; }, "The run; default: the latest");
@@ -189,7 +189,7 @@ class Grammar {
   void AddEvents() {
     CLI::App* sub =
         Sub("events", Verb::kEvents, "Print the transitions of jobs with their evidence");
-    AddJobs(sub, true);
+    AddJobs(sub);
     sub->add_flag("-f,--follow", out_.follow, "Go on until the jobs have ended");
     sub->add_option("--filter", out_.filter, "Jobs by filter instead of numbers; needs -f");
     sub->add_option("--since", out_.since, "Only after this sequence number")->default_val(0);
@@ -198,7 +198,7 @@ class Grammar {
   void AddWait() {
     CLI::App* sub = Sub("wait", Verb::kWait,
                         "Wait until jobs have ended; exit as the first that did not succeed");
-    AddJobs(sub, true);
+    AddJobs(sub);
     sub->add_option_function<std::string>(
            "--timeout",
            [this](const std::string& text) {
@@ -226,8 +226,10 @@ std::string Inconsistency(const Invocation& call, bool has_command) {
       if (!has_command) return std::string(kDashes);
       if (call.command.empty()) return "there is no command after --";
       break;
-    case Verb::kShow:
     case Verb::kLogs:
+      if (call.jobs.size() > 1) return "one job at a time";
+      [[fallthrough]];
+    case Verb::kShow:
     case Verb::kWait:
     case Verb::kCancel:
       if (call.jobs.empty()) return "name at least one job by its number";
@@ -241,6 +243,19 @@ std::string Inconsistency(const Invocation& call, bool has_command) {
   }
   if (call.wait && call.validate_only) return "--wait and --validate exclude each other";
   return "";
+}
+
+// What CLI11 says, or more where it says too little.
+std::string Explain(CLI::App& app, const CLI::ParseError& error, bool has_command) {
+  const std::vector<std::string> rest = app.remaining();
+  if (app.get_subcommands().empty() && !rest.empty() && !rest[0].starts_with('-')) {
+    std::vector<std::string> names;
+    for (const CLI::App* verb : app.get_subcommands({})) names.push_back(verb->get_name());
+    return fmt::format("{} is not a verb; there are: {}", contract::Quoted(rest[0]),
+                       fmt::join(names, ", "));
+  }
+  const bool lacks_dashes = app.got_subcommand("run") && !has_command;
+  return lacks_dashes ? fmt::format("{}; {}", error.what(), kDashes) : error.what();
 }
 
 int UsageError(std::string_view message) {
@@ -261,9 +276,7 @@ std::variant<Invocation, int> ParseCommandLine(int argc, char** argv) {
     grammar.app().parse(static_cast<int>(dashes - argv), argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return grammar.app().exit(error);
-    const bool is_run = grammar.app().got_subcommand("run");
-    if (is_run && dashes == end) return UsageError(fmt::format("{}; {}", error.what(), kDashes));
-    return UsageError(error.what());
+    return UsageError(Explain(grammar.app(), error, dashes != end));
   }
   const bool has_command = dashes != end;
   if (has_command && call.verb != Verb::kRun)

@@ -1,9 +1,6 @@
 #include "clients/cli/follow.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
-#include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -27,8 +24,6 @@ constexpr size_t kMaxWatched = 1000;
 // The rest of a log arrives soon after its job's end, or the broker says that it does not; this is
 // for a broker that says neither.
 constexpr auto kLogGrace = std::chrono::seconds(60);
-// What a shell gives for a process that SIGINT ended.
-constexpr int kInterrupted = 130;
 
 void NoteLogEnd(Terminal& terminal, const v1::ReadLogRequest& request, v1::LogEnd end) {
   const std::string log =
@@ -98,7 +93,8 @@ class Progress {
   explicit Progress(Terminal* terminal) : terminal_(*terminal) {}
 
   void Saw(const v1::WatchJobsResponse& step) {
-    const v1::JobState state = step.transition().job_state();
+    // As it is now: what had happened before anyone waited is not news.
+    const v1::JobState state = step.job().state();
     v1::JobState& last = last_[step.job_id()];
     if (state == last || contract::IsTerminal(state)) return;
     last = state;
@@ -145,20 +141,6 @@ absl::Status WatchToTheEnd(Session& session, const std::vector<uint64_t>& ids, a
 }
 
 }  // namespace
-
-void DetachOnInterrupt(Terminal* terminal, std::string text) {
-  sigset_t interrupt;
-  sigemptyset(&interrupt);
-  sigaddset(&interrupt, SIGINT);
-  // Threads inherit the mask, so that only this one hears it.
-  pthread_sigmask(SIG_BLOCK, &interrupt, nullptr);
-  std::thread([terminal, interrupt, text = std::move(text)] {
-    int signal = 0;
-    sigwait(&interrupt, &signal);
-    terminal->Note(text);
-    _exit(kInterrupted);
-  }).detach();
-}
 
 absl::StatusOr<std::vector<v1::Job>> WaitForJobs(Session& session, const std::vector<uint64_t>& ids,
                                                  absl::Time deadline) {

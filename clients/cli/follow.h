@@ -16,11 +16,6 @@
 
 namespace muster::cli {
 
-// From here on an interrupt (Ctrl-C) writes the text to standard error and ends the process with
-// code 130: waiting is over, the jobs go on. Call it once, before any other thread starts. The text
-// is a remark as Terminal::Note has it.
-void DetachOnInterrupt(Terminal* terminal, std::string text);
-
 // Waits until all the jobs have ended; they come back whole, in the order of the ids. Says on
 // standard error what happens to them. DEADLINE_EXCEEDED: the deadline has passed.
 absl::StatusOr<std::vector<v1::Job>> WaitForJobs(Session& session, const std::vector<uint64_t>& ids,

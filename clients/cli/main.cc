@@ -5,11 +5,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <variant>
 
 #include "clients/cli/config.h"
 #include "clients/cli/exit_code.h"
+#include "clients/cli/interrupt.h"
 #include "clients/cli/invocation.h"
 #include "clients/cli/report.h"
 #include "clients/cli/terminal.h"
@@ -84,6 +86,11 @@ int Main(int argc, char** argv) {
                     ConfigPath(environment)));
     return kUsage;
   }
+  std::optional<OnInterrupt> interrupt;
+  if (call.wait) {
+    interrupt.emplace(&terminal,
+                      "interrupted before the broker had answered; muster list shows what it has");
+  }
   client::ClientOptions options;
   options.address = config->broker;
   options.on_interruption = [&terminal,
@@ -96,7 +103,8 @@ int Main(int argc, char** argv) {
     terminal.Err(ErrorText(client.status()));
     return kUsage;
   }
-  Session session{call, config->format, *client->release(), terminal};
+  Session session{call, config->format, *client->release(), terminal,
+                  interrupt ? &*interrupt : nullptr};
   return Dispatch(session);
 }
 

@@ -4,6 +4,7 @@
 #define MUSTER_CLIENTS_CLI_VERBS_H_
 
 #include "absl/status/status.h"
+#include "clients/cli/interrupt.h"
 #include "clients/cli/invocation.h"
 #include "clients/cli/render.h"
 #include "clients/cli/terminal.h"
@@ -19,6 +20,7 @@ struct Session {
   Format format;
   client::Client& client;
   Terminal& terminal;
+  OnInterrupt* interrupt;  // with --wait, else null
 
   Style style() const { return {format == Format::kWide, terminal.colours()}; }
   // Whether people read the result, rather than programs.

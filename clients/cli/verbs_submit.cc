@@ -65,6 +65,17 @@ int WaitAndReport(Session& session, const std::vector<uint64_t>& ids) {
   return CodeForAll(jobs);
 }
 
+// All or none.
+absl::StatusOr<v1::SubmitJobsResponse> Send(Session& session,
+                                            const v1::SubmitJobsRequest& request) {
+  if (request.requests_size() != 1) return session.client.SubmitJobs(request);
+  const auto one = session.client.SubmitJob(request.requests(0));
+  if (!one.ok()) return one.status();
+  v1::SubmitJobsResponse response;
+  *response.add_responses() = *one;
+  return response;
+}
+
 int SubmitSpecs(Session& session, std::vector<v1::JobSpec> specs) {
   const Invocation& call = session.call;
   v1::SubmitJobsRequest request;
@@ -72,36 +83,28 @@ int SubmitSpecs(Session& session, std::vector<v1::JobSpec> specs) {
     if (absl::Status status = Check(spec); !status.ok()) return Fail(session, status);
     *request.add_requests() = RequestFor(std::move(spec), call.validate_only);
   }
-  v1::SubmitJobsResponse response;
-  if (request.requests_size() == 1) {
-    const auto one = session.client.SubmitJob(request.requests(0));
-    if (!one.ok()) return Fail(session, one.status());
-    *response.add_responses() = *one;
-  } else {
-    const auto all = session.client.SubmitJobs(request);
-    if (!all.ok()) return Fail(session, all.status());
-    response = *all;
-  }
+  const absl::StatusOr<v1::SubmitJobsResponse> response = Send(session, request);
+  if (!response.ok()) return Fail(session, response.status());
   if (call.validate_only) {
     session.terminal.Note(specs.size() == 1 ? "the job is good; nothing was submitted"
                                             : "the jobs are good; nothing was submitted");
     return kOk;
   }
   std::vector<uint64_t> ids;
-  for (const auto& accepted : response.responses()) ids.push_back(accepted.job_id());
+  for (const auto& accepted : response->responses()) ids.push_back(accepted.job_id());
   if (call.wait) {
-    DetachOnInterrupt(&session.terminal,
-                      fmt::format("no longer waiting; {} on. Come back with: muster {} {}",
-                                  ids.size() == 1 ? "the job goes" : "the jobs go",
-                                  ids.size() == 1 ? "logs -f" : "wait", fmt::join(ids, " ")));
+    session.interrupt->SetRemark(
+        fmt::format("no longer waiting; {} on. Come back with: muster {} {}",
+                    ids.size() == 1 ? "the job goes" : "the jobs go",
+                    ids.size() == 1 ? "logs -f" : "wait", fmt::join(ids, " ")));
     return WaitAndReport(session, ids);
   }
   if (session.for_people() || session.ids_only()) {
     PrintAccepted(session, ids);
   } else if (ids.size() == 1) {
-    PrintMessage(session, response.responses(0));
+    PrintMessage(session, response->responses(0));
   } else {
-    PrintMessage(session, response);
+    PrintMessage(session, *response);
   }
   return kOk;
 }

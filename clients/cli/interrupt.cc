@@ -1,0 +1,46 @@
+#include "clients/cli/interrupt.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace muster::cli {
+namespace {
+
+// What a shell gives for a process that SIGINT ended.
+constexpr int kInterrupted = 130;
+
+}  // namespace
+
+struct OnInterrupt::State {
+  std::mutex mutex;
+  std::string remark;
+};
+
+OnInterrupt::OnInterrupt(Terminal* terminal, std::string remark)
+    : state_(std::make_shared<State>()) {
+  state_->remark = std::move(remark);
+  sigset_t interrupt;
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, SIGINT);
+  // Threads inherit the mask, so that only the one below hears it.
+  pthread_sigmask(SIG_BLOCK, &interrupt, nullptr);
+  std::thread([terminal, interrupt, state = state_] {
+    int signal = 0;
+    sigwait(&interrupt, &signal);
+    const std::lock_guard<std::mutex> lock(state->mutex);
+    terminal->Note(state->remark);
+    _exit(kInterrupted);
+  }).detach();
+}
+
+void OnInterrupt::SetRemark(std::string remark) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->remark = std::move(remark);
+}
+
+}  // namespace muster::cli

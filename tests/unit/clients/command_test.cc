@@ -1,0 +1,474 @@
+// The muster binary against a fake broker: what it sends, what it prints where, and how it exits.
+#include "tests/unit/clients/command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "contract/errors.h"
+#include "tests/unit/clients/fake_broker.h"
+
+namespace muster::cli {
+namespace {
+
+using client::FakeBroker;
+using client::JobInState;
+using client::Piece;
+using client::Step;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class CommandTest : public ::testing::Test {
+ protected:
+  CommandTest() {
+    broker_.submit_job =
+        [this](const v1::SubmitJobRequest& request) -> absl::StatusOr<v1::SubmitJobResponse> {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      submitted_.push_back(request);
+      v1::SubmitJobResponse response;
+      response.set_job_id(request.validate_only() ? 0 : 42);
+      return response;
+    };
+    broker_.get_job =
+        [this](const v1::GetJobRequest& request) -> absl::StatusOr<v1::GetJobResponse> {
+      v1::GetJobResponse response;
+      *response.mutable_job() = job_;
+      response.mutable_job()->set_id(request.job_id());
+      return response;
+    };
+    broker_.watch_jobs = [this](const v1::WatchJobsRequest& request, const auto& write) {
+      for (uint64_t id : request.job_ids()) write(Step(id, 3, job_.state()));
+      return absl::OkStatus();
+    };
+  }
+
+  Outcome Run(std::vector<std::string> arguments) {
+    return RunCommand(broker_.address(), std::move(arguments));
+  }
+
+  std::string WriteFile(const std::string& text) {
+    const std::string path =
+        std::filesystem::path(broker_.address().substr(5)).parent_path() / "job.yaml";
+    std::ofstream(path) << text;
+    return path;
+  }
+
+  // Before the broker, whose threads use them to its end.
+  std::mutex mutex_;
+  std::vector<v1::SubmitJobRequest> submitted_;
+  v1::Job job_ = JobInState(42, v1::JOB_STATE_SUCCEEDED);
+  std::atomic<bool> stop_ = false;
+  FakeBroker broker_;
+};
+
+TEST_F(CommandTest, RunSendsWhatItsFlagsSay) {
+  const Outcome outcome =
+      Run({"run",     "-q",   "--name",    "n",      "--cluster",  "a",       "--cluster", "b",
+           "--nodes", "2",    "--gpus",    "H100:8", "--cpus",     "4",       "--memory",  "16Gi",
+           "--time",  "4h",   "--env",     "A=1=2",  "--env",      "B=[x,y]", "--label",   "team=v",
+           "--pool",  "gpu",  "--workdir", "/w",     "--priority", "-5",      "--project", "p",
+           "--",      "echo", "--wait",    "[a,b]",  "",           "--",      "é"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "42\n");
+  EXPECT_EQ(outcome.err, "");
+  ASSERT_EQ(submitted_.size(), 1u);
+  const v1::JobSpec& spec = submitted_[0].spec();
+  EXPECT_THAT(spec.command().argv().args(), ElementsAre("echo", "--wait", "[a,b]", "", "--", "é"));
+  EXPECT_EQ(spec.name(), "n");
+  EXPECT_THAT(spec.placement().clusters(), ElementsAre("a", "b"));
+  EXPECT_EQ(spec.placement().pool(), "gpu");
+  EXPECT_EQ(spec.nodes(), 2u);
+  EXPECT_EQ(spec.resources().cpu_millis(), 4000u);
+  EXPECT_EQ(spec.resources().memory_bytes(), 16ull << 30);
+  EXPECT_EQ(spec.resources().gpus(0).count_millis(), 8000u);
+  EXPECT_EQ(spec.time_limit().seconds(), 4 * 3600);
+  EXPECT_EQ(spec.env().at("A"), "1=2");
+  EXPECT_EQ(spec.env().at("B"), "[x,y]");
+  EXPECT_EQ(spec.labels().at("team"), "v");
+  EXPECT_EQ(spec.working_directory(), "/w");
+  EXPECT_EQ(spec.priority(), -5);
+  EXPECT_EQ(spec.project(), "p");
+  EXPECT_EQ(submitted_[0].request_id().size(), 36u);
+}
+
+TEST_F(CommandTest, SubmitReadsAFileAndFlagsOverrideIt) {
+  const std::string path = WriteFile("run: echo\nname: file\nnodes: 3\nenv: {A: 1}\n");
+  const Outcome outcome = Run({"submit", path, "--name", "flag", "--env", "B=2"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "42\n");
+  ASSERT_EQ(submitted_.size(), 1u);
+  EXPECT_EQ(submitted_[0].spec().name(), "flag");
+  EXPECT_EQ(submitted_[0].spec().nodes(), 3u);
+  EXPECT_EQ(submitted_[0].spec().env().size(), 2u);
+}
+
+TEST_F(CommandTest, SubmitSendsSeveralJobsTogether) {
+  std::vector<v1::SubmitJobsRequest> requests;
+  broker_.submit_jobs =
+      [&](const v1::SubmitJobsRequest& request) -> absl::StatusOr<v1::SubmitJobsResponse> {
+    requests.push_back(request);
+    v1::SubmitJobsResponse response;
+    for (int i = 0; i < request.requests_size(); ++i) response.add_responses()->set_job_id(7 + i);
+    return response;
+  };
+  const Outcome outcome = Run({"submit", WriteFile("run: a\n---\nrun: b\n")});
+  EXPECT_EQ(outcome.out, "7\n8\n");
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_NE(requests[0].requests(0).request_id(), requests[0].requests(1).request_id());
+}
+
+TEST_F(CommandTest, ValidateSubmitsNothing) {
+  const Outcome outcome = Run({"run", "--validate", "--", "true"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, "");
+  ASSERT_EQ(submitted_.size(), 1u);
+  EXPECT_TRUE(submitted_[0].validate_only());
+}
+
+TEST_F(CommandTest, ABadFileIsNamedWithItsPlaceAndNothingIsSent) {
+  const Outcome outcome = Run({"submit", WriteFile("run: x\nresources:\n  memory: 16Q\n")});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("job.yaml:3:11: resources.memory: \"16Q\""));
+  EXPECT_THAT(submitted_, IsEmpty());
+}
+
+TEST_F(CommandTest, AFieldThatIsNotHonouredIsTheBrokersToRefuse) {
+  broker_.submit_job = [](const auto&) -> absl::StatusOr<v1::SubmitJobResponse> {
+    return contract::Error(absl::StatusCode::kUnimplemented, "FIELD_NOT_HONOURED",
+                           "image: not honoured yet", {{"field", "image"}});
+  };
+  const Outcome outcome = Run({"submit", WriteFile("run: x\nimage: ubuntu\n")});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.err, "muster: image: not honoured yet\n");
+}
+
+struct Refusal {
+  absl::Status status;
+  int code;
+  const char* says;
+};
+
+TEST_F(CommandTest, ExitsByWhatTheBrokerAnswers) {
+  const Refusal refusals[] = {
+      {absl::PermissionDeniedError("not for you"), 4, "muster: not for you\n"},
+      {contract::Error(absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED", "too big"), 13,
+       "muster: too big\n"},
+      {contract::RetryableError(absl::StatusCode::kResourceExhausted, "QUEUE_FULL", "full",
+                                absl::Seconds(5)),
+       1, "muster: full\nmuster: try again in 5s\n"},
+      {contract::BadField("nodes", "7 is odd"), 1, "muster: nodes: 7 is odd\n"},
+      {contract::Error(absl::StatusCode::kDeadlineExceeded, "SLOW", "too slow"), 8,
+       "muster: too slow\n"}};
+  for (const Refusal& refusal : refusals) {
+    broker_.submit_job = [&](const auto&) -> absl::StatusOr<v1::SubmitJobResponse> {
+      return refusal.status;
+    };
+    const Outcome outcome = Run({"run", "--", "true"});
+    EXPECT_EQ(outcome.code, refusal.code) << refusal.says;
+    EXPECT_EQ(outcome.err, refusal.says);
+    EXPECT_EQ(outcome.out, "");
+  }
+}
+
+TEST_F(CommandTest, BadUsageIsCodeTwoAndSaysWhatToDo) {
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{}, "subcommand"},
+      {{"fly"}, "fly"},
+      {{"run"}, "put the command after --"},
+      {{"run", "echo"}, "put the command after --"},
+      {{"run", "--"}, "no command after --"},
+      {{"run", "--nmae", "x", "--", "y"}, "--nmae"},
+      {{"run", "--memory", "16Q", "--", "x"}, "--memory: \"16Q\""},
+      {{"run", "--env", "novalue", "--", "x"}, "--env: \"novalue\" is not KEY=VALUE"},
+      {{"run", "--nodes", "-1", "--", "x"}, "nodes"},
+      {{"list", "-o", "xml"}, "\"xml\" is not table"},
+      {{"list", "--", "x"}, "only run takes a command"},
+      {{"show"}, "name at least one job"},
+      {{"show", "banana"}, "\"banana\" is not a job"},
+      {{"show", "0"}, "\"0\" is not a job"},
+      {{"wait", "--timeout", "later", "1"}, "\"later\" is not a duration"},
+      {{"logs", "1", "2"}, "one job at a time"},
+      {{"events"}, "add -f"},
+      {{"submit"}, "FILE"}};
+  for (const auto& [arguments, says] : cases) {
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.code, 2) << says << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_THAT(outcome.err, HasSubstr(says));
+  }
+}
+
+TEST_F(CommandTest, HelpAndVersionGoToStandardOutput) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"--help"}, {"run", "--help"}, {"--version"}, {"version"}}) {
+    const Outcome outcome = RunCommand("", arguments);
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_THAT(outcome.out, HasSubstr("muster"));
+    EXPECT_EQ(outcome.err, "");
+  }
+}
+
+TEST_F(CommandTest, WithoutABrokerItSaysHowToNameOne) {
+  const Outcome outcome = RunCommand("", {"list"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--broker"));
+  EXPECT_THAT(outcome.err, HasSubstr("MUSTER_BROKER"));
+  broker_.Stop();
+  const Outcome gone = Run({"list"});
+  EXPECT_EQ(gone.code, 1);
+  EXPECT_THAT(gone.err, HasSubstr("cannot reach the broker at " + broker_.address()));
+}
+
+TEST_F(CommandTest, ListPagesOnAndStopsAtItsLimit) {
+  std::vector<v1::ListJobsRequest> requests;
+  broker_.list_jobs =
+      [&](const v1::ListJobsRequest& request) -> absl::StatusOr<v1::ListJobsResponse> {
+    requests.push_back(request);
+    v1::ListJobsResponse page;
+    // The second page is empty and not the last.
+    for (int i = 0; requests.size() != 2 && i < std::min(request.page_size(), 2); ++i) {
+      *page.add_jobs() = JobInState(10 * requests.size() + i, v1::JOB_STATE_RUNNING);
+    }
+    if (requests.size() < 4) page.set_next_page_token("t");
+    return page;
+  };
+  EXPECT_EQ(Run({"list", "-q", "--limit", "0"}).out, "10\n11\n30\n31\n40\n41\n");
+  EXPECT_THAT(requests, ::testing::SizeIs(4));
+  requests.clear();
+  const Outcome limited = Run({"list", "-o", "name", "--limit", "3"});
+  EXPECT_EQ(limited.out, "10\n11\n30\n");
+  EXPECT_THAT(limited.err, HasSubstr("there are more"));
+}
+
+TEST_F(CommandTest, ListMakesAFilterOfItsFlags) {
+  std::string filter;
+  broker_.list_jobs =
+      [&](const v1::ListJobsRequest& request) -> absl::StatusOr<v1::ListJobsResponse> {
+    filter = request.filter();
+    return v1::ListJobsResponse();
+  };
+  const Outcome outcome =
+      Run({"list", "--state", "running", "--state", "QUEUED", "--name", "a\"b", "--cluster", "c",
+           "--project", "p", "--label", "team=v", "--filter", "state != FAILED"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.err, "muster: no jobs\n");
+  EXPECT_EQ(
+      filter,
+      "(state = \"RUNNING\" OR state = \"QUEUED\") AND (cluster = \"c\") AND name = \"a\\\"b\" AND "
+      "project = \"p\" AND label.team = \"v\" AND (state != FAILED)");
+}
+
+TEST_F(CommandTest, EveryFormatOfAListing) {
+  broker_.list_jobs = [&](const auto&) -> absl::StatusOr<v1::ListJobsResponse> {
+    v1::ListJobsResponse page;
+    for (uint64_t id : {1, 2}) page.add_jobs()->set_id(id);
+    return page;
+  };
+  EXPECT_EQ(Run({"list", "-o", "json"}).out,
+            "{\n \"jobs\": [\n  {\n   \"id\": \"1\"\n  },\n  {\n   \"id\": \"2\"\n  }\n ]\n}\n");
+  EXPECT_EQ(Run({"list", "-o", "jsonl"}).out, "{\"id\":\"1\"}\n{\"id\":\"2\"}\n");
+  EXPECT_EQ(Run({"list", "-o", "yaml"}).out, "---\njobs:\n  - id: \"1\"\n  - id: \"2\"\n");
+  EXPECT_EQ(Run({"list", "-o", "name"}).out, "1\n2\n");
+  EXPECT_THAT(Run({"list"}).out, StartsWith("  ID  NAME"));
+  EXPECT_THAT(Run({"list", "-o", "wide"}).out, HasSubstr("PRIORITY"));
+}
+
+TEST_F(CommandTest, WaitExitsAsTheFirstJobThatDidNotSucceed) {
+  const auto code_for = [&](v1::JobState state, v1::FailureClass kind) {
+    job_ = JobInState(42, state);
+    job_.mutable_failure()->set_failure_class(kind);
+    return Run({"wait", "42"}).code;
+  };
+  EXPECT_EQ(code_for(v1::JOB_STATE_SUCCEEDED, v1::FAILURE_CLASS_UNSPECIFIED), 0);
+  EXPECT_EQ(code_for(v1::JOB_STATE_FAILED, v1::FAILURE_CLASS_PROGRAM), 10);
+  EXPECT_EQ(code_for(v1::JOB_STATE_FAILED, v1::FAILURE_CLASS_INFRA), 12);
+  EXPECT_EQ(code_for(v1::JOB_STATE_CANCELED, v1::FAILURE_CLASS_UNSPECIFIED), 11);
+}
+
+TEST_F(CommandTest, WaitGivesUpAtItsTimeOut) {
+  broker_.watch_jobs = [](const auto&, const auto& write) -> absl::Status {
+    while (write(v1::WatchJobsResponse()))
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return absl::OkStatus();
+  };
+  const Outcome outcome = Run({"wait", "--timeout", "1s", "42"});
+  EXPECT_EQ(outcome.code, 8);
+  EXPECT_EQ(outcome.out, "");
+}
+
+TEST_F(CommandTest, RunWithWaitPassesBothOutputsOnAndExitsAsTheJob) {
+  job_ = JobInState(42, v1::JOB_STATE_FAILED);
+  job_.mutable_exit()->set_code(3);
+  job_.mutable_failure()->set_message("exit code 3");
+  job_.mutable_failure()->set_suggestion("look at the log");
+  broker_.read_log = [](const v1::ReadLogRequest& request, const auto& write) -> absl::Status {
+    EXPECT_EQ(request.run(), 1u);
+    EXPECT_TRUE(request.follow());
+    const bool is_out = request.stream() == v1::LOG_STREAM_STDOUT;
+    write(Piece(0, is_out ? "out\x1b[0m\n" : "err\n"));
+    write(Piece(7, "", v1::LOG_END_COMPLETE));
+    return absl::OkStatus();
+  };
+  const Outcome outcome = Run({"run", "--wait", "--", "x"});
+  EXPECT_EQ(outcome.code, 10);
+  EXPECT_EQ(outcome.out, "out\x1b[0m\n");  // not to a terminal: as it is
+  EXPECT_THAT(outcome.err, HasSubstr("err\n"));
+  EXPECT_THAT(outcome.err, HasSubstr("muster: job 42 FAILED: exit code 3\n"));
+  EXPECT_THAT(outcome.err, HasSubstr("look at the log"));
+  const Outcome quiet = Run({"run", "--wait", "-q", "--", "x"});
+  EXPECT_EQ(quiet.code, 10);
+  EXPECT_EQ(quiet.err, "err\n");
+}
+
+TEST_F(CommandTest, AnInterruptEndsTheWaitingAndTellsHowToGoOn) {
+  broker_.watch_jobs = [](const auto&, const auto& write) -> absl::Status {
+    write(Step(42, 1, v1::JOB_STATE_QUEUED, 0));
+    while (write(v1::WatchJobsResponse()))
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return absl::OkStatus();
+  };
+  Command command(broker_.address(), {"run", "--wait", "--", "x"});
+  command.AwaitErr("job 42 is QUEUED");
+  command.Signal(SIGINT);
+  const Outcome outcome = command.Finish();
+  EXPECT_EQ(outcome.code, 130);
+  EXPECT_THAT(outcome.err, HasSubstr("the job goes on"));
+  EXPECT_THAT(outcome.err, HasSubstr("muster logs -f 42"));
+}
+
+TEST_F(CommandTest, LogsAreExactInAPipeAndHarmlessOnATerminal) {
+  const std::string log = "a\x1b]0;x\x07\xff\xe6\x97\xa5\n";
+  broker_.read_log = [&](const v1::ReadLogRequest& request, const auto& write) -> absl::Status {
+    for (uint64_t at = request.offset(); at < log.size(); ++at) write(Piece(at, log.substr(at, 1)));
+    write(Piece(log.size(), "", v1::LOG_END_COMPLETE));
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run({"logs", "42"}).out, log);
+  EXPECT_EQ(Run({"logs", "42", "--since-offset", "7"}).out, log.substr(7));
+  EXPECT_EQ(RunOnTerminal(broker_.address(), {"logs", "42"}).out, "a\\x1b]0;x\\x07\\xff日\r\n");
+  EXPECT_THAT(RunOnTerminal(broker_.address(), {"logs", "--raw", "42"}).out,
+              HasSubstr("\x1b]0;x\x07"));
+}
+
+TEST_F(CommandTest, LogsAskForTheRunRankAndStreamThatWereNamed) {
+  v1::ReadLogRequest seen;
+  broker_.read_log = [&](const v1::ReadLogRequest& request, const auto& write) -> absl::Status {
+    seen = request;
+    write(Piece(0, "", v1::LOG_END_TRUNCATED));
+    return absl::OkStatus();
+  };
+  const Outcome outcome = Run({"logs", "42.3", "--rank", "2", "--stderr", "-f"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("more bytes than the broker keeps"));
+  EXPECT_EQ(seen.run(), 3u);
+  EXPECT_EQ(seen.rank(), 2u);
+  EXPECT_EQ(seen.stream(), v1::LOG_STREAM_STDERR);
+  EXPECT_TRUE(seen.follow());
+  Run({"logs", "42", "--run", "2"});
+  EXPECT_EQ(seen.run(), 2u);
+}
+
+TEST_F(CommandTest, LogsOfAJobThatHasNotRunSayWhy) {
+  job_ = JobInState(42, v1::JOB_STATE_QUEUED);
+  job_.clear_runs();
+  job_.set_reason("box is full");
+  const Outcome outcome = Run({"logs", "42"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr("job 42 QUEUED: box is full; it has no log yet"));
+}
+
+TEST_F(CommandTest, EventsEndWithTheLatestOneUnlessFollowed) {
+  broker_.watch_jobs = [](const auto&, const auto& write) -> absl::Status {
+    for (uint64_t i = 1; i <= 3; ++i) write(Step(42, i, v1::JOB_STATE_RUNNING));
+    // A job that goes on has no end.
+    while (write(v1::WatchJobsResponse()))
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return absl::OkStatus();
+  };
+  const Outcome outcome = Run({"events", "42", "-o", "jsonl"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 3);
+  Command follower(broker_.address(), {"events", "-f", "42"});
+  follower.AwaitOut("42.1");
+  follower.Signal(SIGTERM);
+  EXPECT_EQ(follower.Finish().code, 128 + SIGTERM);
+}
+
+TEST_F(CommandTest, CancelSendsTheReasonAndShowsTheJobs) {
+  v1::CancelJobsRequest seen;
+  broker_.cancel_jobs =
+      [&](const v1::CancelJobsRequest& request) -> absl::StatusOr<v1::CancelJobsResponse> {
+    seen = request;
+    v1::CancelJobsResponse response;
+    for (uint64_t id : request.job_ids())
+      *response.add_jobs() = JobInState(id, v1::JOB_STATE_CANCELED);
+    return response;
+  };
+  const Outcome outcome = Run({"cancel", "1", "2", "--reason", "no more"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("CANCELED"));
+  EXPECT_THAT(seen.job_ids(), ElementsAre(1, 2));
+  EXPECT_EQ(seen.reason(), "no more");
+  EXPECT_EQ(Run({"cancel", "-q", "1", "2"}).out, "1\n2\n");
+}
+
+TEST_F(CommandTest, ClustersAreListedAndShown) {
+  v1::Cluster cluster;
+  cluster.set_name("box");
+  cluster.set_kind(v1::CLUSTER_KIND_MACHINES);
+  cluster.set_state(v1::CLUSTER_STATE_CONNECTED);
+  v1::Pool* pool = cluster.mutable_inventory()->add_pools();
+  pool->set_name("default");
+  pool->set_available(true);
+  v1::NodeGroup* group = pool->add_node_groups();
+  group->set_count(2);
+  group->set_cpus(8);
+  (*group->mutable_gpus())["h100"] = 4;
+  broker_.list_clusters = [&](const auto&) -> absl::StatusOr<v1::ListClustersResponse> {
+    v1::ListClustersResponse response;
+    *response.add_clusters() = cluster;
+    return response;
+  };
+  broker_.get_cluster =
+      [&](const v1::GetClusterRequest& request) -> absl::StatusOr<v1::GetClusterResponse> {
+    if (request.name() != "box")
+      return absl::NotFoundError("no cluster \"" + request.name() + "\"");
+    v1::GetClusterResponse response;
+    *response.mutable_cluster() = cluster;
+    return response;
+  };
+  EXPECT_THAT(Run({"clusters"}).out,
+              HasSubstr("box       machines  CONNECTED        0  2 nodes, 16 cpus, 8 h100"));
+  EXPECT_EQ(Run({"clusters", "-o", "name"}).out, "box\n");
+  EXPECT_THAT(Run({"clusters", "box"}).out, HasSubstr("2 x 8 cpus h100:4"));
+  const Outcome unknown = Run({"clusters", "elsewhere"});
+  EXPECT_EQ(unknown.code, 1);
+  EXPECT_EQ(unknown.err, "muster: no cluster \"elsewhere\"\n");
+}
+
+TEST_F(CommandTest, ColoursAreForTerminalsOnly) {
+  broker_.list_jobs = [&](const auto&) -> absl::StatusOr<v1::ListJobsResponse> {
+    v1::ListJobsResponse page;
+    *page.add_jobs() = JobInState(1, v1::JOB_STATE_FAILED);
+    return page;
+  };
+  EXPECT_THAT(Run({"list"}).out, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(RunOnTerminal(broker_.address(), {"list"}).out, HasSubstr("\x1b[31m"));
+  EXPECT_THAT(RunOnTerminal(broker_.address(), {"list"}, {"NO_COLOR=1"}).out,
+              Not(HasSubstr("\x1b")));
+}
+
+}  // namespace
+}  // namespace muster::cli
