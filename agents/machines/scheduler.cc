@@ -171,6 +171,8 @@ absl::Status Scheduler::StartRun(const ReadyRun& ready) {
   active_.insert_or_assign(
       run_key, Active{.run = ready.run, .allocation = ready.allocation, .supervisor = *pid});
   board_->PutQuietly(StartingVerdict(WitnessOf(run_key), *pid));
+  // A quick supervisor has written its record before the directory was watched.
+  OnRecord(run_key);
   return absl::OkStatus();
 }
 
