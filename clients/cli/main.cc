@@ -2,13 +2,16 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <variant>
 
+#include "absl/time/clock.h"
 #include "clients/cli/config.h"
 #include "clients/cli/exit_code.h"
 #include "clients/cli/interrupt.h"
@@ -16,6 +19,8 @@
 #include "clients/cli/report.h"
 #include "clients/cli/terminal.h"
 #include "clients/cli/verbs.h"
+#include "contract/text.h"
+#include "contract/units.h"
 
 namespace muster::cli {
 namespace {
@@ -64,6 +69,19 @@ int Dispatch(Session& session) {
   return kError;
 }
 
+// Several streams break at once when the broker goes; one remark is enough for all of them.
+std::function<void(const absl::Status&)> InterruptionNote(Terminal* terminal,
+                                                          absl::Duration patience) {
+  constexpr int64_t kSilenceSeconds = 10;
+  auto silent_until = std::make_shared<std::atomic<int64_t>>(0);
+  return [terminal, patience, silent_until](const absl::Status& why) {
+    const int64_t now = absl::ToUnixSeconds(absl::Now());
+    if (silent_until->exchange(now + kSilenceSeconds) > now) return;
+    terminal->Note(fmt::format("{}; trying again for up to {}", ToStd(why.message()),
+                               contract::FormatDuration(patience)));
+  };
+}
+
 int Main(int argc, char** argv) {
   std::variant<Invocation, int> parsed = ParseCommandLine(argc, argv);
   if (const int* code = std::get_if<int>(&parsed)) return *code;
@@ -93,11 +111,7 @@ int Main(int argc, char** argv) {
   }
   client::ClientOptions options;
   options.address = config->broker;
-  options.on_interruption = [&terminal,
-                             patience = options.stream_patience](const absl::Status& why) {
-    terminal.Note(fmt::format("connection lost ({}); trying again for up to {}",
-                              std::string(why.message()), absl::FormatDuration(patience)));
-  };
+  options.on_interruption = InterruptionNote(&terminal, options.stream_patience);
   absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Create(options);
   if (!client.ok()) {
     terminal.Err(ErrorText(client.status()));

@@ -30,7 +30,7 @@ class Page {
   }
   void Line(std::string_view label, std::string_view value, Colour colour = Colour::kNone) {
     if (value.empty() || value == "-") return;
-    out_ += fmt::format("  {:<12}{}\n", label, Paint(value, colour, colours_));
+    out_ += fmt::format("  {:<11} {}\n", label, Paint(value, colour, colours_));
   }
   void Time(std::string_view label, const google::protobuf::Timestamp& time, absl::Time now) {
     if (time.seconds() == 0) return;

@@ -50,4 +50,9 @@ absl::Status Explain(const absl::Status& status, const Address& address, absl::D
                                             Cause(ToStd(status.message())), Remedy(address)));
 }
 
+absl::Status Interruption(const absl::Status& status, const Address& address) {
+  return absl::Status(status.code(), fmt::format("lost the broker at {}: {}", address.text,
+                                                 Cause(ToStd(status.message()))));
+}
+
 }  // namespace muster::client

@@ -15,6 +15,9 @@ bool IsTransportError(const absl::Status& status);
 // broker stays as it is. `timeout` is what the call was given.
 absl::Status Explain(const absl::Status& status, const Address& address, absl::Duration timeout);
 
+// Why a stream broke off that will be resumed, in one line.
+absl::Status Interruption(const absl::Status& status, const Address& address);
+
 }  // namespace muster::client
 
 #endif  // MUSTER_CLIENTS_CPP_ERRORS_H_

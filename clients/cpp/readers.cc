@@ -72,17 +72,18 @@ class Resumed {
       return absl::DeadlineExceededError("the time given for waiting is over");
     }
     if (!IsInterruption(status)) return status;
-    const absl::Status explained = Explain(status, *context_.address, absl::ZeroDuration());
     if (interrupted_since_ == absl::InfiniteFuture()) {
       interrupted_since_ = absl::Now();
-      if (context_.options->on_interruption) context_.options->on_interruption(explained);
+      if (context_.options->on_interruption) {
+        context_.options->on_interruption(Interruption(status, *context_.address));
+      }
     }
     const absl::Time give_up = interrupted_since_ + context_.options->stream_patience;
     if (backoff_.Wait(std::min(give_up, context_.deadline))) return absl::OkStatus();
     if (context_.deadline < give_up) {
       return absl::DeadlineExceededError("the time given for waiting is over");
     }
-    return explained;
+    return Explain(status, *context_.address, absl::ZeroDuration());
   }
 
   const StreamContext context_;
