@@ -67,6 +67,7 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(AgentConfig config) {
     config.machines.cluster = config.cluster;
     return machines::CreateMachinesBackend(config.machines, config.state_dir);
   }
+  config.slurm.cluster = config.cluster;
   return slurm::CreateSlurmBackend(config.slurm, config.state_dir);
 }
 

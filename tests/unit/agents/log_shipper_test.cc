@@ -1,0 +1,254 @@
+#include "agents/core/log_shipper.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "tests/unit/agents/eventually.h"
+#include "tests/unit/agents/temp_dir.h"
+
+namespace muster::agent {
+namespace {
+
+using testing::ElementsAre;
+
+std::string NameOf(const std::string& run_key, v1::LogStream stream) {
+  return run_key + (stream == v1::LOG_STREAM_STDERR ? "/err" : "/out");
+}
+
+struct Log {
+  std::string bytes;
+  bool complete = false;
+};
+struct ArchiveState {
+  std::map<std::string, Log> logs;
+  std::vector<std::string> order;  // of chunks with data
+  int hellos = 0;
+  bool holds_answers = false;
+  int fail_after = -1;  // chunks until the stream breaks
+  std::set<std::string> shipped;
+};
+
+// An archive in memory, and links to it.
+class FakeLink : public PushLink {
+ public:
+  FakeLink(Shared<ArchiveState>* archive, Callbacks callbacks)
+      : archive_(*archive), callbacks_(std::move(callbacks)) {}
+
+  bool Send(const v1::PushRequest& request) override {
+    if (broken_) return true;
+    if (request.has_hello()) {
+      archive_.With([](ArchiveState& state) { ++state.hellos; });
+      return true;
+    }
+    const v1::LogChunk& chunk = request.chunk();
+    v1::PushResponse answer;
+    answer.set_run_key(chunk.run_key());
+    answer.set_rank(chunk.rank());
+    answer.set_stream(chunk.stream());
+    const bool answers = archive_.With([&](ArchiveState& state) {
+      if (state.fail_after == 0) broken_ = true;
+      if (state.fail_after >= 0) --state.fail_after;
+      if (broken_) return false;
+      const std::string name = NameOf(chunk.run_key(), chunk.stream());
+      Log& log = state.logs[name];
+      if (!chunk.data().empty()) state.order.push_back(name);
+      if (chunk.offset() <= log.bytes.size() &&
+          chunk.offset() + chunk.data().size() > log.bytes.size()) {
+        log.bytes.replace(chunk.offset(), std::string::npos, chunk.data());
+      }
+      if (chunk.end() && log.bytes.size() == chunk.offset() + chunk.data().size()) {
+        log.complete = true;
+      }
+      answer.set_next_offset(log.bytes.size());
+      answer.set_complete(log.complete);
+      return !state.holds_answers;
+    });
+    if (broken_) callbacks_.on_end(absl::UnavailableError("broken"));
+    if (answers) callbacks_.on_answer(answer);
+    return true;
+  }
+
+ private:
+  Shared<ArchiveState>& archive_;
+  const Callbacks callbacks_;
+  bool broken_ = false;
+};
+
+class LogShipperTest : public testing::Test {
+ protected:
+  LogShipperTest() { Start(); }
+
+  void Start() {
+    LogShipperOptions options;
+    options.min_backoff = absl::Milliseconds(1);
+    shipper_.reset();
+    shipper_ = std::make_unique<LogShipper>(
+        options, LogShipper::Environment{
+                     .dial = [this](PushLink::Callbacks callbacks) -> std::unique_ptr<PushLink> {
+                       return std::make_unique<FakeLink>(&archive_, std::move(callbacks));
+                     },
+                     .sources = [this](const RunHandle& run) -> std::vector<LogSource> {
+                       return {{0, v1::LOG_STREAM_STDOUT, Path(run.run_key, "out")},
+                               {0, v1::LOG_STREAM_STDERR, Path(run.run_key, "err")}};
+                     },
+                     .shipped =
+                         [this](const std::string& key) {
+                           archive_.With([&](ArchiveState& state) { state.shipped.insert(key); });
+                         }});
+  }
+  void Connect() { shipper_->Connect("here", "journal-1"); }
+
+  std::string Path(const std::string& key, const std::string& stream) const {
+    return dir_.path() + "/" + key + "." + stream;
+  }
+  void Write(const std::string& key, std::string_view bytes, const std::string& stream = "out") {
+    std::ofstream(Path(key, stream), std::ios::app) << bytes;
+  }
+  static RunHandle Handle(const std::string& key) {
+    RunHandle run;
+    run.run_key = key;
+    return run;
+  }
+  void Ship(const std::string& key, bool ended) { shipper_->Ship(Handle(key), ended); }
+  bool EventuallyHas(const std::string& name, const std::string& bytes) {
+    return archive_.Eventually(
+        [&](ArchiveState& state) { return state.logs[name].bytes == bytes; });
+  }
+  bool EventuallyShipped(const std::string& key) {
+    return archive_.Eventually([&](ArchiveState& state) { return state.shipped.contains(key); });
+  }
+
+  TempDir dir_;
+  Shared<ArchiveState> archive_;
+  std::unique_ptr<LogShipper> shipper_;
+};
+
+TEST_F(LogShipperTest, BytesFollowTheFileAndTheEndFollowsTheRun) {
+  Connect();
+  Ship("a", false);
+  Write("a", "one ");
+  ASSERT_TRUE(EventuallyHas("a/out", "one "));
+  Write("a", "two");
+  ASSERT_TRUE(EventuallyHas("a/out", "one two"));
+  EXPECT_FALSE(archive_.With([](ArchiveState& state) { return state.shipped.contains("a"); }));
+  Ship("a", true);
+  ASSERT_TRUE(EventuallyShipped("a"));
+  archive_.With([](ArchiveState& state) {
+    EXPECT_TRUE(state.logs["a/out"].complete);
+    EXPECT_TRUE(state.logs["a/err"].complete);
+    EXPECT_EQ(state.logs["a/err"].bytes, "");
+  });
+}
+
+TEST_F(LogShipperTest, NothingIsSentWithoutAConnectionAndAllOfItAfterwards) {
+  Write("a", "text");
+  Ship("a", true);
+  Connect();
+  ASSERT_TRUE(EventuallyShipped("a"));
+  EXPECT_EQ(archive_.With([](ArchiveState& state) { return state.logs["a/out"].bytes; }), "text");
+}
+
+TEST_F(LogShipperTest, ABrokenStreamGoesOnWhereTheArchiveIs) {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) text += std::to_string(i) + "\n";
+  Write("a", text);
+  for (const int chunks : {0, 1, 2, 3, 5}) {
+    archive_.With([&](ArchiveState& state) { state.fail_after = chunks; });
+    if (chunks == 0) Connect();
+    if (chunks == 0) Ship("a", false);
+    archive_.Eventually([](ArchiveState& state) { return state.fail_after == -1; });
+  }
+  Ship("a", true);
+  ASSERT_TRUE(EventuallyShipped("a"));
+  EXPECT_EQ(archive_.With([](ArchiveState& state) { return state.logs["a/out"].bytes; }), text);
+  EXPECT_GT(archive_.With([](ArchiveState& state) { return state.hellos; }), 1);
+}
+
+TEST_F(LogShipperTest, AnotherProcessGoesOnWhereTheArchiveIs) {
+  Connect();
+  Write("a", "one ");
+  Ship("a", false);
+  ASSERT_TRUE(EventuallyHas("a/out", "one "));
+  Start();
+  Write("a", "two");
+  Connect();
+  Ship("a", true);
+  ASSERT_TRUE(EventuallyShipped("a"));
+  EXPECT_EQ(archive_.With([](ArchiveState& state) { return state.logs["a/out"].bytes; }),
+            "one two");
+  EXPECT_EQ(archive_.With([](ArchiveState& state) { return state.order; }).size(), 2)
+      << "no byte was sent twice";
+}
+
+TEST_F(LogShipperTest, AHugeLogDoesNotHoldUpAShortOne) {
+  Write("huge", std::string(64 << 20, 'x'));
+  Write("short", "text");
+  Ship("huge", false);
+  Ship("short", false);
+  Connect();
+  ASSERT_TRUE(EventuallyHas("short/out", "text"));
+  const std::vector<std::string> order = archive_.With([](ArchiveState& s) { return s.order; });
+  const auto place = std::find(order.begin(), order.end(), "short/out") - order.begin();
+  EXPECT_LT(place, 10);
+}
+
+TEST_F(LogShipperTest, AStalledLogLeavesRoomForOthers) {
+  Write("huge", std::string(64 << 20, 'x'));
+  archive_.With([](ArchiveState& state) { state.holds_answers = true; });
+  Connect();
+  Ship("huge", false);
+  ASSERT_TRUE(archive_.Eventually([](ArchiveState& s) { return s.logs.contains("huge/out"); }));
+  archive_.With([](ArchiveState& state) { state.holds_answers = false; });
+  Write("short", "text");
+  Ship("short", false);
+  EXPECT_TRUE(EventuallyHas("short/out", "text"));
+}
+
+TEST_F(LogShipperTest, ADroppedRunIsNeitherSentNorReported) {
+  Connect();
+  Ship("a", false);
+  Write("a", "one");
+  ASSERT_TRUE(EventuallyHas("a/out", "one"));
+  shipper_->Drop("a");
+  Write("b", "two");
+  Ship("b", true);
+  ASSERT_TRUE(EventuallyShipped("b"));
+  EXPECT_FALSE(archive_.With([](ArchiveState& state) { return state.shipped.contains("a"); }));
+}
+
+TEST_F(LogShipperTest, ThousandsOfLogsNeedFewDescriptors) {
+  Connect();
+  constexpr int kRuns = 1000;
+  for (int i = 0; i < kRuns; ++i) {
+    Write(std::to_string(i), "text");
+    Ship(std::to_string(i), false);
+  }
+  for (int i = 0; i < kRuns; ++i) ASSERT_TRUE(EventuallyHas(std::to_string(i) + "/out", "text"));
+  int open = 0;
+  for ([[maybe_unused]] const auto& fd : std::filesystem::directory_iterator("/proc/self/fd"))
+    ++open;
+  EXPECT_LT(open, 400);
+  for (int i = 0; i < kRuns; ++i) Ship(std::to_string(i), true);
+  for (int i = 0; i < kRuns; ++i) ASSERT_TRUE(EventuallyShipped(std::to_string(i)));
+}
+
+TEST_F(LogShipperTest, AnUnreadableLogWaitsForItsCureAndLosesNothing) {
+  std::filesystem::create_directory(Path("a", "out"));
+  Connect();
+  Ship("a", true);
+  Write("b", "two");
+  Ship("b", true);
+  ASSERT_TRUE(EventuallyShipped("b"));
+  EXPECT_FALSE(archive_.With([](ArchiveState& state) { return state.shipped.contains("a"); }));
+  std::filesystem::remove(Path("a", "out"));
+  Write("a", "one");
+  ASSERT_TRUE(EventuallyShipped("a"));
+  EXPECT_EQ(archive_.With([](ArchiveState& state) { return state.logs["a/out"].bytes; }), "one");
+}
+
+}  // namespace
+}  // namespace muster::agent
