@@ -131,7 +131,8 @@ absl::StatusOr<std::string> SlurmBackend::Preview(const v1::Assignment& assignme
   }
   absl::StatusOr<std::vector<std::string>> argv = SubmitArguments(assignment, paths, gpu_types);
   if (!argv.ok()) return argv.status();
-  if (absl::StatusOr<std::vector<RunFile>> files = MakeRunFiles(assignment, paths); !files.ok()) {
+  if (absl::StatusOr<std::vector<RunFile>> files = MakeRunFiles(assignment, config_.cluster, paths);
+      !files.ok()) {
     return files.status();
   }
   std::string text = "#";

@@ -134,7 +134,7 @@ LaunchOutcome SlurmBackend::Launch(const v1::Assignment& assignment) {
 }
 
 absl::Status SlurmBackend::WriteRunFiles(const v1::Assignment& assignment, const RunPaths& paths) {
-  absl::StatusOr<std::vector<RunFile>> files = MakeRunFiles(assignment, paths);
+  absl::StatusOr<std::vector<RunFile>> files = MakeRunFiles(assignment, config_.cluster, paths);
   if (!files.ok()) return files.status();
   if (absl::Status status = host_->MakeDirectories(paths.work(), kPrivateDirectory); !status.ok())
     return status;

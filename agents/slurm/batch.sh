@@ -65,10 +65,10 @@ run() {
       exec </dev/null >>"$run_dir/rank-$NODE_RANK.out" 2>>"$run_dir/rank-$NODE_RANK.err"
       trap - TERM
       ((${#variables[@]} == 0)) || export "${variables[@]}"
-      cd -- "${argv[0]}" || exit_with_problem 126 working_directory
-      shopt -s execfail
+      trap 'note_problem working_directory' EXIT
+      cd -- "${argv[0]}" || exit 126
+      trap 'note_problem start' EXIT
       exec "${argv[@]:1}"
-      exit_with_problem $? start
     )
   } 2>|"$notes"
   status=$?
@@ -82,10 +82,8 @@ run() {
   if [[ -e $run_dir/problem.$NODE_RANK ]]; then read -r problem <"$run_dir/problem.$NODE_RANK"; fi
 }
 
-exit_with_problem() {
-  printf '%s\n' "$2" >|"$run_dir/problem.$NODE_RANK"
-  exit "$1"
-}
+# shellcheck disable=SC2317 # called by a trap
+note_problem() { printf '%s\n' "$1" >|"$run_dir/problem.$NODE_RANK"; }
 
 # One task of srun. The rank that fails first is the one whose end counts.
 step() {
@@ -122,13 +120,11 @@ set_up_environment() {
   else
     MASTER_ADDR=127.0.0.1
   fi
-  # A node can hold several runs; each has a port of its own.
-  MASTER_PORT=$((29500 + SLURM_JOB_ID % 1000))
   printf -v SKYPILOT_NODE_IPS '%s\n' "${hosts[@]}"
   SKYPILOT_NODE_IPS=${SKYPILOT_NODE_IPS%$'\n'}
   HOME=~ USER=$SLURM_JOB_USER LOGNAME=$SLURM_JOB_USER
   NODE_RANK=0 SKYPILOT_NODE_RANK=0 MUSTER_NODE_RANK=0
-  export MASTER_ADDR MASTER_PORT SKYPILOT_NODE_IPS HOME USER LOGNAME NODE_RANK SKYPILOT_NODE_RANK MUSTER_NODE_RANK
+  export MASTER_ADDR SKYPILOT_NODE_IPS HOME USER LOGNAME NODE_RANK SKYPILOT_NODE_RANK MUSTER_NODE_RANK
   unset SLURM_EXPORT_ENV
 }
 

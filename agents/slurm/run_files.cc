@@ -15,6 +15,9 @@ constexpr std::array<std::string_view, 7> kBashVariables = {
     "BASHOPTS", "BASHPID", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID"};
 
 constexpr uint32_t kProgramMode = 0700;
+// Runs that share a node should not share a port: 1000 of them, from where PyTorch's default is.
+constexpr uint64_t kFirstPort = 29500;
+constexpr uint64_t kPorts = 1000;
 
 void Append(std::string_view word, std::string* file) {
   file->append(word);
@@ -33,18 +36,21 @@ uint64_t GpusPerNode(const v1::JobSpec& spec) {
 
 // The names that are known before the launch, then the user's own: what a user sets explicitly,
 // wins.
-std::string Environment(const v1::Assignment& assignment, const RunPaths& paths) {
+std::string Environment(const v1::Assignment& assignment, std::string_view cluster,
+                        const RunPaths& paths) {
   const v1::JobSpec& spec = assignment.spec();
   const uint64_t gpus = GpusPerNode(spec);
-  const uint64_t processes = std::max<uint64_t>({gpus, spec.slurm().tasks_per_node(), 1});
   std::string file;
+  AppendVariable("MASTER_PORT", std::to_string(kFirstPort + assignment.job_id() % kPorts), &file);
   AppendVariable("WORLD_SIZE", std::to_string(spec.nodes()), &file);
   AppendVariable("NNODES", std::to_string(spec.nodes()), &file);
-  AppendVariable("NPROC_PER_NODE", std::to_string(processes), &file);
+  AppendVariable("NPROC_PER_NODE", std::to_string(std::max<uint64_t>(gpus, 1)), &file);
   AppendVariable("NUM_GPU_PER_NODE", std::to_string(gpus), &file);
   AppendVariable("SKYPILOT_NUM_NODES", std::to_string(spec.nodes()), &file);
   AppendVariable("SKYPILOT_NUM_GPUS_PER_NODE", std::to_string(gpus), &file);
   AppendVariable("SKYPILOT_TASK_ID", paths.run_key(), &file);
+  AppendVariable("MUSTER_CLUSTER", cluster, &file);
+  AppendVariable("MUSTER_NUM_NODES", std::to_string(spec.nodes()), &file);
   AppendVariable("MUSTER_JOB_ID", std::to_string(assignment.job_id()), &file);
   AppendVariable("MUSTER_RUN", std::to_string(assignment.run()), &file);
   AppendVariable("MUSTER_RUN_KEY", paths.run_key(), &file);
@@ -81,7 +87,7 @@ void AddScript(const v1::JobSpec& spec, const RunPaths& paths, std::string_view 
 }  // namespace
 
 absl::StatusOr<std::vector<RunFile>> MakeRunFiles(const v1::Assignment& assignment,
-                                                  const RunPaths& paths) {
+                                                  std::string_view cluster, const RunPaths& paths) {
   const v1::JobSpec& spec = assignment.spec();
   for (std::string_view name : kBashVariables) {
     if (!spec.env().contains(std::string(name))) continue;
@@ -92,7 +98,7 @@ absl::StatusOr<std::vector<RunFile>> MakeRunFiles(const v1::Assignment& assignme
   }
   std::vector<RunFile> files;
   files.push_back({paths.script(), std::string(BatchScript()), kProgramMode});
-  files.push_back({paths.directory() + "/environment", Environment(assignment, paths)});
+  files.push_back({paths.directory() + "/environment", Environment(assignment, cluster, paths)});
   if (!spec.setup().empty()) AddScript(spec, paths, "setup", spec.setup(), &files);
   if (spec.command().has_script()) {
     AddScript(spec, paths, "command", spec.command().script(), &files);

@@ -56,7 +56,7 @@ std::string_view BatchScript();
 
 // The files to write before sbatch. INVALID_ARGUMENT: a variable that bash does not let anyone set.
 absl::StatusOr<std::vector<RunFile>> MakeRunFiles(const v1::Assignment& assignment,
-                                                  const RunPaths& paths);
+                                                  std::string_view cluster, const RunPaths& paths);
 
 }  // namespace muster::slurm
 

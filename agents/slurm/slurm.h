@@ -16,6 +16,8 @@
 namespace muster::slurm {
 
 struct SlurmConfig {
+  // What the operator calls the cluster; runs read it as MUSTER_CLUSTER.
+  std::string cluster;
   // Where runs have their directories: absolute, writable for the agent, shared with the compute
   // nodes. Default: "runs" in the agent's state directory.
   std::string run_dir;

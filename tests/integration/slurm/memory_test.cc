@@ -7,7 +7,7 @@ namespace muster::slurm {
 namespace {
 
 // Fills 400 MB; a run has 100.
-constexpr char kHungryScript[] = "exec tail -c 400000000 /dev/zero";
+constexpr char kHungryScript[] = "dd if=/dev/zero of=/dev/null bs=400M count=1";
 
 v1::JobSpec HungrySpec() {
   v1::JobSpec spec = ScriptSpec(kHungryScript);
