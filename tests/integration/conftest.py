@@ -12,6 +12,15 @@ from harness.daemons import BIN  # noqa: E402  needs the generated stubs
 from harness.world import World  # noqa: E402
 
 
+def pytest_addoption(parser):
+    parser.addoption("--fault-seeds", type=int, default=3, help="how many histories of random blows to try")
+
+
+def pytest_generate_tests(metafunc):
+    if "fault_seed" in metafunc.fixturenames:
+        metafunc.parametrize("fault_seed", range(metafunc.config.getoption("fault_seeds")))
+
+
 def pytest_sessionstart(session):
     del session
     for name in ("muster-broker", "muster-agent", "muster"):

@@ -149,7 +149,13 @@ class Api:
             raise
 
     def connected(self, name):
-        cluster = self.cluster(name)
+        """Whether the broker answers and has the cluster's agent."""
+        try:
+            cluster = self.cluster(name)
+        except grpc.RpcError as error:
+            if error.code() == grpc.StatusCode.UNAVAILABLE:
+                return False
+            raise
         return cluster is not None and cluster.state == cluster_pb2.CLUSTER_STATE_CONNECTED
 
     def last_seen(self, name):
