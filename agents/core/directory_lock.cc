@@ -10,7 +10,26 @@
 #include <filesystem>
 #include <system_error>
 
+#include "absl/time/clock.h"
+
 namespace muster::agent {
+namespace {
+
+// An agent that was killed in the middle of starting a process leaves a child that holds the lock
+// until its exec. That takes milliseconds; a busy machine may need longer.
+constexpr absl::Duration kPatience = absl::Seconds(2);
+constexpr absl::Duration kBetweenTries = absl::Milliseconds(20);
+
+bool LockWithin(int fd, absl::Duration patience) {
+  const absl::Time deadline = absl::Now() + patience;
+  while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (absl::Now() >= deadline) return false;
+    absl::SleepFor(kBetweenTries);
+  }
+  return true;
+}
+
+}  // namespace
 
 absl::StatusOr<DirectoryLock> DirectoryLock::Take(const std::string& directory) {
   std::error_code error;
@@ -31,7 +50,7 @@ absl::StatusOr<DirectoryLock> DirectoryLock::Take(const std::string& directory) 
         fmt::format("cannot open {}: {}. Give the agent a --state-dir that it may write to", path,
                     std::strerror(errno)));
   }
-  if (::flock(lock.fd_, LOCK_EX | LOCK_NB) != 0) {
+  if (!LockWithin(lock.fd_, kPatience)) {
     return absl::FailedPreconditionError(
         fmt::format("{} is locked: another agent uses this state directory. Stop it, or give this "
                     "one another --state-dir",
