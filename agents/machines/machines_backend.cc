@@ -212,7 +212,7 @@ absl::Status MachinesBackend::Adopt(const std::vector<RunHandle>& runs) {
   for (const RunHandle& run : runs) held[run.run_key] = &run;
   std::vector<RunningRun> running;
   std::vector<QueuedRun> queued;
-  std::vector<std::pair<std::filesystem::file_time_type, std::string>> finished;
+  std::vector<std::pair<int64_t, std::string>> finished;  // by end
   uint64_t last_order = 0;
   std::error_code error;
   for (std::filesystem::directory_iterator entry(runs_directory_, error), end;
@@ -220,14 +220,12 @@ absl::Status MachinesBackend::Adopt(const std::vector<RunHandle>& runs) {
     const std::string run_key = entry->path().filename().string();
     const absl::StatusOr<RunFiles> files = DirectoryOf(run_key).Read();
     if (!files.ok()) continue;  // Lookup and Observe say what is wrong with it
-    if (!files->spec.has_value()) {
-      std::error_code ignored;
-      finished.emplace_back(entry->last_write_time(ignored), run_key);
-      continue;
-    }
-    last_order = std::max(last_order, files->spec->order);
+    if (files->spec.has_value()) last_order = std::max(last_order, files->spec->order);
     const auto handle = held.find(run_key);
-    if (files->exit.has_value()) {
+    if (!files->spec.has_value() || (files->exit.has_value() && handle == held.end())) {
+      DirectoryOf(run_key).RemoveBookkeeping();
+      finished.emplace_back(files->exit.has_value() ? files->exit->end_us : 0, run_key);
+    } else if (files->exit.has_value()) {
       board_.Put(EndVerdict(WitnessOf(run_key), *files->exit));
     } else if (files->claimed) {
       running.push_back(

@@ -61,8 +61,10 @@ Scheduler::~Scheduler() {
 void Scheduler::Start(std::vector<RunningRun> running, std::vector<QueuedRun> queued,
                       std::deque<std::string> finished) {
   finished_ = std::move(finished);
+  PruneFinished();
   for (const RunningRun& run : running) AdoptRunning(run);
   for (QueuedRun& run : queued) queue_.Push(std::move(run));
+  PublishReasons();
   thread_ = std::thread([this] { Loop(); });
 }
 
@@ -304,7 +306,10 @@ Witness Scheduler::WitnessOf(const std::string& run_key) const {
 
 void Scheduler::PublishReasons() {
   const QueuedRun* front = queue_.Front();
-  if (front == nullptr) return;
+  if (front == nullptr) {
+    board_->SetReasons("", "");
+    return;
+  }
   const bool held = absl::Now() < hold_until_;
   board_->SetReasons(front->run_key,
                      held ? hold_reason_ : "waiting for " + allocator_.Shortage(front->request));
@@ -313,6 +318,10 @@ void Scheduler::PublishReasons() {
 void Scheduler::CleanUp(const std::string& run_key) {
   DirectoryOf(run_key).RemoveBookkeeping();
   finished_.push_back(run_key);
+  PruneFinished();
+}
+
+void Scheduler::PruneFinished() {
   while (finished_.size() > options_.keep_finished_runs) {
     DirectoryOf(finished_.front()).RemoveLogs();
     finished_.pop_front();

@@ -112,6 +112,7 @@ class Scheduler {
   Witness WitnessOf(const std::string& run_key) const;
   void PublishReasons();
   void CleanUp(const std::string& run_key);
+  void PruneFinished();
 
   const SchedulerOptions options_;
   RunBoard* const board_;

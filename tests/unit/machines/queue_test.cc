@@ -1,0 +1,301 @@
+// Launching, waiting, looking up and forgetting.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "absl/time/clock.h"
+#include "agents/hosts/local_host.h"
+#include "fmt/format.h"
+#include "tests/unit/machines/backend_fixture.h"
+
+namespace muster::machines {
+namespace {
+
+using agent::LaunchOutcome;
+using agent::LookupOutcome;
+using ::testing::HasSubstr;
+
+class QueueTest : public BackendTest {
+ protected:
+  // A run that holds the whole machine until its gate opens.
+  std::string Block(const std::string& gate) {
+    v1::JobSpec spec = Script("cat " + gate);
+    spec.mutable_resources()->set_cpu_millis(2000);
+    const std::string run_key = Submit(spec);
+    AwaitState(run_key, v1::RUN_STATE_RUNNING);
+    return run_key;
+  }
+  LookupOutcome::Kind Lookup(const std::string& run_key) {
+    agent::RunHandle handle;
+    handle.run_key = run_key;
+    return backend_->Lookup(handle).kind;
+  }
+};
+
+TEST_F(QueueTest, ARunWaitsWithAReasonUntilItsTurnComes) {
+  const std::string gate = Gate("gate");
+  const std::string blocker = Block(gate);
+  v1::JobSpec spec = Program({"true"});
+  spec.mutable_resources()->set_cpu_millis(1001);
+  const std::string first = Submit(spec);
+  const std::string second = Submit(Program({"true"}));
+  AwaitReason(first, "waiting for 2 of 2 cores");
+  AwaitReason(second, "waiting behind earlier runs");
+  Open(gate);
+  EXPECT_EQ(AwaitEnd(blocker).state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(AwaitEnd(first).state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(AwaitEnd(second).state, v1::RUN_STATE_SUCCEEDED);
+}
+
+TEST_F(QueueTest, RunsStartInTheOrderInWhichTheyCame) {
+  const std::string gate = Gate("gate");
+  Block(gate);
+  std::vector<std::string> runs;
+  for (int i = 0; i < 12; ++i) {
+    v1::JobSpec spec = Script(fmt::format("echo {} >> {}", i, dir_ / "order"));
+    spec.mutable_resources()->set_cpu_millis(2000);
+    runs.push_back(Submit(spec));
+  }
+  Open(gate);
+  std::string expected;
+  for (int i = 0; i < 12; ++i) {
+    AwaitEnd(runs[static_cast<size_t>(i)]);
+    expected += fmt::format("{}\n", i);
+  }
+  EXPECT_EQ(ReadAll(dir_ / "order"), expected);
+}
+
+TEST_F(QueueTest, ACanceledRunInTheQueueNeverStarts) {
+  const std::string gate = Gate("gate");
+  Block(gate);
+  const std::string run_key = Submit(Script("echo ran"));
+  Cancel(run_key);
+  const agent::Observation end = AwaitEnd(run_key);
+  EXPECT_EQ(end.state, v1::RUN_STATE_CANCELED);
+  EXPECT_FALSE(end.exit.has_value());
+  Open(gate);
+  AwaitEnd("test-1-1");
+  StartBackend();
+  EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_CANCELED);
+  EXPECT_FALSE(Exists(RunDir(run_key) + "/stdout"));
+}
+
+TEST_F(QueueTest, ASecondLaunchOfTheSameRunChangesNothing) {
+  const v1::JobSpec spec = Script("echo once >> " + (dir_ / "count"));
+  const std::string run_key = Submit(spec);
+  EXPECT_EQ(Launch(run_key, spec).kind, LaunchOutcome::Kind::kLaunched);
+  AwaitEnd(run_key);
+  EXPECT_EQ(Launch(run_key, spec).kind, LaunchOutcome::Kind::kLaunched);
+  StartBackend();
+  EXPECT_EQ(Launch(run_key, spec).kind, LaunchOutcome::Kind::kLaunched);
+  backend_->Forget(handles_[run_key]);
+  StartBackend();
+  EXPECT_EQ(Launch(run_key, spec).kind, LaunchOutcome::Kind::kLaunched);
+  AwaitEnd(Submit(Program({"true"})));
+  EXPECT_EQ(ReadAll(dir_ / "count"), "once\n");
+}
+
+TEST_F(QueueTest, ASecondSupervisorOfTheSameRunRunsNothing) {
+  const std::string gate = Gate("gate");
+  const std::string run_key = Submit(Script("echo once >> " + (dir_ / "count") + "; cat " + gate));
+  AwaitState(run_key, v1::RUN_STATE_RUNNING);
+  hosts::LocalHost host;
+  const std::string program =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "muster-supervisor";
+  const auto second = host.Run({.argv = {program, RunDir(run_key), ""}});
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(second->exit_code, 3);
+  Open(gate);
+  EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(ReadAll(dir_ / "count"), "once\n");
+}
+
+TEST_F(QueueTest, ARunThatAnotherSupervisorTookIsFollowedToItsEnd) {
+  const std::string gate = Gate("gate");
+  const std::string gate2 = Gate("gate2");
+  const std::string blocker = Block(gate);
+  const std::string run_key = Submit(Script("cat " + gate2 + "; exit 5"));
+  hosts::LocalHost host;
+  const std::string program =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "muster-supervisor";
+  std::thread other([&] {
+    EXPECT_TRUE(host.Run({.argv = {program, RunDir(run_key), ""}, .timeout = kPatience}).ok());
+  });
+  while (!Exists(RunDir(run_key) + "/claim")) std::this_thread::yield();
+  Open(gate);
+  AwaitEnd(blocker);
+  AwaitState(run_key, v1::RUN_STATE_RUNNING);
+  Open(gate2);
+  EXPECT_EQ(AwaitEnd(run_key).exit->code(), 5);
+  other.join();
+}
+
+TEST_F(QueueTest, LookupFindsWhatWasLaunchedAndNothingElse) {
+  const std::string gate = Gate("gate");
+  const std::string running = Block(gate);
+  const std::string queued = Submit(Program({"true"}));
+  EXPECT_EQ(Lookup(running), LookupOutcome::Kind::kFound);
+  EXPECT_EQ(Lookup(queued), LookupOutcome::Kind::kFound);
+  EXPECT_EQ(Lookup("test-99-1"), LookupOutcome::Kind::kAbsent);
+  Open(gate);
+  AwaitEnd(queued);
+  EXPECT_EQ(Lookup(queued), LookupOutcome::Kind::kFound);
+  StartBackend();
+  EXPECT_EQ(Lookup(running), LookupOutcome::Kind::kFound);
+  EXPECT_EQ(Lookup("test-99-1"), LookupOutcome::Kind::kAbsent);
+}
+
+TEST_F(QueueTest, WhatCanNeverFitIsRefusedInWords) {
+  v1::JobSpec cores = Program({"true"});
+  cores.mutable_resources()->set_cpu_millis(2001);
+  v1::JobSpec memory = Program({"true"});
+  memory.mutable_resources()->set_memory_bytes((1ULL << 30) + 1);
+  v1::JobSpec gpus = Program({"true"});
+  gpus.mutable_resources()->add_gpus()->set_count_millis(1000);
+  v1::JobSpec nodes = Program({"true"});
+  nodes.set_nodes(2);
+  v1::JobSpec pool = Program({"true"});
+  pool.mutable_placement()->set_pool("fast");
+  for (const v1::JobSpec& spec : {cores, memory, gpus, nodes, pool}) {
+    const LaunchOutcome outcome = Launch("test-1-1", spec);
+    EXPECT_EQ(outcome.kind, LaunchOutcome::Kind::kRefused);
+    EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
+    EXPECT_FALSE(outcome.failure.message().empty());
+    EXPECT_FALSE(outcome.failure.suggestion().empty());
+    EXPECT_EQ(Lookup("test-1-1"), LookupOutcome::Kind::kAbsent);
+  }
+}
+
+TEST_F(QueueTest, AnUnreadableRunDirectoryIsNamedAndNotTakenForAbsence) {
+  std::ofstream(RunDir("test-1-1")) << "a file where the directory should be";
+  const LaunchOutcome outcome = Launch("test-1-1", Program({"true"}));
+  EXPECT_EQ(outcome.kind, LaunchOutcome::Kind::kRefused);
+  EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_INFRA);
+  EXPECT_THAT(outcome.failure.message(), HasSubstr(RunDir("test-1-1")));
+  EXPECT_EQ(Lookup("test-1-1"), LookupOutcome::Kind::kCouldNotAsk);
+  agent::RunHandle handle;
+  handle.run_key = "test-1-1";
+  const agent::ObserveOutcome seen = backend_->Observe({handle});
+  EXPECT_FALSE(seen.scheduler.ok());
+  EXPECT_TRUE(seen.observations.empty());
+}
+
+TEST_F(QueueTest, ARunWhoseDirectoryIsGoneIsLostAndBlocksNoOther) {
+  const std::string gate = Gate("gate");
+  Block(gate);
+  const std::string run_key = Submit(Program({"true"}));
+  const std::string next = Submit(Program({"true"}));
+  std::filesystem::remove_all(RunDir(run_key));
+  Open(gate);
+  EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_LOST);
+  EXPECT_EQ(AwaitEnd(next).state, v1::RUN_STATE_SUCCEEDED);
+}
+
+TEST_F(QueueTest, ForgettingKeepsTheUsersFilesAndTheNewestLogs) {
+  config_.keep_finished_runs = 2;
+  StartBackend();
+  v1::JobSpec writes = Script("echo result > result");
+  std::vector<std::string> runs = {Submit(writes)};
+  for (int i = 0; i < 3; ++i) runs.push_back(Submit(Script("echo log")));
+  for (const std::string& run_key : runs) {
+    AwaitEnd(run_key);
+    backend_->Forget(handles_[run_key]);
+    handles_.erase(run_key);
+  }
+  StartBackend();  // does what may not have been done yet
+  EXPECT_FALSE(Exists(RunDir(runs[0]) + "/stdout"));
+  EXPECT_EQ(ReadAll(RunDir(runs[0]) + "/work/result"), "result\n");
+  EXPECT_FALSE(Exists(RunDir(runs[1])));
+  EXPECT_EQ(Stdout(runs[2]), "log\n");
+  EXPECT_EQ(Stdout(runs[3]), "log\n");
+  EXPECT_FALSE(Exists(RunDir(runs[3]) + "/spec"));
+}
+
+TEST_F(QueueTest, ManyRunsLaunchedByManyThreadsAllEnd) {
+  constexpr int kThreads = 4;
+  constexpr int kRuns = 50;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([this, t] {
+      for (int i = 0; i < kRuns; ++i) {
+        v1::Assignment assignment;
+        assignment.set_run_key(fmt::format("many-{}-1", t * kRuns + i + 1));
+        *assignment.mutable_spec() = Program({"true"});
+        EXPECT_EQ(backend_->Launch(assignment).kind, LaunchOutcome::Kind::kLaunched);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int i = 1; i <= kThreads * kRuns; ++i) {
+    const std::string run_key = fmt::format("many-{}-1", i);
+    handles_[run_key].run_key = run_key;
+    EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
+  }
+  EXPECT_EQ(backend_->SchedulerCalls().at("muster-supervisor"), 200u);
+}
+
+TEST_F(QueueTest, AMissingSupervisorIsSaidByProbeAndRunsWait) {
+  config_.supervisor_path = dir_ / "muster-supervisor";
+  StartBackend();
+  const absl::Status probe = backend_->Probe();
+  EXPECT_TRUE(absl::IsNotFound(probe));
+  EXPECT_NE(probe.message().find("install muster-supervisor"), absl::string_view::npos);
+  const std::string run_key = Submit(Program({"true"}));
+  EXPECT_EQ(AwaitReason(run_key, "cannot start").state, v1::RUN_STATE_PENDING);
+  Cancel(run_key);
+  EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_CANCELED);
+}
+
+class GpuTest : public BackendTest {
+ protected:
+  GpuTest() {
+    config_.cpus = 8;
+    config_.gpus = {{{"h100", 4}}};
+  }
+};
+
+TEST_F(GpuTest, EachRunSeesItsOwnGpusAndNoOthers) {
+  v1::JobSpec spec = Script("echo $CUDA_VISIBLE_DEVICES $NUM_GPU_PER_NODE; cat " + dir_.path() +
+                            "/$MUSTER_RUN_KEY");
+  v1::GpuRequest* gpus = spec.mutable_resources()->add_gpus();
+  gpus->set_type("H100");
+  gpus->set_count_millis(2000);
+  std::vector<std::string> runs;
+  for (int i = 1; i <= 3; ++i) {
+    Gate(fmt::format("test-{}-1", i));
+    runs.push_back(Submit(spec));
+  }
+  AwaitState(runs[0], v1::RUN_STATE_RUNNING);
+  AwaitState(runs[1], v1::RUN_STATE_RUNNING);
+  AwaitReason(runs[2], "waiting for 2 h100 GPUs");
+  StartBackend();  // the allocations are remembered
+  AwaitReason(runs[2], "waiting for 2 h100 GPUs");
+  for (const std::string& run_key : runs) {
+    Open(dir_ / run_key);
+    EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
+  }
+  EXPECT_EQ(Stdout(runs[0]), "0,1 2\n");
+  EXPECT_EQ(Stdout(runs[1]), "2,3 2\n");
+  EXPECT_EQ(Stdout(runs[2]), "0,1 2\n");
+}
+
+TEST_F(GpuTest, TheInventoryShowsTheMachineAsOneNode) {
+  const auto inventory = backend_->Inventory();
+  ASSERT_TRUE(inventory.ok());
+  ASSERT_EQ(inventory->pools_size(), 1);
+  EXPECT_TRUE(inventory->pools(0).is_default());
+  ASSERT_EQ(inventory->pools(0).node_groups_size(), 1);
+  const v1::NodeGroup& node = inventory->pools(0).node_groups(0);
+  EXPECT_EQ(node.count(), 1u);
+  EXPECT_EQ(node.cpus(), 8u);
+  EXPECT_EQ(node.memory_bytes(), 1ULL << 30);
+  EXPECT_EQ(node.gpus().at("h100"), 4u);
+  EXPECT_FALSE(inventory->identity().empty());
+  EXPECT_GE(inventory->warnings_size(), 1);
+}
+
+}  // namespace
+}  // namespace muster::machines

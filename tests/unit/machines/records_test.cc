@@ -1,0 +1,185 @@
+// Records, scripts, environments and what the machine says about itself.
+#include <gmock/gmock.h>
+
+#include "agents/hosts/local_host.h"
+#include "agents/machines/machine.h"
+#include "agents/machines/record.h"
+#include "agents/machines/run_directory.h"
+#include "agents/machines/run_environment.h"
+#include "agents/machines/run_records.h"
+#include "gtest/gtest.h"
+#include "rapidcheck.h"
+#include "rapidcheck/gtest.h"
+#include "tests/unit/hosts/temp_dir.h"
+
+namespace muster::machines {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+rc::Gen<std::string> Text() {
+  return rc::gen::container<std::string>(
+      rc::gen::map(rc::gen::inRange(1, 256), [](int byte) { return static_cast<char>(byte); }));
+}
+
+RC_GTEST_PROP(Records, ASpecComesBackAsItWas, ()) {
+  RunSpec spec;
+  spec.run_key = *Text();
+  spec.order = *rc::gen::inRange<uint64_t>(0, 1ULL << 62);
+  spec.memory_bytes = 1ULL << 50;
+  spec.command_script = *Text();
+  spec.command_words = *rc::gen::container<std::vector<std::string>>(Text());
+  spec.environment = *rc::gen::container<std::vector<std::string>>(Text());
+  const std::string bytes = spec.Encode();
+  const std::optional<RunSpec> back = RunSpec::Decode(bytes);
+  RC_ASSERT(back.has_value());
+  RC_ASSERT(back->Encode() == bytes);
+  RC_ASSERT(back->command_words == spec.command_words);
+  RC_ASSERT(back->environment == spec.environment);
+}
+
+TEST(Records, ARecordThatIsCutIsNone) {
+  const ExitRecord exit = {.status = 3, .path = "/some/path", .end_us = 5};
+  const std::string bytes = exit.Encode();
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(ExitRecord::Decode(std::string_view(bytes).substr(0, size)).has_value()) << size;
+  }
+  EXPECT_EQ(ExitRecord::Decode(bytes + std::string(100, '\0'))->status, 3);
+  EXPECT_FALSE(ExitRecord::Decode(std::string(kMaxRecordBytes, '\0')).has_value());
+}
+
+TEST(Records, AnExitRecordFitsIntoItsReserve) {
+  const ExitRecord exit = {.path = std::string(100'000, 'p'), .sender = std::string(100'000, 's')};
+  EXPECT_LE(exit.Encode().size(), kMaxRecordBytes);
+}
+
+TEST(Records, ARecordOfAnotherVersionIsNotGuessedAt) {
+  Record record;
+  record.Add("version", 2);
+  EXPECT_FALSE(RunSpec::Decode(record.Encode()).has_value());
+}
+
+TEST(Script, RunsWithItsOwnFirstLineElseWithSh) {
+  EXPECT_THAT(WordsForScript("echo hi\n", "/d/f"), ElementsAre("/bin/sh", "/d/f"));
+  EXPECT_THAT(WordsForScript("#!/bin/bash\necho", "/d/f"), ElementsAre("/bin/bash", "/d/f"));
+  EXPECT_THAT(WordsForScript("#! /usr/bin/env  python3 -u \r\n", "/d/f"),
+              ElementsAre("/usr/bin/env", "python3 -u", "/d/f"));
+  EXPECT_THAT(WordsForScript("#!/bin/cat", "/d/f"), ElementsAre("/bin/cat", "/d/f"));
+  EXPECT_THAT(WordsForScript("#!", "/d/f"), ElementsAre("/bin/sh", "/d/f"));
+  EXPECT_THAT(WordsForScript("#!  \nx", "/d/f"), ElementsAre("/bin/sh", "/d/f"));
+}
+
+TEST(Environment, RanksAreSetAndTheUserWins) {
+  v1::Assignment assignment;
+  assignment.set_run_key("k7m2-42-1");
+  assignment.set_job_id(42);
+  assignment.set_run(1);
+  auto* gpus = assignment.mutable_spec()->mutable_resources()->add_gpus();
+  gpus->set_count_millis(4000);
+  (*assignment.mutable_spec()->mutable_env())["MASTER_PORT"] = "1234";
+  (*assignment.mutable_spec()->mutable_env())["CUDA_VISIBLE_DEVICES"] = "0,1,2,3,4,5,6,7";
+  const auto env =
+      RunEnvironment(assignment, "desk", "/s/runs/k7m2-42-1", {{"PATH", "/bin"}, {"HOME", "/h"}});
+  EXPECT_EQ(env.at("WORLD_SIZE"), "1");
+  EXPECT_EQ(env.at("NNODES"), "1");
+  EXPECT_EQ(env.at("NODE_RANK"), "0");
+  EXPECT_EQ(env.at("MASTER_ADDR"), "127.0.0.1");
+  EXPECT_EQ(env.at("MASTER_PORT"), "1234");
+  EXPECT_EQ(env.at("NUM_GPU_PER_NODE"), "4");
+  EXPECT_EQ(env.at("NPROC_PER_NODE"), "4");
+  EXPECT_EQ(env.at("SKYPILOT_NUM_GPUS_PER_NODE"), "4");
+  EXPECT_EQ(env.at("MUSTER_RUN_KEY"), "k7m2-42-1");
+  EXPECT_EQ(env.at("MUSTER_CLUSTER"), "desk");
+  EXPECT_EQ(env.at("PATH"), "/bin");
+  EXPECT_FALSE(env.contains("CUDA_VISIBLE_DEVICES"));
+}
+
+TEST(Environment, DevicesAreNamedAsTheMachineNamesThem) {
+  const Capacity capacity = {
+      .cores = 1, .memory_bytes = 1, .gpus = {{0, "a", "GPU-x"}, {3, "a", "GPU-y"}}};
+  EXPECT_EQ(DevicesValue(capacity, {0, 3}), "GPU-x,GPU-y");
+  EXPECT_EQ(DevicesValue(capacity, {3}), "GPU-y");
+  EXPECT_EQ(DevicesValue(capacity, {}), "");
+}
+
+TEST(Machine, ListsGpusAsNvidiaSmiNamesThem) {
+  const auto gpus = ParseGpuList(
+      "0, GPU-6e6ff0b2-64e8-b4ff-1c9f-5a3c36c2a35d, NVIDIA H100 80GB HBM3, 81559 MiB\n"
+      "1, GPU-2, Tesla V100-SXM2-16GB, 16384 MiB\n"
+      "2, GPU-3, NVIDIA GeForce RTX 3090, 24576 MiB\n\n");
+  ASSERT_TRUE(gpus.ok()) << gpus.status();
+  ASSERT_EQ(gpus->size(), 3u);
+  EXPECT_EQ((*gpus)[0].type, "h100");
+  EXPECT_EQ((*gpus)[0].name, "GPU-6e6ff0b2-64e8-b4ff-1c9f-5a3c36c2a35d");
+  EXPECT_EQ((*gpus)[1].type, "v100");
+  EXPECT_EQ((*gpus)[1].index, 1u);
+  EXPECT_EQ((*gpus)[2].type, "rtx3090");
+}
+
+TEST(Machine, AGpuListThatMakesNoSenseIsQuoted) {
+  for (const char* csv :
+       {"No devices were found", "x, GPU-1, A100, 1 MiB", "0, GPU-1, A, 1\n0, GPU-2, A, 1"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ParseGpuList(csv).status())) << csv;
+  }
+}
+
+TEST(Machine, ProductNamesBecomeShortTypes) {
+  EXPECT_EQ(GpuTypeOf("NVIDIA A100-SXM4-40GB"), "a100");
+  EXPECT_EQ(GpuTypeOf("NVIDIA L40S"), "l40s");
+  EXPECT_EQ(GpuTypeOf("NVIDIA RTX A6000"), "rtxa6000");
+  EXPECT_EQ(GpuTypeOf("Quadro RTX 8000"), "rtx8000");
+  EXPECT_EQ(GpuTypeOf("NVIDIA"), "gpu");
+}
+
+TEST(Machine, TheConfigurationReplacesWhatIsFound) {
+  hosts::LocalHost host;
+  const auto machine = ReadMachine(
+      {.cpus = 64, .memory_bytes = 1 << 30, .gpus = {{{"b200", 1}, {"h100", 2}}}}, host);
+  ASSERT_TRUE(machine.ok());
+  EXPECT_EQ(machine->capacity.cores, 64u);
+  EXPECT_EQ(machine->capacity.gpus.size(), 3u);
+  EXPECT_EQ(machine->capacity.gpus[2].type, "h100");
+  EXPECT_EQ(machine->capacity.gpus[2].name, "2");
+}
+
+// A program of that name, found before any other.
+class NvidiaSmiTest : public ::testing::Test {
+ protected:
+  void SetUp() override { old_path_ = getenv("PATH"); }
+  void TearDown() override { setenv("PATH", old_path_.c_str(), 1); }
+  Machine ReadWith(const std::string& script) {
+    hosts::LocalHost host;
+    EXPECT_TRUE(host.WriteFile(dir_ / "nvidia-smi", script, {.mode = 0755}).ok());
+    setenv("PATH", (dir_.path() + ":" + old_path_).c_str(), 1);
+    return ReadMachine({}, host).value();
+  }
+  hosts::TempDir dir_;
+  std::string old_path_;
+};
+
+TEST_F(NvidiaSmiTest, ItsListIsUsed) {
+  const Machine machine = ReadWith("#!/bin/sh\necho '0, GPU-a, NVIDIA H200, 143771 MiB'\n");
+  EXPECT_THAT(machine.capacity.GpuCounts(), ElementsAre(std::pair("h200", 1u)));
+}
+
+TEST_F(NvidiaSmiTest, ItsFailureIsAWarningAndNoGpus) {
+  const Machine machine = ReadWith("#!/bin/sh\necho 'driver mismatch' >&2\nexit 9\n");
+  EXPECT_THAT(machine.capacity.gpus, IsEmpty());
+  EXPECT_THAT(machine.warnings, ::testing::Contains(HasSubstr("driver mismatch")));
+}
+
+TEST_F(NvidiaSmiTest, ItsAbsenceIsNoGpusAndNoWarning) {
+  hosts::LocalHost host;
+  setenv("PATH", dir_.path().c_str(), 1);
+  const Machine machine = ReadMachine({}, host).value();
+  EXPECT_THAT(machine.capacity.gpus, IsEmpty());
+  EXPECT_THAT(machine.warnings, Not(::testing::Contains(HasSubstr("GPU"))));
+  EXPECT_GT(machine.capacity.cores, 0u);
+  EXPECT_GT(machine.capacity.memory_bytes, 0u);
+  EXPECT_FALSE(machine.identity.empty());
+}
+
+}  // namespace
+}  // namespace muster::machines

@@ -1,0 +1,214 @@
+// The agent dies and comes back in every phase of a run; pids are used again; the machine starts
+// anew.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "agents/hosts/local_host.h"
+#include "agents/machines/run_records.h"
+#include "fmt/format.h"
+#include "tests/unit/machines/backend_fixture.h"
+
+namespace muster::machines {
+namespace {
+
+using ::testing::HasSubstr;
+
+class RestartTest : public BackendTest {
+ protected:
+  // A run with a claim of that process and no exit record, as an earlier agent left it.
+  std::string Plant(const ProcessId& owner) {
+    const std::string run_key = Submit(Program({"true"}));
+    AwaitEnd(run_key);
+    StopBackend();
+    std::ofstream(RunDir(run_key) + "/claim") << Claim{.owner = owner, .devices = ""}.Encode();
+    unlink((RunDir(run_key) + "/exit").c_str());
+    unlink((RunDir(run_key) + "/started").c_str());
+    handles_[run_key].state = v1::RUN_STATE_RUNNING;
+    return run_key;
+  }
+};
+
+TEST_F(RestartTest, QueuedRunsKeepTheirPlaces) {
+  const std::string gate = Gate("gate");
+  v1::JobSpec block = Script("cat " + gate);
+  block.mutable_resources()->set_cpu_millis(2000);
+  const std::string blocker = Submit(block);
+  std::vector<std::string> runs;
+  std::string expected;
+  for (int i = 0; i < 11; ++i) {  // more than 9, so that order by name would show
+    v1::JobSpec spec = Script(fmt::format("echo {} >> {}", i, dir_ / "order"));
+    spec.mutable_resources()->set_cpu_millis(2000);
+    runs.push_back(Submit(spec));
+    expected += fmt::format("{}\n", i);
+  }
+  AwaitState(blocker, v1::RUN_STATE_RUNNING);
+  StartBackend();
+  const std::string last = Submit(Script(fmt::format("echo last >> {}", dir_ / "order")));
+  Open(gate);
+  for (const std::string& run_key : runs)
+    EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
+  AwaitEnd(last);
+  EXPECT_EQ(ReadAll(dir_ / "order"), expected + "last\n");
+}
+
+TEST_F(RestartTest, ARunInSetupGoesOn) {
+  const std::string gate = Gate("gate");
+  v1::JobSpec spec = Script("exit 4");
+  spec.set_setup("cat " + gate);
+  const std::string run_key = Submit(spec);
+  AwaitState(run_key, v1::RUN_STATE_STARTING);
+  StartBackend();
+  EXPECT_EQ(AwaitState(run_key, v1::RUN_STATE_STARTING).state, v1::RUN_STATE_STARTING);
+  Open(gate);
+  EXPECT_EQ(AwaitEnd(run_key).exit->code(), 4);
+}
+
+TEST_F(RestartTest, ARunningRunGoesOnAndHoldsItsCores) {
+  const std::string gate = Gate("gate");
+  v1::JobSpec spec = Script("cat " + gate + "; exit 4");
+  spec.mutable_resources()->set_cpu_millis(2000);
+  const std::string run_key = Submit(spec);
+  const std::string before = AwaitState(run_key, v1::RUN_STATE_RUNNING).external_id;
+  StartBackend();
+  EXPECT_EQ(AwaitState(run_key, v1::RUN_STATE_RUNNING).external_id, before);
+  const std::string next = Submit(Program({"true"}));
+  AwaitReason(next, "waiting for 1 of 2 cores");
+  Open(gate);
+  EXPECT_EQ(AwaitEnd(run_key).exit->code(), 4);
+  EXPECT_EQ(AwaitEnd(next).state, v1::RUN_STATE_SUCCEEDED);
+}
+
+TEST_F(RestartTest, ARunThatEndedMeanwhileKeepsItsEnd) {
+  const std::string gate = Gate("gate");
+  const std::string run_key = Submit(Script("cat " + gate + "; exit 4"));
+  AwaitState(run_key, v1::RUN_STATE_RUNNING);
+  const auto claim = Claim::Decode(ReadAll(RunDir(run_key) + "/claim"));
+  StopBackend();
+  Open(gate);
+  EXPECT_TRUE(AwaitDeath(claim->owner.pid));
+  StartBackend();
+  EXPECT_EQ(AwaitEnd(run_key).exit->code(), 4);
+}
+
+TEST_F(RestartTest, AnAdoptedRunIsCanceled) {
+  const std::string run_key = Submit(Script("exec sleep 1000"));
+  AwaitState(run_key, v1::RUN_STATE_RUNNING);
+  StartBackend();
+  Cancel(run_key);
+  EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_CANCELED);
+}
+
+TEST_F(RestartTest, AQueuedRunIsCanceledAfterwards) {
+  config_.supervisor_path = "/no/such/supervisor";
+  StartBackend();
+  const std::string run_key = Submit(Program({"true"}));
+  StartBackend();
+  Cancel(run_key);
+  EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_CANCELED);
+}
+
+TEST_F(RestartTest, ACancelThatWasNotCarriedOutIsRemembered) {
+  config_.supervisor_path = "/no/such/supervisor";
+  StartBackend();
+  const std::string run_key = Submit(Script("echo ran"));
+  StopBackend();
+  std::ofstream(RunDir(run_key) + "/cancel").flush();
+  config_.supervisor_path.clear();
+  StartBackend();
+  EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_CANCELED);
+  EXPECT_FALSE(Exists(RunDir(run_key) + "/stdout"));
+}
+
+TEST_F(RestartTest, ARunThatTheJournalForgotIsFoundAndNotDoubled) {
+  const std::string gate = Gate("gate");
+  const v1::JobSpec spec = Script("echo once >> " + (dir_ / "count") + "; cat " + gate);
+  const std::string run_key = Submit(spec);
+  AwaitState(run_key, v1::RUN_STATE_RUNNING);
+  const agent::RunHandle handle = handles_[run_key];
+  handles_.clear();
+  StartBackend();
+  EXPECT_EQ(backend_->Lookup(handle).kind, agent::LookupOutcome::Kind::kFound);
+  EXPECT_EQ(Launch(run_key, spec).kind, agent::LaunchOutcome::Kind::kLaunched);
+  Open(gate);
+  EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(ReadAll(dir_ / "count"), "once\n");
+}
+
+TEST_F(RestartTest, AQueuedRunThatTheJournalForgotIsLaunchedOnce) {
+  config_.supervisor_path = "/no/such/supervisor";
+  StartBackend();
+  const v1::JobSpec spec = Script("echo once >> " + (dir_ / "count"));
+  const std::string run_key = Submit(spec);
+  const agent::RunHandle handle = handles_[run_key];
+  handles_.clear();
+  config_.supervisor_path.clear();
+  StartBackend();
+  EXPECT_EQ(backend_->Lookup(handle).kind, agent::LookupOutcome::Kind::kAbsent);
+  EXPECT_EQ(Launch(run_key, spec).kind, agent::LaunchOutcome::Kind::kLaunched);
+  EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(ReadAll(dir_ / "count"), "once\n");
+}
+
+TEST_F(RestartTest, AReusedPidIsNeitherTakenForTheSupervisorNorSignalled) {
+  const pid_t stranger = fork();
+  if (stranger == 0) {
+    execlp("sleep", "sleep", "1000", nullptr);
+    _exit(127);
+  }
+  ProcessId owner = Identify(stranger);
+  owner.start_ticks -= 1;
+  const std::string run_key = Plant(owner);
+  StartBackend();
+  (void)backend_->Cancel(handles_[run_key]);
+  const agent::Observation end = AwaitEnd(run_key);
+  EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
+  EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
+  EXPECT_THAT(end.evidence.detail(), HasSubstr("left no exit record"));
+  EXPECT_TRUE(IsAlive(stranger));
+  kill(stranger, SIGKILL);
+  waitpid(stranger, nullptr, 0);
+}
+
+TEST_F(RestartTest, AfterAReBootARunWithoutExitRecordIsAnInfraFailure) {
+  ProcessId owner = Identify(getpid());
+  owner.boot_id = "00000000-0000-0000-0000-000000000000";
+  const std::string run_key = Plant(owner);
+  StartBackend();
+  const agent::Observation end = AwaitEnd(run_key);
+  EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
+  EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
+  EXPECT_THAT(end.evidence.detail(), HasSubstr("the machine was started anew"));
+}
+
+TEST_F(RestartTest, AClaimThatWasCutByAPowerFailureStartsNoSecondRun) {
+  const std::string run_key = Plant({});
+  std::ofstream(RunDir(run_key) + "/claim").flush();
+  StartBackend();
+  EXPECT_EQ(AwaitEnd(run_key).failure->failure_class(), v1::FAILURE_CLASS_INFRA);
+}
+
+TEST_F(RestartTest, ASupervisorThatDiedWithTheAgentLeavesNothingBehind) {
+  const std::string run_key = Submit(Script("sh -c 'echo $$; sleep 1000'; true"));
+  Await(run_key, [&](const auto&) { return !Stdout(run_key).empty(); });
+  const auto claim = Claim::Decode(ReadAll(RunDir(run_key) + "/claim"));
+  StopBackend();
+  kill(claim->owner.pid, SIGKILL);
+  EXPECT_TRUE(AwaitDeath(claim->owner.pid));
+  StartBackend();
+  EXPECT_EQ(AwaitEnd(run_key).failure->failure_class(), v1::FAILURE_CLASS_INFRA);
+  EXPECT_TRUE(AwaitDeath(std::stoi(Stdout(run_key))));
+}
+
+TEST_F(RestartTest, ARunOfWhichNothingIsLeftIsLost) {
+  agent::RunHandle& handle = handles_["test-77-1"];
+  handle.run_key = "test-77-1";
+  handle.state = v1::RUN_STATE_RUNNING;
+  StartBackend();
+  EXPECT_EQ(AwaitEnd("test-77-1").state, v1::RUN_STATE_LOST);
+}
+
+}  // namespace
+}  // namespace muster::machines
