@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "clients/cli/text.h"
 #include "contract/characters.h"
 #include "google/protobuf/util/json_util.h"
 
@@ -54,6 +55,13 @@ bool IsBlock(const std::string& text) {
   return true;
 }
 
+// As JSON, which escapes controls; what else could act on a terminal is escaped together with all
+// that is not ASCII.
+std::string Quoted(const Json& value) {
+  const std::string json = value.dump();
+  return Harmless(json) == json ? json : value.dump(-1, ' ', /*ensure_ascii=*/true);
+}
+
 void AppendBlock(const std::string& text, size_t indent, std::string* out) {
   // "-": no line end after the last line; "+": all of them.
   *out += text.back() == '\n' ? "|+\n" : "|-\n";
@@ -73,7 +81,7 @@ void AppendValue(const Json& value, size_t indent, bool in_list, std::string* ou
     *out += ' ';
     const std::string* text = value.is_string() ? value.get_ptr<const std::string*>() : nullptr;
     if (text != nullptr && IsBlock(*text)) return AppendBlock(*text, indent, out);
-    *out += text != nullptr && IsPlain(*text) ? *text : value.dump();
+    *out += text != nullptr && IsPlain(*text) ? *text : Quoted(value);
     *out += '\n';
     return;
   }
@@ -87,7 +95,7 @@ void AppendValue(const Json& value, size_t indent, bool in_list, std::string* ou
       *out += '-';
       AppendValue(inner, depth + 2, true, out);
     } else {
-      *out += IsPlain(key) ? key + ":" : Json(key).dump() + ":";
+      *out += IsPlain(key) ? key + ":" : Quoted(key) + ":";
       AppendValue(inner, depth + 2, false, out);
     }
   }

@@ -109,6 +109,11 @@ int SubmitSpecs(Session& session, std::vector<v1::JobSpec> specs) {
   return kOk;
 }
 
+int FailUsage(Session& session, const absl::Status& status) {
+  Fail(session, status);
+  return kUsage;
+}
+
 }  // namespace
 
 int Submit(Session& session) {
@@ -116,7 +121,7 @@ int Submit(Session& session) {
   if (!specs.ok()) return Fail(session, specs.status());
   for (v1::JobSpec& spec : *specs) {
     const absl::Status status = session.call.spec.ApplyTo(&spec);
-    if (!status.ok()) return Fail(session, status), kUsage;
+    if (!status.ok()) return FailUsage(session, status);
   }
   return SubmitSpecs(session, *std::move(specs));
 }
@@ -126,7 +131,7 @@ int Run(Session& session) {
   const auto& command = session.call.command;
   spec.mutable_command()->mutable_argv()->mutable_args()->Assign(command.begin(), command.end());
   const absl::Status status = session.call.spec.ApplyTo(&spec);
-  if (!status.ok()) return Fail(session, status), kUsage;
+  if (!status.ok()) return FailUsage(session, status);
   std::vector<v1::JobSpec> specs;
   specs.push_back(std::move(spec));
   return SubmitSpecs(session, std::move(specs));

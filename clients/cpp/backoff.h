@@ -2,6 +2,8 @@
 #ifndef MUSTER_CLIENTS_CPP_BACKOFF_H_
 #define MUSTER_CLIENTS_CPP_BACKOFF_H_
 
+#include <random>
+
 #include "absl/time/time.h"
 
 namespace muster::client {
@@ -20,6 +22,7 @@ class Backoff {
   const absl::Duration first_;
   const absl::Duration max_;
   absl::Duration next_;
+  std::minstd_rand random_{std::random_device{}()};
 };
 
 }  // namespace muster::client

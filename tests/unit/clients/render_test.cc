@@ -10,6 +10,7 @@
 #include "clients/cli/exit_code.h"
 #include "clients/cli/report.h"
 #include "clients/cli/table.h"
+#include "clients/cli/text.h"
 #include "clients/cli/views.h"
 #include "contract/errors.h"
 #include "google/protobuf/util/json_util.h"
@@ -152,6 +153,14 @@ TEST(Yaml, LooksLikeThis) {
             "    cluster: box\n"
             "    reason: \"a: b\"\n");
   EXPECT_EQ(ToYaml(v1::ListJobsResponse()), "{}\n");
+}
+
+TEST(Yaml, HoldsNothingThatATerminalWouldObey) {
+  v1::Job job;
+  job.set_name("\x1b]0;x\x07");
+  job.set_reason("\x7f\xc2\x9b\xe2\x80\xae");
+  const std::string yaml = ToYaml(job);
+  EXPECT_EQ(yaml, Harmless(yaml, Keep::kLayout));
 }
 
 // Every text comes back from YAML as it went in.

@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "absl/time/clock.h"
-#include "clients/cpp/backoff.h"
 #include "clients/cpp/client.h"
 
 namespace muster::client {
@@ -31,15 +29,6 @@ std::string NewRequestId() {
     text += fmt::format("{:02x}", bytes[i]);
   }
   return text;
-}
-
-bool Backoff::Wait(absl::Time deadline) {
-  const double fraction = 0.5 + RandomBytes()[0] / 512.0;
-  const absl::Duration step = next_ * fraction;
-  if (absl::Now() + step > deadline) return false;
-  absl::SleepFor(step);
-  next_ = std::min(next_ * 2, max_);
-  return true;
 }
 
 }  // namespace muster::client

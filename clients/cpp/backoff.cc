@@ -1,0 +1,17 @@
+#include "clients/cpp/backoff.h"
+
+#include <algorithm>
+
+#include "absl/time/clock.h"
+
+namespace muster::client {
+
+bool Backoff::Wait(absl::Time deadline) {
+  const absl::Duration step = next_ * std::uniform_real_distribution<>(0.5, 1.0)(random_);
+  if (absl::Now() + step > deadline) return false;
+  absl::SleepFor(step);
+  next_ = std::min(next_ * 2, max_);
+  return true;
+}
+
+}  // namespace muster::client
