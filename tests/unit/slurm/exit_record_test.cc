@@ -1,0 +1,52 @@
+#include "agents/slurm/exit_record.h"
+
+#include "gtest/gtest.h"
+
+namespace muster::slurm {
+namespace {
+
+constexpr std::string_view kWhole =
+    "job=17 restart=1\nphase=command problem=none\ncode=0 signal=9 terminated=0 rank=2\nstart=100 "
+    "end=160\ncomplete\n";
+
+TEST(ParseExitRecordTest, ReadsAWholeRecord) {
+  const auto record = ParseExitRecord(kWhole);
+  ASSERT_TRUE(record.has_value());
+  EXPECT_EQ(record->job_id, 17u);
+  EXPECT_EQ(record->restart, 1u);
+  EXPECT_EQ(record->phase, "command");
+  EXPECT_EQ(record->problem, ExitRecord::Problem::kNone);
+  EXPECT_EQ(record->signal, 9);
+  EXPECT_EQ(record->rank, 2u);
+  EXPECT_EQ(record->end - record->start, absl::Minutes(1));
+  EXPECT_FALSE(record->Succeeded());
+}
+
+TEST(ParseExitRecordTest, APartOfARecordIsNone) {
+  for (size_t size = 0; size < kWhole.size(); ++size) {
+    EXPECT_FALSE(ParseExitRecord(kWhole.substr(0, size)).has_value()) << size;
+  }
+}
+
+TEST(ParseExitRecordTest, ARecordWithStrangeValuesIsNone) {
+  for (const char* text : {"job=x restart=0\nphase=command problem=none\ncode=0 signal=0 "
+                           "terminated=0 rank=0\nstart=1 end=1\ncomplete\n",
+                           "job=1 restart=0\nphase=command problem=odd\ncode=0 signal=0 "
+                           "terminated=0 rank=0\nstart=1 end=1\ncomplete\n",
+                           "job=1 restart=0\nphase=command problem=none\ncode= signal=0 "
+                           "terminated=0 rank=0\nstart=1 end=1\ncomplete\n",
+                           "\ncomplete\n"}) {
+    EXPECT_FALSE(ParseExitRecord(text).has_value()) << text;
+  }
+}
+
+TEST(ParseExitRecordTest, AZeroAfterATermIsNoProofOfSuccess) {
+  const auto record = ParseExitRecord(
+      "job=1 restart=0\nphase=command problem=none\ncode=0 signal=0 terminated=1 rank=0\nstart=1 "
+      "end=1\ncomplete\n");
+  ASSERT_TRUE(record.has_value());
+  EXPECT_FALSE(record->Succeeded());
+}
+
+}  // namespace
+}  // namespace muster::slurm

@@ -1,0 +1,83 @@
+#include "agents/slurm/history.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::slurm {
+namespace {
+
+using ::testing::Contains;
+
+TEST(ParseHistoryTest, ReadsWhatSacctPrints) {
+  const auto rows = ParseHistory(
+      "2\037ref-1\037"
+      "FAILED\037"
+      "1:0\037None assigned\0371795226827\0371795226827\n"
+      "3\037held-1\037"
+      "CANCELLED by 1001\037"
+      "0:0\037None assigned\037None\0371795226829\n"
+      "5\037o53\037"
+      "FAILED\037"
+      "0:53\037n1\0371795226829\0371795226829\n");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  ASSERT_EQ(rows->size(), 3u);
+  EXPECT_TRUE((*rows)[0].WasRefused());
+  EXPECT_EQ((*rows)[0].Words(), "FAILED 1:0");
+  EXPECT_EQ((*rows)[1].state.cancelled_by, "1001");
+  EXPECT_EQ((*rows)[1].Words(), "CANCELLED by 1001 0:0");
+  EXPECT_FALSE((*rows)[1].WasRefused());
+  EXPECT_EQ((*rows)[1].start_time, std::nullopt);
+  EXPECT_EQ((*rows)[2].signal, 53);
+  EXPECT_FALSE((*rows)[2].WasRefused());
+}
+
+TEST(ParseHistoryTest, ALineThatCannotBeReadSpoilsTheAnswer) {
+  EXPECT_FALSE(ParseHistory("2\037ref-1\037"
+                            "FAILED\037"
+                            "1\037n1\037"
+                            "1\037"
+                            "1\n")
+                   .ok());
+  EXPECT_FALSE(ParseHistory("2|ref-1|FAILED|1:0|n1|1|1\n").ok());
+}
+
+TEST(ParseShowJobTest, ReadsWhatScontrolPrints) {
+  const auto row = ParseShowJob(
+      "JobId=7 JobName=k7m2-42-1 UserId=slurmtest(1001) Priority=0 JobState=FAILED "
+      "Reason=NonZeroExitCode "
+      "Requeue=1 Restarts=0 ExitCode=3:0 StartTime=1795226826 EndTime=1795226827 NodeList=n1 "
+      "NumNodes=1 Power= \n");
+  ASSERT_TRUE(row.has_value());
+  EXPECT_EQ(row->job_id, 7u);
+  EXPECT_EQ(row->name, "k7m2-42-1");
+  EXPECT_EQ(row->state.phase, JobPhase::kFailed);
+  EXPECT_EQ(row->exit_code, 3);
+  EXPECT_EQ(row->node_list, "n1");
+  EXPECT_EQ(row->end_time, absl::FromUnixSeconds(1795226827));
+  EXPECT_FALSE(row->from_accounting);
+}
+
+TEST(ParseShowJobTest, AnythingElseIsNoJob) {
+  EXPECT_FALSE(ParseShowJob("").has_value());
+  EXPECT_FALSE(ParseShowJob("slurm_load_jobs error: Invalid job id specified\n").has_value());
+  EXPECT_FALSE(ParseShowJob("JobId=7 JobState=FAILED\n").has_value()) << "no exit code";
+}
+
+TEST(HistoryArgumentsTest, AlwaysGiveAWindow) {
+  const absl::Time since = absl::FromUnixSeconds(1000);
+  EXPECT_THAT(HistoryArguments({4, 5}, since), Contains("--jobs=4,5"));
+  EXPECT_THAT(HistoryArguments({4, 5}, since), Contains("--starttime=uts1000"));
+  EXPECT_THAT(HistoryArguments("k7m2-42-1", since), Contains("--starttime=uts1000"));
+  EXPECT_THAT(HistoryArguments("k7m2-42-1", since), Contains("--duplicates"));
+}
+
+TEST(SlurmWordsTest, TellNoAccountingFromAccountingThatIsDown) {
+  EXPECT_TRUE(IsAccountingDisabled("Slurm accounting storage is disabled"));
+  EXPECT_FALSE(
+      IsAccountingDisabled("sacct: error: Problem talking to the database: Connection refused"));
+  EXPECT_TRUE(IsUnknownJob("slurm_load_jobs error: Invalid job id specified"));
+  EXPECT_FALSE(IsUnknownJob("Unable to contact slurm controller (connect failure)"));
+}
+
+}  // namespace
+}  // namespace muster::slurm

@@ -1,0 +1,71 @@
+#include "agents/slurm/queue.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::slurm {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(ParseQueueTest, ReadsWhatSqueuePrints) {
+  const auto rows = ParseQueue(
+      "3\037k7m2-42-1\037"
+      "CANCELLED\037JobHeldUser\037\0371795226828\0371795226829\0371795226829\n"
+      "1\037k7m2-43-1\037RUNNING\037None\037n[1-2]\0371795226825\0371795226826\0371795227426\n"
+      "9\037k7m2-44-1\037PENDING\037ReqNodeNotAvail, "
+      "UnavailableNodes:n1\037\0371795226825\037N/A\037N/A\n");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  ASSERT_EQ(rows->size(), 3u);
+  EXPECT_EQ((*rows)[0].job_id, 3u);
+  EXPECT_EQ((*rows)[0].name, "k7m2-42-1");
+  EXPECT_EQ((*rows)[0].state.phase, JobPhase::kCancelled);
+  EXPECT_EQ((*rows)[1].node_list, "n[1-2]");
+  EXPECT_EQ((*rows)[1].start_time, absl::FromUnixSeconds(1795226826));
+  EXPECT_EQ((*rows)[2].reason, "ReqNodeNotAvail, UnavailableNodes:n1");
+  EXPECT_EQ((*rows)[2].start_time, std::nullopt);
+}
+
+TEST(ParseQueueTest, AnEmptyQueueIsAnAnswer) {
+  const auto rows = ParseQueue("");
+  ASSERT_TRUE(rows.ok());
+  EXPECT_THAT(*rows, IsEmpty());
+}
+
+TEST(ParseQueueTest, ALineThatCannotBeReadSpoilsTheAnswer) {
+  for (const char* output : {"1\037name\037RUNNING\n",
+                             "x\037"
+                             "a\037RUNNING\037\037\037\037\037\n",
+                             "1\037"
+                             "a\037\037\037\037\037\037\n",
+                             "slurm_load_jobs error\n"}) {
+    EXPECT_FALSE(ParseQueue(output).ok()) << output;
+  }
+}
+
+TEST(QueueArgumentsTest, AsksForEveryStateAndForSingleJobs) {
+  EXPECT_THAT(QueueArguments(), Contains("--states=all"));
+  EXPECT_THAT(QueueArguments(), Contains("--me"));
+  EXPECT_THAT(QueueArguments(), Contains("--array"));
+  EXPECT_THAT(QueueArguments("k7m2-42-1"), Contains("--name=k7m2-42-1"));
+}
+
+TEST(ExpandNodeListTest, ReadsSlurmsShortForm) {
+  EXPECT_THAT(ExpandNodeList("n1"), ElementsAre("n1"));
+  EXPECT_THAT(ExpandNodeList("n[1-2,7],gpu,x[08-10]-ib"),
+              ElementsAre("n1", "n2", "n7", "gpu", "x08-ib", "x09-ib", "x10-ib"));
+  EXPECT_THAT(ExpandNodeList(""), IsEmpty());
+}
+
+TEST(ExpandNodeListTest, WhatCannotBeReadNamesNoNodes) {
+  for (const char* list :
+       {"n[1", "n[1-]", "n[2-1]", "n[1-2]x[1-2]", "n[1-99999999999]", "n[0-10000]", "n[a]"}) {
+    EXPECT_THAT(ExpandNodeList(list), IsEmpty()) << list;
+  }
+}
+
+}  // namespace
+}  // namespace muster::slurm

@@ -1,0 +1,97 @@
+#include "agents/slurm/run_files.h"
+
+#include <map>
+
+#include "contract/errors.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::slurm {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Key;
+using ::testing::UnorderedElementsAre;
+using namespace std::string_literals;
+
+std::map<std::string, RunFile> Make(const v1::JobSpec& spec) {
+  v1::Assignment assignment;
+  assignment.set_job_id(42);
+  assignment.set_run(1);
+  *assignment.mutable_spec() = spec;
+  const auto files = MakeRunFiles(assignment, "lab", RunPaths("/runs", "k7m2-42-1"));
+  EXPECT_TRUE(files.ok()) << files.status();
+  std::map<std::string, RunFile> by_name;
+  if (!files.ok()) return by_name;
+  for (const RunFile& file : *files) by_name[file.path.substr(file.path.rfind('/') + 1)] = file;
+  return by_name;
+}
+
+TEST(RunFilesTest, ArgumentsAreKeptByteForByte) {
+  v1::JobSpec spec;
+  spec.set_nodes(1);
+  spec.set_working_directory("/data/a b");
+  for (const char* arg : {"printf", "%s\n", "a 'b' \"c\" $(id) `id` \\", ""}) {
+    spec.mutable_command()->mutable_argv()->add_args(arg);
+  }
+  const auto files = Make(spec);
+  EXPECT_THAT(files,
+              UnorderedElementsAre(Key("batch.sh"), Key("environment"), Key("command.argv")));
+  EXPECT_EQ(files.at("command.argv").content,
+            "/data/a b\0printf\0%s\n\0a 'b' \"c\" $(id) `id` \\\0\0"s);
+}
+
+TEST(RunFilesTest, AScriptRunsByItsOwnInterpreterOrByTheShell) {
+  v1::JobSpec spec;
+  spec.set_nodes(1);
+  spec.mutable_command()->set_script("#!/usr/bin/python3\nprint(1)\n");
+  spec.set_setup("mkdir data");
+  const auto files = Make(spec);
+  EXPECT_EQ(files.at("command").content, "#!/usr/bin/python3\nprint(1)\n");
+  EXPECT_EQ(files.at("command").mode, 0700u);
+  EXPECT_EQ(files.at("command.argv").content, "/runs/k7m2-42-1/work\0/runs/k7m2-42-1/command\0"s);
+  EXPECT_EQ(files.at("setup.argv").content,
+            "/runs/k7m2-42-1/work\0/bin/sh\0/runs/k7m2-42-1/setup\0"s);
+}
+
+TEST(RunFilesTest, TheUsersVariablesComeLastAndNobodyElseReadsThem) {
+  v1::JobSpec spec;
+  spec.set_nodes(2);
+  spec.mutable_resources()->add_gpus()->set_count_millis(4000);
+  spec.mutable_command()->mutable_argv()->add_args("true");
+  (*spec.mutable_env())["TOKEN"] = "secret\nvalue";
+  (*spec.mutable_env())["NNODES"] = "mine";
+  const auto files = Make(spec);
+  const RunFile& environment = files.at("environment");
+  EXPECT_EQ(environment.mode, 0600u);
+  for (const std::string& entry :
+       {"WORLD_SIZE=2\0"s, "NUM_GPU_PER_NODE=4\0"s, "NPROC_PER_NODE=4\0"s,
+        "SKYPILOT_NUM_NODES=2\0"s, "MASTER_PORT=29542\0"s, "MUSTER_CLUSTER=lab\0"s,
+        "MUSTER_RUN_KEY=k7m2-42-1\0"s, "TOKEN=secret\nvalue\0"s}) {
+    EXPECT_THAT(environment.content, HasSubstr(entry));
+  }
+  EXPECT_GT(environment.content.find("NNODES=mine"), environment.content.find("NNODES=2"));
+  for (const auto& [name, file] : files) {
+    if (name == "environment") continue;
+    EXPECT_EQ(file.content.find("secret"), std::string::npos) << name;
+  }
+}
+
+TEST(RunFilesTest, AVariableThatBashOwnsIsRefusedByName) {
+  v1::Assignment assignment;
+  (*assignment.mutable_spec()->mutable_env())["UID"] = "0";
+  const auto files = MakeRunFiles(assignment, "lab", RunPaths("/runs", "k7m2-42-1"));
+  const auto bad = contract::GetBadRequest(files.status());
+  ASSERT_TRUE(bad.has_value());
+  EXPECT_EQ(bad->field_violations(0).field(), "env[\"UID\"]");
+}
+
+TEST(RunFilesTest, TheBatchScriptIsTheSameForEveryRun) {
+  v1::JobSpec spec;
+  spec.mutable_command()->set_script("echo unmistakable");
+  EXPECT_EQ(Make(spec).at("batch.sh").content, BatchScript());
+  EXPECT_TRUE(BatchScript().starts_with("#!/bin/bash\n"));
+}
+
+}  // namespace
+}  // namespace muster::slurm

@@ -1,0 +1,207 @@
+#include "agents/slurm/submit.h"
+
+#include "contract/errors.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::slurm {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+using Kind = agent::LaunchOutcome::Kind;
+
+hosts::CommandResult Ended(int code, std::string out, std::string err) {
+  hosts::CommandResult result;
+  result.exit_code = code;
+  result.stdout_data = std::move(out);
+  result.stderr_data = std::move(err);
+  return result;
+}
+SubmitOutcome Failed(std::string err) { return ClassifySubmit(Ended(1, "", std::move(err))); }
+
+TEST(ClassifySubmitTest, AJobIdIsALaunch) {
+  EXPECT_EQ(ClassifySubmit(Ended(0, "6\n", "")).job_id, 6u);
+  EXPECT_EQ(ClassifySubmit(Ended(0, "8;lab1\n", "")).job_id, 8u);
+  const SubmitOutcome noisy =
+      ClassifySubmit(Ended(0, "Welcome to the cluster!\n17\n", "sbatch: warning: slow\n"));
+  EXPECT_EQ(noisy.kind, Kind::kLaunched);
+  EXPECT_EQ(noisy.job_id, 17u);
+  EXPECT_THAT(noisy.words, HasSubstr("warning: slow"));
+}
+
+TEST(ClassifySubmitTest, SuccessWithoutAnIdIsUnclear) {
+  for (const char* out : {"", "hello\n", "0\n", "5\n6\n"}) {
+    EXPECT_EQ(ClassifySubmit(Ended(0, out, "")).kind, Kind::kUnclear) << out;
+  }
+}
+
+TEST(ClassifySubmitTest, ARefusalIsQuotedExplainedAndAnswered) {
+  const struct {
+    const char* err;
+    const char* quoted;
+    v1::FailureClass failure_class;
+  } cases[] = {
+      {"sbatch: error: invalid partition specified: nosuch\n"
+       "sbatch: error: Batch job submission failed: Invalid partition name specified\n",
+       "Invalid partition name specified", v1::FAILURE_CLASS_CONFIG},
+      {"sbatch: error: Batch job submission failed: Invalid account or account/partition "
+       "combination specified\n",
+       "Invalid account", v1::FAILURE_CLASS_CONFIG},
+      {"sbatch: error: Batch job submission failed: Invalid qos specification\n", "Invalid qos",
+       v1::FAILURE_CLASS_CONFIG},
+      {"sbatch: error: QOSMaxCpuPerUserLimit\n"
+       "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit "
+       "limit, user's size "
+       "and/or time limits)\n",
+       "one user (QOSMaxCpuPerUserLimit)", v1::FAILURE_CLASS_CONFIG},
+      {"sbatch: error: Batch job submission failed: Requested time limit is invalid (missing or "
+       "exceeds some limit)\n",
+       "time limit", v1::FAILURE_CLASS_CONFIG},
+      {"sbatch: error: Memory specification can not be satisfied\n"
+       "sbatch: error: Batch job submission failed: Requested node configuration is not "
+       "available\n",
+       "Requested node configuration", v1::FAILURE_CLASS_CONFIG},
+      {"sbatch: error: Batch job submission failed: Invalid node name specified\n",
+       "Invalid node name", v1::FAILURE_CLASS_CONFIG},
+      {"sbatch: error: Batch job submission failed: Invalid feature specification\n",
+       "Invalid feature", v1::FAILURE_CLASS_CONFIG},
+      {"sbatch: error: Batch job submission failed: Required partition not available (inactive or "
+       "drain)\n",
+       "inactive or drain", v1::FAILURE_CLASS_INFRA},
+      {"sbatch: error: Invalid generic resource (gres) specification\n", "generic resource",
+       v1::FAILURE_CLASS_CONFIG},
+      {"sbatch: error: Invalid --time specification\n", "--time", v1::FAILURE_CLASS_CONFIG},
+      {"sbatch: unrecognized option '--nosuchopt'\n", "nosuchopt", v1::FAILURE_CLASS_CONFIG},
+  };
+  for (const auto& c : cases) {
+    const SubmitOutcome outcome = Failed(c.err);
+    EXPECT_EQ(outcome.kind, Kind::kRefused) << c.err;
+    EXPECT_EQ(outcome.failure.failure_class(), c.failure_class) << c.err;
+    EXPECT_THAT(outcome.failure.message(), HasSubstr(c.quoted));
+    EXPECT_NE(outcome.failure.suggestion(), "") << c.err;
+  }
+}
+
+TEST(ClassifySubmitTest, ABrokenConversationIsUnclear) {
+  for (const char* err :
+       {"sbatch: error: Batch job submission failed: Socket timed out on send/recv operation\n",
+        "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect "
+        "failure)\n",
+        "sbatch: error: Munge encode failed: Failed to access \"/x\": No such file or directory "
+        "(Did you start "
+        "munged?)\nsbatch: error: Batch job submission failed: Protocol authentication error\n",
+        "sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received\n",
+        "sbatch: error: Batch job submission failed: Unexpected message received\n",
+        "sbatch: error: Batch job submission failed: Connection reset by peer\n"}) {
+    const SubmitOutcome outcome = Failed(err);
+    EXPECT_EQ(outcome.kind, Kind::kUnclear) << err;
+    EXPECT_FALSE(outcome.unknown_words) << err;
+  }
+}
+
+TEST(ClassifySubmitTest, AnSbatchThatDidNotEndByItselfIsUnclear) {
+  EXPECT_EQ(ClassifySubmit(absl::DeadlineExceededError("killed after 180 s")).kind, Kind::kUnclear);
+  hosts::CommandResult killed;
+  killed.signal = 9;
+  killed.stderr_data =
+      "sbatch: error: Batch job submission failed: Invalid partition name specified\n";
+  EXPECT_EQ(ClassifySubmit(killed).kind, Kind::kUnclear);
+}
+
+TEST(ClassifySubmitTest, WordsThatNoTableHoldsAreUnclearAtFirst) {
+  const SubmitOutcome outcome =
+      Failed("sbatch: error: Batch job submission failed: The moon is full\n");
+  EXPECT_EQ(outcome.kind, Kind::kUnclear);
+  EXPECT_TRUE(outcome.unknown_words);
+  EXPECT_THAT(UnknownRefusal(outcome.words).message(), HasSubstr("The moon is full"));
+}
+
+class SubmitArgumentsTest : public ::testing::Test {
+ protected:
+  std::vector<std::string> Build() {
+    const auto arguments = SubmitArguments(assignment_, paths_, {{"h100", "H100-sxm"}});
+    EXPECT_TRUE(arguments.ok()) << arguments.status();
+    return arguments.value_or(std::vector<std::string>());
+  }
+  v1::JobSpec& spec() { return *assignment_.mutable_spec(); }
+
+  v1::Assignment assignment_;
+  RunPaths paths_{"/shared/runs", "k7m2-42-1"};
+};
+
+TEST_F(SubmitArgumentsTest, ASmallJobAsksForOneTaskOnOneNode) {
+  const std::vector<std::string> arguments = Build();
+  EXPECT_EQ(arguments.front(), "sbatch");
+  for (const char* word : {"--parsable", "--job-name=k7m2-42-1", "--dependency=singleton",
+                           "--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=1", "--export=ALL",
+                           "--open-mode=append", "--output=/shared/runs/k7m2-42-1/slurm.out"}) {
+    EXPECT_THAT(arguments, Contains(word));
+  }
+  EXPECT_THAT(arguments, Not(Contains(StartsWith("--mem"))));
+  EXPECT_THAT(arguments, Not(Contains(StartsWith("--time"))));
+  EXPECT_THAT(arguments, Not(Contains(StartsWith("--partition"))));
+}
+
+TEST_F(SubmitArgumentsTest, AmountsAreRoundedUp) {
+  spec().set_nodes(3);
+  spec().mutable_resources()->set_cpu_millis(7500);
+  spec().mutable_resources()->set_memory_bytes((1 << 20) + 1);
+  spec().mutable_time_limit()->set_seconds(60);
+  spec().mutable_time_limit()->set_nanos(1);
+  spec().mutable_slurm()->set_tasks_per_node(3);
+  const std::vector<std::string> arguments = Build();
+  for (const char* word :
+       {"--nodes=3", "--ntasks-per-node=3", "--cpus-per-task=3", "--mem=2M", "--time=2"}) {
+    EXPECT_THAT(arguments, Contains(word));
+  }
+}
+
+TEST_F(SubmitArgumentsTest, EveryOptionOfTheSpecIsPassedOn) {
+  spec().mutable_placement()->set_pool("debug");
+  v1::SlurmOptions& slurm = *spec().mutable_slurm();
+  slurm.set_account("a");
+  slurm.set_qos("q");
+  slurm.set_reservation("r");
+  slurm.set_constraint("c1&c2");
+  slurm.set_nodelist("n[1-2]");
+  slurm.set_exclude("n3");
+  slurm.set_comment("a word; $(id) --wrap=x");
+  slurm.set_exclusive(true);
+  std::vector<std::string> arguments = Build();
+  for (const char* word :
+       {"--partition=debug", "--account=a", "--qos=q", "--reservation=r", "--constraint=c1&c2",
+        "--nodelist=n[1-2]", "--exclude=n3", "--comment=a word; $(id) --wrap=x", "--exclusive"}) {
+    EXPECT_THAT(arguments, Contains(word));
+  }
+  slurm.set_partition("gpu,short");
+  EXPECT_THAT(Build(), Contains("--partition=gpu,short"));
+  EXPECT_THAT(Build(), Not(Contains("--partition=debug")));
+}
+
+TEST_F(SubmitArgumentsTest, GpuTypesAreSpelledAsTheClusterSpellsThem) {
+  v1::GpuRequest* gpus = spec().mutable_resources()->add_gpus();
+  gpus->set_count_millis(2000);
+  EXPECT_THAT(Build(), Contains("--gres=gpu:2"));
+  gpus->set_type("H100");
+  EXPECT_THAT(Build(), Contains("--gres=gpu:H100-sxm:2"));
+  gpus->set_type("A100");
+  EXPECT_THAT(Build(), Contains("--gres=gpu:A100:2"));
+}
+
+TEST_F(SubmitArgumentsTest, AValueThatSlurmCouldMisreadIsRefusedByName) {
+  spec().mutable_slurm()->set_account("a\n#SBATCH --uid=0");
+  const auto arguments = SubmitArguments(assignment_, paths_, {});
+  const auto bad = contract::GetBadRequest(arguments.status());
+  ASSERT_TRUE(bad.has_value());
+  EXPECT_EQ(bad->field_violations(0).field(), "slurm.account");
+
+  spec().clear_slurm();
+  spec().mutable_resources()->add_gpus()->set_type("h100:8,foo");
+  EXPECT_FALSE(SubmitArguments(assignment_, paths_, {}).ok());
+}
+
+}  // namespace
+}  // namespace muster::slurm
