@@ -1,0 +1,403 @@
+#include "agents/core/agent.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <optional>
+#include <thread>
+
+#include "contract/errors.h"
+#include "tests/unit/agents/fake_backend.h"
+#include "tests/unit/agents/fake_broker.h"
+#include "tests/unit/agents/temp_dir.h"
+
+namespace muster::agent {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr char kKey[] = "k7m2-1-1";
+
+v1::Assignment AssignmentOf(const std::string& key) {
+  v1::Assignment assignment;
+  assignment.set_run_key(key);
+  return assignment;
+}
+
+// A journal whose disk the test can fill and break.
+struct Disk {
+  absl::Status failure;
+  int commits = 0;
+};
+class JournalOnDisk : public Journal {
+ public:
+  JournalOnDisk(std::unique_ptr<Journal> journal, Shared<Disk>* disk)
+      : journal_(std::move(journal)), disk_(*disk) {}
+  JournalContent TakeContent() override { return journal_->TakeContent(); }
+  absl::Status Commit(const std::vector<JournalChange>& changes) override {
+    const absl::Status failure = disk_.With([](Disk& disk) {
+      ++disk.commits;
+      return disk.failure;
+    });
+    return failure.ok() ? journal_->Commit(changes) : failure;
+  }
+
+ private:
+  const std::unique_ptr<Journal> journal_;
+  Shared<Disk>& disk_;
+};
+
+class AgentTest : public testing::Test {
+ protected:
+  AgentTest() {
+    options_.core.cluster = "here";
+    options_.core.lookup_interval = absl::Milliseconds(20);
+    options_.core.cancel_interval = absl::Milliseconds(100);
+    options_.broker_target = "unix:" + dir_.path() + "/sock";
+    options_.min_redial = absl::Milliseconds(10);
+    options_.refused_redial = absl::Milliseconds(20);
+    options_.inventory_retry = absl::Milliseconds(20);
+    options_.tick = absl::Milliseconds(10);
+    options_.logs.min_backoff = absl::Milliseconds(10);
+  }
+  ~AgentTest() override {
+    cluster_.With([](ClusterState& state) { state.launches_hang = false; });
+    Kill();
+    EXPECT_FALSE(broker_.With([](BrokerState& state) { return state.gap; }));
+  }
+
+  void StartBroker() { server_.emplace(options_.broker_target, &broker_); }
+  void StartAgent() {
+    auto journal = OpenJournal({.state_dir = dir_.path() + "/agent", .cluster = "here"});
+    ASSERT_TRUE(journal.ok()) << journal.status();
+    backend_ = std::make_unique<FakeBackend>(&cluster_, dir_.path());
+    agent_ = std::make_unique<Agent>(options_, backend_.get(),
+                                     std::make_unique<JournalOnDisk>(*std::move(journal), &disk_));
+    thread_ = std::thread([this] {
+      absl::Status status = agent_->Run();
+      result_.With([&](std::optional<absl::Status>& result) { result = status; });
+    });
+  }
+  void Start() {
+    StartBroker();
+    StartAgent();
+  }
+  // Ends the agent and returns what Run said.
+  absl::Status StopAgent() {
+    agent_->Stop();
+    thread_.join();
+    agent_.reset();
+    return *result_.With([](auto& result) { return std::exchange(result, std::nullopt); });
+  }
+  // Ends it without waiting for what is under way: its results are lost.
+  void Kill() {
+    if (agent_ == nullptr) return;
+    agent_->Stop();
+    thread_.join();
+    cluster_.With([](ClusterState& state) { state.launches_hang = false; });
+    agent_.reset();
+    result_.With([](auto& result) { result.reset(); });
+  }
+  absl::Status EventualResult() {
+    EXPECT_TRUE(result_.Eventually([](auto& result) { return result.has_value(); }));
+    return *result_.With([](auto& result) { return result; });
+  }
+
+  void Want(const std::string& key, bool may_have_been_launched = false) {
+    v1::ConnectResponse message;
+    v1::Assignment assignment = AssignmentOf(key);
+    assignment.set_may_have_been_launched(may_have_been_launched);
+    *message.mutable_assignments()->add_assignments() = assignment;
+    assignment.set_may_have_been_launched(true);  // whenever it is sent again
+    broker_.With([&](BrokerState& state) { state.wanted[key] = assignment; });
+    if (server_) server_->Send(message);
+  }
+  void Cluster(const std::string& key, v1::RunState run_state) {
+    cluster_.With([&](ClusterState& state) {
+      state.runs[key] = run_state;
+      if (state.wake) state.wake();
+    });
+  }
+  bool EventuallySaw(const std::string& key, v1::RunState run_state) {
+    return broker_.Eventually([&](BrokerState& state) { return state.Saw(key, run_state); });
+  }
+  bool EventuallyConnected(size_t hellos = 1) {
+    return broker_.Eventually([&](BrokerState& s) { return s.hellos.size() >= hellos; });
+  }
+  bool EventuallyForgotten(const std::string& key) {
+    return cluster_.Eventually([&](ClusterState& state) {
+      return std::find(state.forgotten.begin(), state.forgotten.end(), key) !=
+             state.forgotten.end();
+    });
+  }
+  std::vector<std::string> launched() {
+    return cluster_.With([](ClusterState& state) { return state.launched; });
+  }
+
+  TempDir dir_;
+  AgentOptions options_;
+  Shared<ClusterState> cluster_;
+  Shared<BrokerState> broker_;
+  Shared<Disk> disk_;
+  Shared<std::optional<absl::Status>> result_;
+  std::optional<FakeBroker> server_;
+  std::unique_ptr<FakeBackend> backend_;
+  std::unique_ptr<Agent> agent_;
+  std::thread thread_;
+};
+
+TEST_F(AgentTest, ARunGoesFromItsAssignmentToItsRelease) {
+  Start();
+  ASSERT_TRUE(EventuallyConnected());
+  Want(kKey);
+  ASSERT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_PENDING));
+  std::ofstream(dir_.path() + "/" + kKey) << "its output";
+  Cluster(kKey, v1::RUN_STATE_RUNNING);
+  ASSERT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_RUNNING));
+  Cluster(kKey, v1::RUN_STATE_SUCCEEDED);
+  ASSERT_TRUE(EventuallyForgotten(kKey));
+  EXPECT_THAT(launched(), ElementsAre(kKey));
+  broker_.With([](BrokerState& state) {
+    EXPECT_EQ(state.logs[kKey], "its output");
+    EXPECT_TRUE(state.complete[kKey]);
+    EXPECT_TRUE(state.LogsComplete(kKey));
+    EXPECT_EQ(state.Last(kKey)->state(), v1::RUN_STATE_SUCCEEDED);
+  });
+  EXPECT_TRUE(StopAgent().ok());
+}
+
+TEST_F(AgentTest, AnAgentThatCannotWorkSaysWhyAndEnds) {
+  cluster_.With([](ClusterState& state) {
+    state.probe = absl::FailedPreconditionError("no sbatch; install slurm-client");
+  });
+  StartAgent();
+  EXPECT_THAT(std::string(EventualResult().message()), HasSubstr("install slurm-client"));
+}
+
+TEST_F(AgentTest, NoHelloIsSentBeforeTheInventoryIsKnown) {
+  cluster_.With([](ClusterState& state) { state.inventory = absl::UnavailableError("slow"); });
+  StartBroker();
+  StartAgent();
+  cluster_.With([](ClusterState& state) { state.inventory = absl::OkStatus(); });
+  ASSERT_TRUE(EventuallyConnected());
+  EXPECT_EQ(broker_.With([](BrokerState& s) { return s.hellos[0].inventory().identity(); }),
+            "fake");
+}
+
+TEST_F(AgentTest, ABrokerThatComesLaterIsFound) {
+  StartAgent();
+  StartBroker();
+  EXPECT_TRUE(EventuallyConnected());
+}
+
+TEST_F(AgentTest, ABrokerThatComesBackGetsWhatHappenedMeanwhile) {
+  Start();
+  ASSERT_TRUE(EventuallyConnected());
+  Want(kKey);
+  ASSERT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_PENDING));
+  server_.reset();
+  Cluster(kKey, v1::RUN_STATE_SUCCEEDED);
+  StartBroker();
+  ASSERT_TRUE(EventuallyForgotten(kKey));
+  EXPECT_THAT(launched(), ElementsAre(kKey));
+}
+
+TEST_F(AgentTest, ARefusalThatMayHealIsTriedAgain) {
+  broker_.With([](BrokerState& state) {
+    state.refusal =
+        contract::Error(absl::StatusCode::kAlreadyExists, "NAME_CONNECTED", "the name is taken");
+  });
+  Start();
+  ASSERT_TRUE(EventuallyConnected(2));
+  broker_.With([](BrokerState& state) { state.refusal = absl::OkStatus(); });
+  Want(kKey);
+  EXPECT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_PENDING));
+}
+
+TEST_F(AgentTest, ARefusalThatNeverHealsEndsTheAgent) {
+  broker_.With([](BrokerState& state) {
+    state.refusal = contract::Error(absl::StatusCode::kFailedPrecondition, "WRONG_INSTANCE",
+                                    "the agent belongs to another broker");
+  });
+  Start();
+  EXPECT_THAT(std::string(EventualResult().message()), HasSubstr("another broker"));
+}
+
+TEST_F(AgentTest, ABrokerOfAnotherInstanceEndsTheAgent) {
+  Start();
+  ASSERT_TRUE(EventuallyConnected());
+  Want(kKey);
+  ASSERT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_PENDING));
+  server_.reset();
+  broker_.With([](BrokerState& state) { state.instance = "zzzz"; });
+  StartBroker();
+  EXPECT_EQ(EventualResult().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(AgentTest, ASilentBrokerIsDialedAgain) {
+  broker_.With([](BrokerState& state) {
+    state.silent = true;
+    state.heartbeat_ms = 100;
+  });
+  Start();
+  EXPECT_TRUE(EventuallyConnected(3));
+}
+
+TEST_F(AgentTest, HeartbeatsTellWhyTheSchedulerDoesNotAnswer) {
+  broker_.With([](BrokerState& state) { state.heartbeat_ms = 100; });
+  Start();
+  ASSERT_TRUE(EventuallyConnected());
+  Want(kKey);
+  ASSERT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_PENDING));
+  cluster_.With([](ClusterState& s) { s.scheduler = absl::UnavailableError("timed out"); });
+  EXPECT_TRUE(broker_.Eventually([](BrokerState& state) {
+    return !state.heartbeats.empty() && state.heartbeats.back().scheduler_error() == "timed out";
+  }));
+}
+
+TEST_F(AgentTest, ACancelReachesTheClusterWhileALaunchHangs) {
+  Start();
+  ASSERT_TRUE(EventuallyConnected());
+  Want(kKey);
+  ASSERT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_PENDING));
+  cluster_.With([](ClusterState& state) { state.launches_hang = true; });
+  for (int job = 2; job <= 9; ++job) Want("k7m2-" + std::to_string(job) + "-1");
+  ASSERT_TRUE(cluster_.Eventually([](ClusterState& state) { return state.launched.size() == 5; }));
+  v1::ConnectResponse message;
+  message.mutable_cancellations()->add_run_keys(kKey);
+  server_->Send(message);
+  EXPECT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_CANCELED));
+}
+
+TEST_F(AgentTest, AnAgentThatIsToldToEndWaitsForItsLaunch) {
+  Start();
+  ASSERT_TRUE(EventuallyConnected());
+  cluster_.With([](ClusterState& state) { state.launches_hang = true; });
+  Want(kKey);
+  ASSERT_TRUE(cluster_.Eventually([](ClusterState& state) { return state.launched.size() == 1; }));
+  agent_->Stop();
+  cluster_.With([](ClusterState& state) { state.launches_hang = false; });
+  EXPECT_TRUE(StopAgent().ok());
+  StartAgent();
+  ASSERT_TRUE(EventuallyConnected(2));
+  cluster_.With([](ClusterState& state) {
+    EXPECT_THAT(state.adopted, ElementsAre(kKey));
+    EXPECT_THAT(state.looked_up, IsEmpty());
+  });
+  broker_.With([](BrokerState& state) {
+    EXPECT_EQ(state.hellos[1].runs(0).state(), v1::RUN_STATE_PENDING);
+  });
+}
+
+// ---- the agent dies and comes back
+
+class AgentDeathTest : public AgentTest {
+ protected:
+  AgentDeathTest() { options_.drain_timeout = absl::ZeroDuration(); }
+};
+
+TEST_F(AgentDeathTest, DuringALaunchThatWorkedTheRunIsAdopted) {
+  Start();
+  ASSERT_TRUE(EventuallyConnected());
+  cluster_.With([](ClusterState& state) { state.launches_hang = true; });
+  Want(kKey);
+  ASSERT_TRUE(cluster_.Eventually([](ClusterState& state) { return state.launched.size() == 1; }));
+  Kill();
+  StartAgent();
+  ASSERT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_PENDING));
+  EXPECT_TRUE(
+      broker_.With([](BrokerState& s) { return s.Saw(kKey, v1::RUN_STATE_LAUNCH_UNKNOWN); }));
+  EXPECT_THAT(launched(), ElementsAre(kKey));
+}
+
+TEST_F(AgentDeathTest, DuringALaunchThatDidNotWorkTheRunIsLaunchedAgain) {
+  Start();
+  ASSERT_TRUE(EventuallyConnected());
+  cluster_.With([](ClusterState& state) {
+    state.launches_hang = true;
+    state.launch = LaunchOutcome::Kind::kUnclear;
+  });
+  Want(kKey);
+  ASSERT_TRUE(cluster_.Eventually([](ClusterState& state) { return state.launched.size() == 1; }));
+  Kill();
+  cluster_.With([](ClusterState& state) { state.launch = LaunchOutcome::Kind::kLaunched; });
+  StartAgent();
+  ASSERT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_PENDING));
+  EXPECT_THAT(launched(), ElementsAre(kKey, kKey));
+}
+
+TEST_F(AgentDeathTest, BetweenTheEndAndItsAcknowledgementNothingIsLost) {
+  Start();
+  ASSERT_TRUE(EventuallyConnected());
+  Want(kKey);
+  ASSERT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_PENDING));
+  broker_.With([](BrokerState& state) { state.silent = true; });
+  Cluster(kKey, v1::RUN_STATE_SUCCEEDED);
+  ASSERT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_SUCCEEDED));
+  Kill();
+  broker_.With([](BrokerState& state) { state.silent = false; });
+  StartAgent();
+  EXPECT_TRUE(EventuallyForgotten(kKey));
+}
+
+TEST_F(AgentDeathTest, WithItsJournalLostTheRunIsLookedUpAndAdopted) {
+  Start();
+  ASSERT_TRUE(EventuallyConnected());
+  Want(kKey);
+  ASSERT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_PENDING));
+  Kill();
+  std::filesystem::remove_all(dir_.path() + "/agent");
+  broker_.With([](BrokerState& state) { state.events.clear(); });  // another journal begins at 1
+  StartAgent();
+  ASSERT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_PENDING));
+  EXPECT_THAT(launched(), ElementsAre(kKey));
+}
+
+TEST_F(AgentDeathTest, InTheMiddleOfALogTheRestFollows) {
+  Start();
+  ASSERT_TRUE(EventuallyConnected());
+  Want(kKey);
+  ASSERT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_PENDING));
+  std::ofstream log(dir_.path() + "/" + kKey);
+  log << "first " << std::flush;
+  Cluster(kKey, v1::RUN_STATE_RUNNING);
+  ASSERT_TRUE(broker_.Eventually([](BrokerState& state) { return state.logs[kKey] == "first "; }));
+  Kill();
+  log << "second" << std::flush;
+  Cluster(kKey, v1::RUN_STATE_SUCCEEDED);
+  StartAgent();
+  ASSERT_TRUE(EventuallyForgotten(kKey));
+  EXPECT_EQ(broker_.With([](BrokerState& state) { return state.logs[kKey]; }), "first second");
+}
+
+// ---- the journal's disk
+
+TEST_F(AgentTest, AFullDiskStopsNewWorkUntilThereIsRoomAndTheBrokerIsTold) {
+  Start();
+  ASSERT_TRUE(EventuallyConnected());
+  disk_.With([](Disk& disk) { disk.failure = absl::ResourceExhaustedError("journal: disk full"); });
+  Want(kKey);
+  ASSERT_TRUE(broker_.Eventually([](BrokerState& state) {
+    return !state.heartbeats.empty() &&
+           state.heartbeats.back().scheduler_error() == "journal: disk full";
+  }));
+  EXPECT_THAT(launched(), IsEmpty());
+  disk_.With([](Disk& disk) { disk.failure = absl::OkStatus(); });
+  EXPECT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_PENDING));
+  EXPECT_THAT(launched(), ElementsAre(kKey));
+}
+
+TEST_F(AgentTest, ABrokenDiskEndsTheAgentBeforeItLaunches) {
+  Start();
+  ASSERT_TRUE(EventuallyConnected());
+  disk_.With([](Disk& disk) { disk.failure = absl::InternalError("I/O error"); });
+  Want(kKey);
+  EXPECT_EQ(EventualResult().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(launched(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace muster::agent

@@ -1,0 +1,123 @@
+// A cluster that does what the test says.
+#ifndef MUSTER_TESTS_UNIT_AGENTS_FAKE_BACKEND_H_
+#define MUSTER_TESTS_UNIT_AGENTS_FAKE_BACKEND_H_
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agents/core/backend.h"
+#include "tests/unit/agents/eventually.h"
+
+namespace muster::agent {
+
+struct ClusterState {
+  // What the test sets.
+  LaunchOutcome::Kind launch = LaunchOutcome::Kind::kLaunched;
+  bool launches_hang = false;
+  absl::Status probe;
+  absl::Status inventory;
+  absl::Status scheduler;
+  std::map<std::string, v1::RunState> runs;  // launched runs, by key, as observations tell them
+
+  // What the agent did.
+  std::vector<std::string> launched;
+  std::vector<std::string> looked_up;
+  std::vector<std::string> canceled;
+  std::vector<std::string> forgotten;
+  std::vector<std::string> adopted;
+  std::function<void()> wake;
+};
+
+// The cluster outlives agents: several backends may be of one cluster, one after another.
+class FakeBackend : public Backend {
+ public:
+  FakeBackend(Shared<ClusterState>* cluster, std::string log_dir)
+      : cluster_(*cluster), log_dir_(std::move(log_dir)) {}
+
+  absl::Status Probe() override {
+    return cluster_.With([](ClusterState& state) { return state.probe; });
+  }
+  absl::StatusOr<v1::Inventory> Inventory() override {
+    const absl::Status status = cluster_.With([](ClusterState& state) { return state.inventory; });
+    if (!status.ok()) return status;
+    v1::Inventory inventory;
+    inventory.set_identity("fake");
+    return inventory;
+  }
+  absl::StatusOr<std::string> Preview(const v1::Assignment&) override { return "fake"; }
+  absl::Status Adopt(const std::vector<RunHandle>& runs) override {
+    cluster_.With([&](ClusterState& state) {
+      for (const RunHandle& run : runs) state.adopted.push_back(run.run_key);
+    });
+    return absl::OkStatus();
+  }
+  LaunchOutcome Launch(const v1::Assignment& assignment) override {
+    const std::string& key = assignment.run_key();
+    LaunchOutcome outcome;
+    cluster_.With([&](ClusterState& state) {
+      state.launched.push_back(key);
+      outcome.kind = state.launch;
+      if (state.launch == LaunchOutcome::Kind::kLaunched) {
+        state.runs.emplace(key, v1::RUN_STATE_PENDING);
+      }
+    });
+    cluster_.Eventually([](ClusterState& state) { return !state.launches_hang; });
+    outcome.external_id = "ext-" + key;
+    outcome.failure.set_message("no such pool");
+    return outcome;
+  }
+  LookupOutcome Lookup(const RunHandle& run) override {
+    return cluster_.With([&](ClusterState& state) {
+      state.looked_up.push_back(run.run_key);
+      LookupOutcome outcome;
+      outcome.kind = state.runs.contains(run.run_key) ? LookupOutcome::Kind::kFound
+                                                      : LookupOutcome::Kind::kAbsent;
+      return outcome;
+    });
+  }
+  ObserveOutcome Observe(const std::vector<RunHandle>& runs) override {
+    return cluster_.With([&](ClusterState& state) {
+      ObserveOutcome outcome;
+      outcome.scheduler = state.scheduler;
+      for (const RunHandle& run : runs) {
+        if (!state.scheduler.ok() || !state.runs.contains(run.run_key)) continue;
+        Observation seen;
+        seen.run_key = run.run_key;
+        seen.state = state.runs[run.run_key];
+        outcome.observations.push_back(std::move(seen));
+      }
+      return outcome;
+    });
+  }
+  absl::Status Cancel(const RunHandle& run) override {
+    cluster_.With([&](ClusterState& state) {
+      state.canceled.push_back(run.run_key);
+      state.runs[run.run_key] = v1::RUN_STATE_CANCELED;
+      state.wake();
+    });
+    return absl::OkStatus();
+  }
+  std::vector<LogSource> Logs(const RunHandle& run) override {
+    return {{0, v1::LOG_STREAM_STDOUT, log_dir_ + "/" + run.run_key}};
+  }
+  void Forget(const RunHandle& run) override {
+    cluster_.With([&](ClusterState& state) { state.forgotten.push_back(run.run_key); });
+  }
+  absl::Duration LookupGrace() const override { return absl::Milliseconds(50); }
+  absl::Duration ObserveInterval() const override { return absl::Milliseconds(20); }
+  void SetWaker(std::function<void()> wake) override {
+    cluster_.With([&](ClusterState& state) { state.wake = std::move(wake); });
+  }
+  std::map<std::string, uint64_t> SchedulerCalls() const override { return {{"fake", 1}}; }
+
+ private:
+  Shared<ClusterState>& cluster_;
+  const std::string log_dir_;
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_TESTS_UNIT_AGENTS_FAKE_BACKEND_H_

@@ -1,0 +1,157 @@
+#include "tests/unit/agents/fake_broker.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <mutex>
+#include <set>
+
+#include "muster/v1/agent_link.grpc.pb.h"
+#include "muster/v1/log_link.grpc.pb.h"
+#include "rpc/status.h"
+
+namespace muster::agent {
+namespace {
+
+using ControlStream = grpc::ServerReaderWriter<v1::ConnectResponse, v1::ConnectRequest>;
+
+class ControlService : public v1::AgentLink::Service {
+ public:
+  explicit ControlService(Shared<BrokerState>* state) : state_(*state) {}
+
+  grpc::Status Connect(grpc::ServerContext*, ControlStream* stream) override {
+    v1::ConnectRequest request;
+    if (!stream->Read(&request)) return grpc::Status::OK;
+    const absl::Status refusal = state_.With([&](BrokerState& state) {
+      state.hellos.push_back(request.hello());
+      return state.refusal;
+    });
+    if (!refusal.ok()) return rpc::ToGrpc(refusal);
+    Greet(request.hello(), stream);
+    while (stream->Read(&request)) {
+      v1::ConnectResponse ack;
+      const bool answers = state_.With([&](BrokerState& state) {
+        Apply(request, &state);
+        ack.mutable_event_ack()->set_sequence(state.events.size());
+        return !state.silent;
+      });
+      if (answers) Write(stream, ack);
+    }
+    std::lock_guard lock(mutex_);
+    if (stream_ == stream) stream_ = nullptr;
+    return grpc::Status::OK;
+  }
+
+  void Send(const v1::ConnectResponse& message) {
+    std::lock_guard lock(mutex_);
+    if (stream_ != nullptr) stream_->Write(message);
+  }
+
+ private:
+  void Greet(const v1::AgentHello& hello, ControlStream* stream) {
+    v1::ConnectResponse welcome;
+    v1::ConnectResponse assignments;
+    std::set<std::string> held;
+    for (const v1::HeldRun& run : hello.runs()) held.insert(run.run_key());
+    state_.With([&](BrokerState& state) {
+      welcome.mutable_welcome()->set_instance(state.instance);
+      welcome.mutable_welcome()->set_broker_epoch(1);
+      welcome.mutable_welcome()->set_agent_epoch(state.hellos.size());
+      welcome.mutable_welcome()->mutable_heartbeat_interval()->set_nanos(state.heartbeat_ms *
+                                                                         1'000'000 % 1'000'000'000);
+      welcome.mutable_welcome()->mutable_heartbeat_interval()->set_seconds(state.heartbeat_ms /
+                                                                           1000);
+      welcome.mutable_welcome()->set_acked_event_sequence(state.events.size());
+      for (const auto& [key, assignment] : state.wanted) {
+        if (held.contains(key) || state.LogsComplete(key)) continue;
+        *assignments.mutable_assignments()->add_assignments() = assignment;
+      }
+    });
+    {
+      std::lock_guard lock(mutex_);
+      stream_ = stream;
+    }
+    Write(stream, welcome);
+    Write(stream, assignments);
+  }
+
+  static void Apply(const v1::ConnectRequest& request, BrokerState* state) {
+    if (request.has_heartbeat()) state->heartbeats.push_back(request.heartbeat());
+    for (const v1::RunEvent& event : request.events().events()) {
+      if (event.sequence() <= state->events.size()) {
+        ++state->repeated_events;
+      } else if (event.sequence() == state->events.size() + 1) {
+        state->events.push_back(event);
+      } else {
+        state->gap = true;
+      }
+    }
+  }
+
+  void Write(ControlStream* stream, const v1::ConnectResponse& message) {
+    std::lock_guard lock(mutex_);
+    stream->Write(message);
+  }
+
+  Shared<BrokerState>& state_;
+  std::mutex mutex_;  // of writes
+  ControlStream* stream_ = nullptr;
+};
+
+class LogService : public v1::LogLink::Service {
+ public:
+  explicit LogService(Shared<BrokerState>* state) : state_(*state) {}
+
+  grpc::Status Push(grpc::ServerContext*,
+                    grpc::ServerReaderWriter<v1::PushResponse, v1::PushRequest>* stream) override {
+    v1::PushRequest request;
+    while (stream->Read(&request)) {
+      if (!request.has_chunk()) continue;
+      const v1::LogChunk& chunk = request.chunk();
+      v1::PushResponse answer;
+      answer.set_run_key(chunk.run_key());
+      answer.set_rank(chunk.rank());
+      answer.set_stream(chunk.stream());
+      state_.With([&](BrokerState& state) {
+        std::string& log = state.logs[chunk.run_key()];
+        if (chunk.offset() <= log.size()) log.replace(chunk.offset(), log.npos, chunk.data());
+        answer.set_next_offset(log.size());
+        answer.set_complete(chunk.end());
+        if (chunk.end()) state.complete[chunk.run_key()] = true;
+      });
+      stream->Write(answer);
+    }
+    return grpc::Status::OK;
+  }
+
+ private:
+  Shared<BrokerState>& state_;
+};
+
+}  // namespace
+
+class FakeBroker::Impl {
+ public:
+  Impl(const std::string& target, Shared<BrokerState>* state) : control_(state), logs_(state) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(target, grpc::InsecureServerCredentials());
+    builder.RegisterService(&control_);
+    builder.RegisterService(&logs_);
+    server_ = builder.BuildAndStart();
+  }
+  // At once, as a process that is killed.
+  ~Impl() { server_->Shutdown(std::chrono::system_clock::now()); }
+
+  void Send(const v1::ConnectResponse& message) { control_.Send(message); }
+
+ private:
+  ControlService control_;
+  LogService logs_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+FakeBroker::FakeBroker(const std::string& target, Shared<BrokerState>* state)
+    : impl_(std::make_unique<Impl>(target, state)) {}
+FakeBroker::~FakeBroker() = default;
+void FakeBroker::Send(const v1::ConnectResponse& message) { impl_->Send(message); }
+
+}  // namespace muster::agent
