@@ -1,0 +1,220 @@
+#include "tests/sim/agent.h"
+
+#include <utility>
+
+#include "agents/core/journal_content.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+
+namespace muster::sim {
+namespace {
+
+constexpr absl::Duration kTickInterval = absl::Seconds(1);
+constexpr absl::Duration kObserveInterval = absl::Seconds(3);
+constexpr absl::Duration kLookupGrace = absl::Seconds(30);  // more than kLongestFlight
+
+agent::Options OptionsFor(const World& world, const SimCluster& cluster) {
+  agent::Options options;
+  options.cluster = cluster.name();
+  options.kind = cluster.temper().is_slurm ? v1::CLUSTER_KIND_SLURM : v1::CLUSTER_KIND_MACHINES;
+  options.max_active_runs = 6;
+  options.lookup_grace = world.Has(Mutation::kNoLookupGrace) ? absl::ZeroDuration() : kLookupGrace;
+  options.max_unacked_events = 4;  // a window that closes is a path of its own
+  return options;
+}
+
+}  // namespace
+
+SimAgent::SimAgent(World* world, Auditor* auditor, SimBroker* broker, SimCluster* cluster)
+    : world_(*world), auditor_(*auditor), broker_(*broker), cluster_(*cluster) {
+  NewJournal();
+}
+
+void SimAgent::NewJournal() {
+  journal_ = {};
+  journal_.meta.journal_id = fmt::format("{:016x}", world_.random.Next());
+}
+
+// ---- the process
+
+void SimAgent::Start() {
+  core_ = std::make_unique<agent::AgentCore>(OptionsFor(world_, cluster_), journal_);
+  world_.history.Note(world_.loop, "agent {}: starts with {} runs", cluster_.name(), held());
+  Tick();
+  if (!is_up()) return;
+  Later(world_.random.Between(absl::ZeroDuration(), kObserveInterval), [this] { Observe(); });
+  Dial();
+}
+
+void SimAgent::Crash(std::string_view why, bool loses_journal) {
+  if (!is_up()) return;
+  world_.Count(why);
+  if (loses_journal) world_.Count("journal lost");
+  world_.history.Note(world_.loop, "{} ({}){}", why, cluster_.name(),
+                      loses_journal ? ", and its journal with it" : "");
+  ++process_;
+  core_.reset();
+  HangUp();
+  if (loses_journal) NewJournal();
+  if (world_.Strikes(0.2)) {
+    clock_offset_ = world_.random.Between(-absl::Hours(1), absl::Hours(1));
+  }
+  world_.loop.After(world_.random.Skewed(absl::Milliseconds(100), absl::Seconds(40)),
+                    [this] { Start(); });
+}
+
+void SimAgent::Later(absl::Duration delay, std::function<void()> action) {
+  world_.loop.After(delay, [this, process = process_, action = std::move(action)] {
+    if (process == process_ && is_up()) action();
+  });
+}
+
+void SimAgent::Tick() {
+  Handle(agent::Tick{});
+  if (is_up()) Later(kTickInterval, [this] { Tick(); });
+}
+
+void SimAgent::Handle(agent::Input input) {
+  agent::Output out;
+  core_->Handle(std::move(input), now(), &out);
+  if (auto status = core_->CheckInvariants(); !status.ok()) {
+    auditor_.Fail("agent's own check", std::string(ToStd(status.message())));
+  }
+  const bool acts_first = world_.Has(Mutation::kActBeforeJournal);
+  if (acts_first) CarryOut(std::exchange(out.effects, {}));
+  if (is_up() && Commit(out)) CarryOut(std::move(out.effects));
+}
+
+bool SimAgent::Commit(const agent::Output& out) {
+  if (out.changes.empty()) return true;
+  if (world_.Strikes(0.0015)) {
+    Crash("agent dies before a commit", false);
+    return false;
+  }
+  agent::ApplyToContent(out.changes, &journal_);
+  if (world_.Strikes(0.0015)) {
+    Crash("agent dies after a commit", false);
+    return false;
+  }
+  return true;
+}
+
+void SimAgent::CarryOut(std::vector<agent::Effect> effects) {
+  for (agent::Effect& effect : effects) {
+    if (world_.Strikes(0.0005)) return Crash("agent dies between effects", false);
+    std::visit([this](auto& typed) { Do(typed); }, effect);
+    if (!is_up()) return;
+  }
+}
+
+// ---- the cluster
+
+template <typename Outcome>
+std::function<void(Outcome)> SimAgent::Answer(std::function<void(Outcome)> handle) {
+  return [this, process = process_, handle = std::move(handle)](Outcome outcome) {
+    if (process == process_ && is_up()) handle(std::move(outcome));
+  };
+}
+
+void SimAgent::Do(agent::DoLaunch& effect) {
+  const std::string key = effect.run.run_key;
+  world_.history.Note(world_.loop, "agent {}: launches {}", cluster_.name(), key);
+  cluster_.Launch(*effect.run.assignment,
+                  Answer<agent::LaunchOutcome>([this, key](agent::LaunchOutcome outcome) {
+                    Handle(agent::Launched{key, std::move(outcome)});
+                  }));
+}
+
+void SimAgent::Do(agent::DoLookup& effect) {
+  const std::string key = effect.run.run_key;
+  cluster_.Lookup(effect.run,
+                  Answer<agent::LookupOutcome>([this, key](agent::LookupOutcome outcome) {
+                    Handle(agent::LookedUp{key, std::move(outcome)});
+                  }));
+}
+
+void SimAgent::Do(agent::DoCancel& effect) {
+  const std::string key = effect.run.run_key;
+  cluster_.Cancel(effect.run, Answer<absl::Status>([this, key](absl::Status status) {
+                    Handle(agent::CancelAsked{key, std::move(status)});
+                  }));
+}
+
+void SimAgent::Do(agent::DoForget& effect) {
+  world_.history.Note(world_.loop, "agent {}: lets go of {}", cluster_.name(), effect.run.run_key);
+  cluster_.Forget(effect.run.run_key);
+}
+
+void SimAgent::Do(agent::ShipLogs& effect) {
+  if (!effect.ended) return;
+  Later(world_.random.Skewed(absl::Milliseconds(10), absl::Seconds(10)),
+        [this, key = effect.run.run_key] { Handle(agent::LogsShipped{key}); });
+}
+
+void SimAgent::Observe() {
+  auto runs = core_->RunsToObserve();
+  if (!runs.empty()) {
+    cluster_.Observe(std::move(runs),
+                     Answer<agent::ObserveOutcome>([this](agent::ObserveOutcome outcome) {
+                       Handle(agent::Observed{std::move(outcome)});
+                     }));
+  }
+  Later(kObserveInterval, [this] { Observe(); });
+}
+
+// ---- the broker
+
+void SimAgent::Dial() {
+  auto link = broker_.Dial();
+  if (link == nullptr) {
+    Later(world_.random.Between(absl::Milliseconds(500), absl::Seconds(3)), [this] { Dial(); });
+    return;
+  }
+  link_ = link;
+  link->agent.on_message = [this](v1::ConnectResponse message) {
+    if (!is_up()) return;
+    if (world_.Has(Mutation::kDropCancellations)) {
+      if (message.has_cancellations()) return;
+      if (message.has_assignments()) {
+        for (auto& assignment : *message.mutable_assignments()->mutable_assignments()) {
+          assignment.set_cancel_requested(false);
+        }
+      }
+    }
+    Handle(agent::BrokerSaid{std::move(message)});
+  };
+  link->agent.on_broken = [this] {
+    HangUp();
+    Handle(agent::LinkDown{});
+    if (!is_up()) return;
+    Later(world_.random.Between(absl::Milliseconds(100), absl::Seconds(3)), [this] { Dial(); });
+  };
+  Handle(agent::LinkUp{cluster_.Inventory()});
+}
+
+void SimAgent::HangUp() {
+  if (link_ == nullptr) return;
+  link_->agent.on_broken = nullptr;
+  if (!world_.Has(Mutation::kHearOldConnections)) link_->agent.on_message = nullptr;
+  link_->Cut();
+  link_ = nullptr;
+}
+
+void SimAgent::Do(agent::SendToBroker& effect) {
+  if (link_ != nullptr) link_->ToBroker(std::move(effect.message));
+}
+
+void SimAgent::Do(agent::Redial& effect) {
+  world_.history.Note(world_.loop, "agent {}: dials again: {}", cluster_.name(),
+                      effect.status.ToString());
+  HangUp();
+  Later(effect.after + world_.random.Between(absl::Milliseconds(100), absl::Seconds(3)),
+        [this] { Dial(); });
+}
+
+void SimAgent::Do(agent::Stop& effect) {
+  auditor_.Fail("progress",
+                fmt::format("agent {} gives up: {}", cluster_.name(), effect.status.ToString()));
+}
+
+}  // namespace muster::sim

@@ -1,0 +1,70 @@
+// An agent as one process over a journal: the real agent core, killed and restarted at will,
+// sometimes without its journal.
+#ifndef MUSTER_TESTS_SIM_AGENT_H_
+#define MUSTER_TESTS_SIM_AGENT_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "agents/core/agent_core.h"
+#include "tests/sim/auditor.h"
+#include "tests/sim/broker.h"
+#include "tests/sim/cluster.h"
+#include "tests/sim/link.h"
+#include "tests/sim/world.h"
+
+namespace muster::sim {
+
+class SimAgent {
+ public:
+  SimAgent(World* world, Auditor* auditor, SimBroker* broker, SimCluster* cluster);
+
+  void Start();
+  // `loses_journal`: the next process begins with an empty one.
+  void Crash(std::string_view why, bool loses_journal);
+  bool is_up() const { return core_ != nullptr; }
+  // Runs in its journal.
+  size_t held() const { return journal_.runs.size(); }
+
+ private:
+  // Its clock does not jump while it runs, see AgentCore; a new process may find another time.
+  absl::Time now() const { return world_.loop.now() + clock_offset_; }
+  void Later(absl::Duration delay, std::function<void()> action);
+  void Handle(agent::Input input);
+  bool Commit(const agent::Output& out);
+  void CarryOut(std::vector<agent::Effect> effects);
+  void Tick();
+  void Observe();
+  void Dial();
+  void HangUp();
+  void NewJournal();
+  // Wraps an answer so that it reaches only this process.
+  template <typename Outcome>
+  std::function<void(Outcome)> Answer(std::function<void(Outcome)> handle);
+
+  void Do(agent::DoLaunch& effect);
+  void Do(agent::DoLookup& effect);
+  void Do(agent::DoCancel& effect);
+  void Do(agent::ShipLogs& effect);
+  void Do(agent::DoForget& effect);
+  void Do(agent::SendToBroker& effect);
+  void Do(agent::Redial& effect);
+  void Do(agent::Stop& effect);
+
+  World& world_;
+  Auditor& auditor_;
+  SimBroker& broker_;
+  SimCluster& cluster_;
+  agent::JournalContent journal_;
+  absl::Duration clock_offset_;
+
+  // ---- what dies with the process
+  std::unique_ptr<agent::AgentCore> core_;
+  uint64_t process_ = 0;
+  std::shared_ptr<Link> link_;
+};
+
+}  // namespace muster::sim
+
+#endif  // MUSTER_TESTS_SIM_AGENT_H_

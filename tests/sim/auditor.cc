@@ -1,0 +1,354 @@
+#include "tests/sim/auditor.h"
+
+#include <algorithm>
+
+#include "fmt/format.h"
+#include "google/protobuf/util/message_differencer.h"
+
+namespace muster::sim {
+namespace {
+
+using google::protobuf::util::MessageDifferencer;
+
+// How far a run is; written down here apart from the contract's table.
+int Rank(v1::RunState state) { return static_cast<int>(state); }
+
+bool HasEnded(v1::RunState state) { return Rank(state) >= Rank(v1::RUN_STATE_SUCCEEDED); }
+bool HasEnded(v1::JobState state) { return state >= v1::JOB_STATE_SUCCEEDED; }
+
+bool MayFollow(v1::RunState from, v1::RunState to) {
+  if (from == to || HasEnded(from)) return false;
+  if (from == v1::RUN_STATE_UNSPECIFIED) return to == v1::RUN_STATE_ASSIGNED;
+  if (to == v1::RUN_STATE_LOST) return true;
+  if (from == v1::RUN_STATE_ASSIGNED) {
+    return to == v1::RUN_STATE_LAUNCHING || to == v1::RUN_STATE_LAUNCH_UNKNOWN ||
+           to == v1::RUN_STATE_FAILED || to == v1::RUN_STATE_CANCELED;
+  }
+  if (Rank(to) > Rank(from))
+    return from != v1::RUN_STATE_FINISHING || to != v1::RUN_STATE_SUSPENDED;
+  const bool launches_again = from == v1::RUN_STATE_LAUNCH_UNKNOWN && to == v1::RUN_STATE_LAUNCHING;
+  const bool resumes = from == v1::RUN_STATE_SUSPENDED && to == v1::RUN_STATE_RUNNING;
+  const bool is_requeued =
+      to == v1::RUN_STATE_PENDING && Rank(from) >= Rank(v1::RUN_STATE_STARTING);
+  return launches_again || resumes || is_requeued;
+}
+
+v1::JobState JobStateOf(v1::RunState run) {
+  if (run == v1::RUN_STATE_SUCCEEDED) return v1::JOB_STATE_SUCCEEDED;
+  if (run == v1::RUN_STATE_CANCELED) return v1::JOB_STATE_CANCELED;
+  if (HasEnded(run)) return v1::JOB_STATE_FAILED;
+  if (run == v1::RUN_STATE_SUSPENDED) return v1::JOB_STATE_SUSPENDED;
+  if (run == v1::RUN_STATE_RUNNING || run == v1::RUN_STATE_FINISHING) return v1::JOB_STATE_RUNNING;
+  return v1::JOB_STATE_PENDING;
+}
+
+std::string Text(v1::RunState state) { return v1::RunState_Name(state); }
+std::string Text(v1::JobState state) { return v1::JobState_Name(state); }
+
+}  // namespace
+
+void Auditor::Fail(std::string_view invariant, std::string what) {
+  world_.history.Note(world_.loop, "VIOLATION {}: {}", invariant, what);
+  if (violation_.empty()) violation_ = fmt::format("{}: {}", invariant, what);
+}
+
+// ---- clients
+
+void Auditor::SubmitAcknowledged(const std::string& operation, uint64_t job) {
+  const auto [first, is_new] = acknowledged_.emplace(operation, job);
+  if (!is_new && first->second != job) {
+    Fail("once", fmt::format("{} was job {} and is now job {}", operation, first->second, job));
+  }
+  const auto committed = jobs_.find(job);
+  if (committed == jobs_.end()) {
+    Fail("durable", fmt::format("job {} was acknowledged and is not committed", job));
+  } else if (committed->second.operation != operation) {
+    Fail("once", fmt::format("{} was told job {}, which is {}", operation, job,
+                             committed->second.operation));
+  }
+}
+
+void Auditor::CancelAcknowledged(uint64_t job) {
+  canceled_.insert(job);
+  const JobBook& book = jobs_[job];
+  if (!book.cancel_requested && !HasEnded(book.state)) {
+    Fail("cancel", fmt::format("the cancel of job {} was acknowledged and is not committed", job));
+  }
+}
+
+void Auditor::Watched(uint64_t job, const v1::Transition& transition) {
+  if (!watched_.empty() && transition.sequence() <= watched_.back().second) {
+    Fail("history", fmt::format("a watch saw sequence {} after {}", transition.sequence(),
+                                watched_.back().second));
+  }
+  watched_.emplace_back(job, transition.sequence());
+}
+
+// ---- the broker
+
+void Auditor::Committed(absl::Span<const core::Change> changes) {
+  for (const core::Change& change : changes) {
+    std::visit([this](const auto& typed) { Commit(typed); }, change);
+  }
+  // Rows must agree with the transitions once the commit is whole.
+  for (const core::Change& change : changes) {
+    if (const auto* put = std::get_if<core::PutRun>(&change)) {
+      const RunBook& run = jobs_[put->job].runs[put->run.number()];
+      if (run.state != run.last_put.state()) {
+        Fail("replay",
+             fmt::format("run {} is stored as {}, its transitions say {}", put->run.run_key(),
+                         Text(run.last_put.state()), Text(run.state)));
+      }
+    } else if (const auto* update = std::get_if<core::UpdateJob>(&change)) {
+      const JobBook& book = jobs_[update->id];
+      if (book.last_update && book.state != book.last_update->state) {
+        Fail("replay", fmt::format("job {} is stored as {}, its transitions say {}", update->id,
+                                   Text(book.last_update->state), Text(book.state)));
+      }
+    }
+  }
+}
+
+void Auditor::Commit(const core::InsertJob& change) {
+  const std::string operation = change.spec->labels().at("operation");
+  if (jobs_.contains(change.id)) Fail("durable", fmt::format("job {} was made twice", change.id));
+  const auto [first, is_new] = job_of_operation_.emplace(operation, change.id);
+  if (!is_new) {
+    Fail("once", fmt::format("{} is job {} and job {}", operation, first->second, change.id));
+  }
+  JobBook& book = jobs_[change.id];
+  book.operation = operation;
+  book.spec = std::make_shared<v1::JobSpec>(*change.spec);
+}
+
+void Auditor::Commit(const core::AppendTransition& change) {
+  const auto found = jobs_.find(change.job);
+  if (found == jobs_.end()) {
+    return Fail("conservation", fmt::format("a transition of job {}, which is none", change.job));
+  }
+  JobBook& book = found->second;
+  const v1::Transition& transition = change.transition;
+  if (transition.job_sequence() != ++book.job_sequence) {
+    Fail("history", fmt::format("job {} has step {} where {} belongs", change.job,
+                                transition.job_sequence(), book.job_sequence));
+  }
+  if (transition.sequence() <= last_sequence_) {
+    Fail("history", fmt::format("sequence {} after {}", transition.sequence(), last_sequence_));
+  }
+  last_sequence_ = transition.sequence();
+  committed_history_.emplace_back(change.job, transition.sequence());
+  if (HasEnded(book.state)) {
+    Fail("legal", fmt::format("job {} has ended as {} and has a further step", change.job,
+                              Text(book.state)));
+  }
+  if (transition.kind() == v1::TRANSITION_KIND_CANCEL_REQUESTED) book.cancel_requested = true;
+  if (transition.run() != 0) CheckRunStep(change.job, &book, transition);
+  book.state = transition.job_state();
+}
+
+void Auditor::CheckRunStep(uint64_t job, JobBook* book, const v1::Transition& transition) {
+  RunBook& run = book->runs[transition.run()];
+  const v1::RunState to = transition.run_state();
+  if (!MayFollow(run.state, to)) {
+    Fail("legal", fmt::format("run {} of job {} went from {} to {}", transition.run(), job,
+                              Text(run.state), Text(to)));
+  }
+  if (transition.job_state() != JobStateOf(to)) {
+    Fail("legal", fmt::format("job {} is {} while its run is {}", job, Text(transition.job_state()),
+                              Text(to)));
+  }
+  if (!transition.has_evidence() || transition.evidence().source() == 0) {
+    Fail("legal", fmt::format("job {} has a step without evidence", job));
+  }
+  run.state = to;
+}
+
+void Auditor::Commit(const core::UpdateJob& change) {
+  JobBook& book = jobs_[change.id];
+  if (book.last_update && HasEnded(book.last_update->state) &&
+      book.last_update->state != change.state) {
+    Fail("legal", fmt::format("job {} changed after its end", change.id));
+  }
+  book.last_update = change;
+}
+
+void Auditor::Commit(const core::PutRun& change) {
+  JobBook& book = jobs_[change.job];
+  RunBook& run = book.runs[change.run.number()];
+  committed_runs_[change.run.run_key()] = {change.job, change.run.number()};
+  if (HasEnded(run.last_put.state()) &&
+      (run.last_put.state() != change.run.state() ||
+       !MessageDifferencer::Equals(run.last_put.exit(), change.run.exit()))) {
+    Fail("legal", fmt::format("the end of run {} changed", change.run.run_key()));
+  }
+  if (run.logs_complete && !change.run.logs_complete()) {
+    Fail("legal", fmt::format("the logs of run {} became incomplete", change.run.run_key()));
+  }
+  const bool ends_now = HasEnded(change.run.state()) && !HasEnded(run.last_put.state());
+  run.last_put = change.run;
+  run.logs_complete = change.run.logs_complete();
+  if (ends_now) CheckEnd(change.run.run_key(), change.run, book);
+}
+
+// The reported end against the true one.
+void Auditor::CheckEnd(const std::string& run_key, const v1::Run& run, const JobBook& book) {
+  const TrueRun& truth = runs_[run_key];
+  const bool never_there = truth.submissions == 0;
+  const auto is = [&](TrueEnd::Kind kind) { return truth.end && truth.end->kind == kind; };
+  bool good = false;
+  switch (run.state()) {
+    case v1::RUN_STATE_SUCCEEDED:
+      good = is(TrueEnd::Kind::kExit) && truth.end->code == 0 && run.exit().code() == 0 &&
+             run.exit().signal() == 0;
+      break;
+    case v1::RUN_STATE_FAILED:
+      good = is(TrueEnd::Kind::kRefused) ||
+             (is(TrueEnd::Kind::kExit) && truth.end->code != 0 &&
+              run.exit().code() == truth.end->code && run.exit().signal() == 0) ||
+             (is(TrueEnd::Kind::kSignal) && run.exit().signal() == truth.end->code);
+      break;
+    case v1::RUN_STATE_CANCELED:
+      good = is(TrueEnd::Kind::kCanceled) || (never_there && book.cancel_requested);
+      break;
+    default:
+      good = is(TrueEnd::Kind::kVanished) || truth.is_untraceable;
+  }
+  if (good) return;
+  Fail("exit",
+       fmt::format("run {} is reported as {} with code {} and signal {}; in truth {}", run_key,
+                   Text(run.state()), run.exit().code(), run.exit().signal(),
+                   truth.end ? fmt::format("it ended in way {} with {}",
+                                           static_cast<int>(truth.end->kind), truth.end->code)
+                             : "it has not ended"));
+}
+
+void Auditor::Commit(const core::PutCluster& change) {
+  uint64_t& last = agent_epochs_[change.name];
+  if (change.agent_epoch < last) Fail("stale", "an agent epoch fell");
+  last = change.agent_epoch;
+}
+
+void Auditor::Commit(const core::PutBrokerEpoch& change) {
+  if (change.epoch <= broker_epoch_) Fail("stale", "a broker epoch did not rise");
+  broker_epoch_ = change.epoch;
+}
+
+void Auditor::HandledStale(std::string_view what, size_t changes) {
+  if (changes == 0) return;
+  Fail("stale", fmt::format("{} over an old connection changed {} rows", what, changes));
+}
+
+// ---- the clusters
+
+bool Auditor::IsAlive(const std::string& run_key) const {
+  const auto committed = committed_runs_.find(run_key);
+  if (committed == committed_runs_.end()) return false;
+  const JobBook& book = jobs_.at(committed->second.first);
+  return !HasEnded(book.state) && book.runs.rbegin()->first == committed->second.second;
+}
+
+void Auditor::Submitted(const std::string& run_key) {
+  TrueRun& run = runs_[run_key];
+  if (!IsAlive(run_key)) {
+    Fail("single start", fmt::format("{} was launched and is no committed, active run", run_key));
+  }
+  if (run.is_live || !run.starts.empty()) {
+    Fail("single start", fmt::format("{} was launched again while it runs or has run", run_key));
+  }
+  ++run.submissions;
+  run.is_live = true;
+  run.end.reset();
+}
+
+void Auditor::Started(const std::string& run_key, int restart) {
+  if (!IsAlive(run_key)) {
+    Fail("cancel", fmt::format("the command of {} starts after its job has ended", run_key));
+  }
+  if (!runs_[run_key].starts.insert(restart).second) {
+    Fail("single start", fmt::format("the command of {} started twice", run_key));
+  }
+}
+
+void Auditor::Ended(const std::string& run_key, TrueEnd end) {
+  runs_[run_key].is_live = false;
+  runs_[run_key].end = end;
+}
+
+void Auditor::LeftNoTrace(const std::string& run_key) { runs_[run_key].is_untraceable = true; }
+
+void Auditor::Forgotten(const std::string& run_key, bool is_live) {
+  if (is_live) Fail("conservation", fmt::format("{} was let go while it runs", run_key));
+}
+
+// ---- the end
+
+void Auditor::CheckStore(const store::Store& store) {
+  for (const auto& [operation, id] : acknowledged_) {
+    if (!store.GetJob(id).ok()) Fail("durable", fmt::format("job {} is gone", id));
+  }
+  for (const auto& [id, book] : jobs_) {
+    const auto job = store.GetJob(id);
+    if (!job.ok()) {
+      Fail("durable", fmt::format("job {} was committed and is gone", id));
+      continue;
+    }
+    if (!MessageDifferencer::Equals(job->spec(), *book.spec)) {
+      Fail("durable", fmt::format("the spec of job {} is another", id));
+    }
+    const auto stored = store.ListTransitions({id}, 0, 100'000);
+    std::vector<v1::Transition> transitions;
+    for (const auto& item : *stored) transitions.push_back(item.transition);
+    CheckReplay(*job, transitions);
+  }
+}
+
+void Auditor::CheckReplay(const v1::Job& job, const std::vector<v1::Transition>& transitions) {
+  v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
+  bool canceled = false;
+  std::map<uint32_t, v1::RunState> runs;
+  uint64_t steps = 0;
+  for (const v1::Transition& transition : transitions) {
+    state = transition.job_state();
+    canceled |= transition.kind() == v1::TRANSITION_KIND_CANCEL_REQUESTED;
+    if (transition.run() != 0) runs[transition.run()] = transition.run_state();
+    if (transition.job_sequence() != ++steps) {
+      Fail("history", fmt::format("the history of job {} has a gap", job.id()));
+    }
+  }
+  bool same = state == job.state() && canceled == job.cancel_requested() &&
+              steps == job.job_sequence() && runs.size() == static_cast<size_t>(job.runs_size());
+  for (const v1::Run& run : job.runs()) same = same && runs[run.number()] == run.state();
+  if (!same) {
+    Fail("replay", fmt::format("job {} is stored as {}, its history gives {}", job.id(),
+                               Text(job.state()), Text(state)));
+  }
+}
+
+bool Auditor::AllEnded() const {
+  return std::all_of(jobs_.begin(), jobs_.end(),
+                     [](const auto& entry) { return HasEnded(entry.second.state); });
+}
+
+void Auditor::CheckAfterQuiet(const store::Store& store, size_t live_on_clusters,
+                              size_t held_by_agents) {
+  CheckStore(store);
+  for (const auto& [id, book] : jobs_) {
+    if (HasEnded(book.state)) continue;
+    Fail(canceled_.contains(id) ? "cancel" : "progress",
+         fmt::format("job {} ({}) is still {} long after the faults; its run is {}", id,
+                     book.operation, Text(book.state),
+                     book.runs.empty() ? "none" : Text(book.runs.rbegin()->second.state)));
+  }
+  if (live_on_clusters > 0) {
+    Fail("conservation", fmt::format("{} runs are left on the clusters", live_on_clusters));
+  }
+  if (held_by_agents > 0) {
+    Fail("conservation", fmt::format("agents still hold {} runs", held_by_agents));
+  }
+  if (watched_ != committed_history_) {
+    Fail("history", fmt::format("a watch saw {} transitions of {}", watched_.size(),
+                                committed_history_.size()));
+  }
+}
+
+}  // namespace muster::sim

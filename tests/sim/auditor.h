@@ -1,0 +1,135 @@
+// Checks what must always hold, from books of its own: what clients were told, what the clusters
+// truly did, and what the broker committed. It shares no code with the broker or the agent beyond
+// the messages.
+//
+//   durable          an acknowledged submit is in the store for ever, as it was submitted
+//   once             one request_id of one project is one job
+//   single start     the command of a run starts once (a requeue by the cluster's own scheduler
+//   aside), only while the
+//                    run is committed and its job has not ended
+//   stale            what an old connection or an old broker says changes nothing; epochs rise
+//   legal            only legal transitions; one end, which stays
+//   exit             the end that is reported is the one that the command had
+//   history          each job's transitions are numbered without gaps; a watch that is broken off
+//   and resumed sees each once cancel           an acknowledged cancel ends the job; nothing of it
+//   starts after its end conservation     submitted = queued + active + ended; after the quiet no
+//   orphan on any cluster replay           the stored transitions give the stored states progress
+//   once the faults stop, every job ends within a bound
+#ifndef MUSTER_TESTS_SIM_AUDITOR_H_
+#define MUSTER_TESTS_SIM_AUDITOR_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "broker/core/changes.h"
+#include "broker/store/store.h"
+#include "muster/v1/job.pb.h"
+#include "tests/sim/world.h"
+
+namespace muster::sim {
+
+// How a command really ended.
+struct TrueEnd {
+  enum class Kind { kExit, kSignal, kCanceled, kVanished, kRefused };
+  Kind kind = Kind::kExit;
+  int code = 0;
+};
+
+class Auditor {
+ public:
+  explicit Auditor(World* world) : world_(*world) {}
+
+  // The first thing that went wrong; empty if nothing has.
+  const std::string& violation() const { return violation_; }
+  void Fail(std::string_view invariant, std::string what);
+
+  // ---- clients
+  void SubmitAcknowledged(const std::string& operation, uint64_t job);
+  void CancelAcknowledged(uint64_t job);
+  void Watched(uint64_t job, const v1::Transition& transition);
+
+  // ---- the broker
+  void Committed(absl::Span<const core::Change> changes);
+  void HandledStale(std::string_view what, size_t changes);
+
+  // ---- the clusters
+  void Submitted(const std::string& run_key);
+  void Started(const std::string& run_key, int restart);
+  void Ended(const std::string& run_key, TrueEnd end);
+  // The cluster has dropped the run, and neither its history nor a record tells of it: it may be
+  // reported as LOST.
+  void LeftNoTrace(const std::string& run_key);
+  // The agent has let the run go.
+  void Forgotten(const std::string& run_key, bool is_live);
+
+  // ---- the end
+  void CheckStore(const store::Store& store);
+  // `quiet`: the faults are over and everything should have ended.
+  void CheckAfterQuiet(const store::Store& store, size_t live_on_clusters, size_t held_by_agents);
+  bool AllEnded() const;
+  size_t jobs() const { return jobs_.size(); }
+
+ private:
+  struct RunBook {
+    v1::RunState state = v1::RUN_STATE_UNSPECIFIED;
+    v1::Run last_put;
+    bool logs_complete = false;
+  };
+  struct JobBook {
+    std::string operation;
+    std::shared_ptr<const v1::JobSpec> spec;
+    v1::JobState state = v1::JOB_STATE_QUEUED;
+    uint64_t job_sequence = 0;
+    bool cancel_requested = false;
+    std::map<uint32_t, RunBook> runs;
+    std::optional<core::UpdateJob> last_update;
+  };
+  struct TrueRun {
+    int submissions = 0;
+    std::set<int> starts;
+    bool is_live = false;
+    bool is_untraceable = false;
+    std::optional<TrueEnd> end;
+  };
+
+  void Commit(const core::InsertJob& change);
+  void Commit(const core::AppendTransition& change);
+  void Commit(const core::UpdateJob& change);
+  void Commit(const core::PutRun& change);
+  void Commit(const core::PutCluster& change);
+  void Commit(const core::PutBrokerEpoch& change);
+  template <typename Change>
+  void Commit(const Change&) {}
+
+  void CheckRunStep(uint64_t job, JobBook* book, const v1::Transition& transition);
+  void CheckEnd(const std::string& run_key, const v1::Run& run, const JobBook& book);
+  void CheckJob(const v1::Job& job);
+  void CheckReplay(const v1::Job& job, const std::vector<v1::Transition>& transitions);
+  bool IsAlive(const std::string& run_key) const;
+
+  World& world_;
+  std::string violation_;
+
+  std::map<uint64_t, JobBook> jobs_;
+  std::map<std::string, uint64_t> job_of_operation_;                     // committed
+  std::map<std::string, uint64_t> acknowledged_;                         // by operation
+  std::set<uint64_t> canceled_;                                          // acknowledged
+  std::map<std::string, TrueRun> runs_;                                  // by run key
+  std::map<std::string, std::pair<uint64_t, uint32_t>> committed_runs_;  // by run key
+  std::vector<std::pair<uint64_t, uint64_t>> committed_history_;         // job, sequence
+  std::vector<std::pair<uint64_t, uint64_t>> watched_;
+  uint64_t last_sequence_ = 0;
+  uint64_t broker_epoch_ = 0;
+  std::map<std::string, uint64_t> agent_epochs_;
+};
+
+}  // namespace muster::sim
+
+#endif  // MUSTER_TESTS_SIM_AUDITOR_H_

@@ -1,0 +1,295 @@
+#include "tests/sim/broker.h"
+
+#include <iterator>
+#include <utility>
+
+#include "contract/text.h"
+
+namespace muster::sim {
+namespace {
+
+constexpr absl::Duration kTickInterval = absl::Seconds(1);
+
+core::Options CoreOptions() {
+  core::Options options;
+  options.max_assignments_per_round = 3;  // rounds that end early are a path of their own
+  return options;
+}
+
+template <typename T>
+void MoveAppend(std::vector<T>* from, std::vector<T>* to) {
+  to->insert(to->end(), std::make_move_iterator(from->begin()),
+             std::make_move_iterator(from->end()));
+  from->clear();
+}
+
+}  // namespace
+
+SimBroker::SimBroker(World* world, Auditor* auditor)
+    : world_(*world), auditor_(*auditor), store_("s1m0") {}
+
+// ---- the process
+
+void SimBroker::Start() {
+  auto restored = store_.Restore(now());
+  if (world_.Has(Mutation::kForgetRequestIds)) restored->requests.clear();
+  core_ = std::make_unique<core::Core>(CoreOptions(), *std::move(restored));
+  world_.history.Note(world_.loop, "broker: starts");
+  if (auto status = core_->CheckInvariants(); !status.ok()) {
+    auditor_.Fail("broker's own check", std::string(ToStd(status.message())));
+  }
+  Later(kTickInterval, [this] { Tick(); });
+}
+
+void SimBroker::Crash(std::string_view why) {
+  if (!is_up()) return;
+  world_.Count(why);
+  world_.history.Note(world_.loop, "{}", why);
+  ++process_;
+  core_.reset();
+  inbox_.clear();
+  waiting_ = {};
+  batch_is_due_ = commit_is_due_ = false;
+  for (auto& [session, link] : links_) {
+    link->broker = {};
+    link->Cut();
+  }
+  links_.clear();
+  submits_.clear();
+  cancels_.clear();
+  greeting_.clear();
+  current_.clear();
+  world_.loop.After(world_.random.Skewed(absl::Milliseconds(100), absl::Seconds(30)),
+                    [this] { Start(); });
+}
+
+void SimBroker::Later(absl::Duration delay, std::function<void()> action) {
+  world_.loop.After(delay, [this, process = process_, action = std::move(action)] {
+    if (process == process_ && is_up()) action();
+  });
+}
+
+void SimBroker::Tick() {
+  Take(core::Tick{});
+  Later(kTickInterval, [this] { Tick(); });
+}
+
+void SimBroker::Take(core::Input input) {
+  inbox_.push_back(std::move(input));
+  if (batch_is_due_) return;
+  batch_is_due_ = true;
+  Later(world_.random.Skewed(absl::Microseconds(10), absl::Milliseconds(50)),
+        [this] { HandleBatch(); });
+}
+
+void SimBroker::HandleBatch() {
+  batch_is_due_ = false;
+  core::Output out;
+  for (core::Input& input : std::exchange(inbox_, {})) HandleOne(std::move(input), &out);
+  constexpr int kMaxRounds = 1000;
+  for (int round = 0; round < kMaxRounds && core_->PlaceJobs(now(), &out); ++round) {
+  }
+  if (auto status = core_->CheckInvariants(); !status.ok()) {
+    auditor_.Fail("broker's own check", std::string(ToStd(status.message())));
+  }
+  if (world_.Strikes(0.0005)) return Crash("broker dies before a commit");
+  if (world_.Has(Mutation::kReplyBeforeCommit)) {
+    core::Output early;
+    early.effects = std::exchange(out.effects, {});
+    CarryOut(std::move(early));
+    if (!is_up()) return;
+  }
+  MoveAppend(&out.changes, &waiting_.changes);
+  MoveAppend(&out.effects, &waiting_.effects);
+  if (commit_is_due_) return;
+  commit_is_due_ = true;
+  Later(world_.random.Skewed(absl::Microseconds(100), absl::Milliseconds(300)),
+        [this] { CommitWaiting(); });
+}
+
+void SimBroker::HandleOne(core::Input input, core::Output* out) {
+  const bool is_stale = IsStale(input);
+  const size_t changes = out->changes.size();
+  const size_t effects = out->effects.size();
+  core::Input copy = input;
+  core_->Handle(std::move(input), now(), out);
+  if (is_stale) {
+    world_.Count("report over an old connection");
+    // The first output of a process carries its epoch, whatever the input.
+    size_t caused = out->changes.size() - changes;
+    for (size_t i = changes; i < out->changes.size(); ++i) {
+      caused -= std::holds_alternative<core::PutBrokerEpoch>(out->changes[i]) ? 1 : 0;
+    }
+    auditor_.HandledStale("a report", caused);
+  }
+  Track(copy, *out, effects);
+}
+
+bool SimBroker::IsStale(const core::Input& input) const {
+  core::SessionId session = 0;
+  if (const auto* report = std::get_if<core::AgentReported>(&input)) session = report->session;
+  if (const auto* beat = std::get_if<core::AgentBeat>(&input)) session = beat->session;
+  if (session == 0) return false;
+  const auto greeted = greeting_.find(session);
+  if (greeted == greeting_.end()) return true;
+  const auto current = current_.find(greeted->second);
+  return current == current_.end() || current->second != session;
+}
+
+void SimBroker::Track(const core::Input& input, const core::Output& out, size_t effects_before) {
+  if (const auto* hello = std::get_if<core::AgentConnected>(&input)) {
+    greeting_[hello->session] = hello->hello.cluster();
+  }
+  const auto end = [this](core::SessionId session) {
+    std::erase_if(current_, [session](const auto& entry) { return entry.second == session; });
+  };
+  for (size_t i = effects_before; i < out.effects.size(); ++i) {
+    if (const auto* close = std::get_if<core::CloseAgent>(&out.effects[i])) end(close->session);
+    const auto* send = std::get_if<core::SendToAgent>(&out.effects[i]);
+    if (send != nullptr && send->message.has_welcome()) {
+      current_[greeting_[send->session]] = send->session;
+    }
+  }
+  if (const auto* gone = std::get_if<core::AgentGone>(&input)) end(gone->session);
+}
+
+// ---- the disk
+
+void SimBroker::CommitWaiting() {
+  commit_is_due_ = false;
+  core::Output output = std::exchange(waiting_, {});
+  if (world_.Strikes(0.0005)) return Crash("broker dies in a commit that does not take place");
+  if (world_.Has(Mutation::kTornCommit) && output.changes.size() > 3 && world_.Strikes(0.05)) {
+    output.changes.resize(output.changes.size() / 2);
+    Store(output.changes);
+    return Crash("broker dies in half a commit");
+  }
+  Store(output.changes);
+  if (world_.Strikes(0.0005)) return Crash("broker dies after a commit");
+  CarryOut(std::move(output));
+}
+
+void SimBroker::Store(const core::Changes& changes) {
+  core::Changes stored;
+  for (const core::Change& change : changes) {
+    const bool is_position = std::holds_alternative<core::AdvanceCluster>(change);
+    if (world_.Has(Mutation::kForgetEventPosition) && is_position) continue;
+    stored.push_back(change);
+  }
+  auditor_.Committed(stored);
+  if (auto status = store_.Commit(stored); !status.ok()) {
+    auditor_.Fail("broker's own check", std::string(ToStd(status.message())));
+  }
+}
+
+void SimBroker::CarryOut(core::Output output) {
+  for (core::Effect& effect : output.effects) {
+    if (world_.Strikes(0.0002)) return Crash("broker dies between effects");
+    std::visit([this](auto& typed) { Do(typed); }, effect);
+  }
+}
+
+// ---- clients
+
+void SimBroker::Submit(core::Submit request, SubmitDone done) {
+  request.ticket = ++last_ticket_;
+  submits_[request.ticket] = std::move(done);
+  Take(std::move(request));
+}
+
+void SimBroker::Cancel(core::Cancel request, CancelDone done) {
+  request.ticket = ++last_ticket_;
+  cancels_[request.ticket] = std::move(done);
+  Take(std::move(request));
+}
+
+void SimBroker::Do(core::SubmitReply& effect) {
+  auto done = submits_.extract(effect.ticket);
+  if (!done.empty()) done.mapped()(std::move(effect.result));
+}
+
+void SimBroker::Do(core::CancelReply& effect) {
+  auto done = cancels_.extract(effect.ticket);
+  if (!done.empty()) done.mapped()(std::move(effect.status));
+}
+
+// ---- agents
+
+std::shared_ptr<Link> SimBroker::Dial() {
+  if (!is_up()) return nullptr;
+  auto link = std::make_shared<Link>(&world_);
+  link->session = ++last_session_;
+  links_[link->session] = link;
+  link->broker.on_message = [this, process = process_,
+                             session = link->session](v1::ConnectRequest message) {
+    if (process == process_) OnMessage(session, std::move(message));
+  };
+  link->broker.on_broken = [this, process = process_, session = link->session] {
+    if (process != process_) return;
+    links_.erase(session);
+    Take(core::AgentGone{session});
+  };
+  return link;
+}
+
+void SimBroker::OnMessage(core::SessionId session, v1::ConnectRequest message) {
+  switch (message.message_case()) {
+    case v1::ConnectRequest::kHello:
+      return Take(core::AgentConnected{session, std::move(*message.mutable_hello())});
+    case v1::ConnectRequest::kEvents: {
+      // The same bytes twice: a stream does not do this, but a reconnection has the same effect.
+      if (world_.Strikes(0.02)) {
+        world_.Count("events delivered twice");
+        Take(core::AgentReported{session, message.events()});
+      }
+      return Take(core::AgentReported{session, std::move(*message.mutable_events())});
+    }
+    case v1::ConnectRequest::kHeartbeat:
+      return Take(core::AgentBeat{session, std::move(*message.mutable_heartbeat())});
+    case v1::ConnectRequest::MESSAGE_NOT_SET:
+      return;
+  }
+}
+
+void SimBroker::Do(core::SendToAgent& effect) {
+  const auto link = links_.find(effect.session);
+  if (link != links_.end()) link->second->ToAgent(std::move(effect.message));
+}
+
+void SimBroker::Do(core::SendAssignments& effect) {
+  const auto link = links_.find(effect.session);
+  if (link == links_.end()) return;
+  v1::ConnectResponse message;
+  for (v1::Assignment& assignment : effect.assignments) {
+    if (world_.Has(Mutation::kDropResentAssignments) && assignment.may_have_been_launched())
+      continue;
+    if (world_.Has(Mutation::kForgetLaunchedBefore)) assignment.set_may_have_been_launched(false);
+    const auto specs = store_.GetSpecs({assignment.job_id()});
+    if (!specs.ok()) {
+      return auditor_.Fail("durable", "an assignment is sent whose job is not stored");
+    }
+    *assignment.mutable_spec() = specs->front().spec;
+    assignment.set_user(specs->front().user);
+    *message.mutable_assignments()->add_assignments() = std::move(assignment);
+  }
+  link->second->ToAgent(std::move(message));
+}
+
+void SimBroker::Do(core::CloseAgent& effect) {
+  const auto node = links_.extract(effect.session);
+  if (node.empty()) return;
+  world_.history.Note(world_.loop, "broker: closes session {}: {}", effect.session,
+                      effect.status.ToString());
+  // What is under way may still come in.
+  node.mapped()->Cut();
+}
+
+void SimBroker::CutSomeLink() {
+  if (links_.empty()) return;
+  auto link = std::next(links_.begin(), static_cast<long>(world_.random.Below(links_.size())));
+  world_.Count("connection cut");
+  world_.history.Note(world_.loop, "network: cuts session {}", link->first);
+  link->second->Cut();
+}
+
+}  // namespace muster::sim

@@ -1,0 +1,99 @@
+// A broker as one process over a disk: the real core and a real store, killed and restarted at
+// will.
+//
+// Inputs are handled in batches; what the core decides waits for a commit that takes some time,
+// together with what is decided meanwhile; only then are the effects carried out, one by one. A
+// crash may strike between any two of these.
+#ifndef MUSTER_TESTS_SIM_BROKER_H_
+#define MUSTER_TESTS_SIM_BROKER_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "broker/core/core.h"
+#include "broker/store/memory/memory_store.h"
+#include "tests/sim/auditor.h"
+#include "tests/sim/link.h"
+#include "tests/sim/world.h"
+
+namespace muster::sim {
+
+class SimBroker {
+ public:
+  using SubmitDone = std::function<void(absl::StatusOr<v1::SubmitJobsResponse>)>;
+  using CancelDone = std::function<void(absl::Status)>;
+
+  SimBroker(World* world, Auditor* auditor);
+
+  void Start();
+  void Crash(std::string_view why);
+  bool is_up() const { return core_ != nullptr; }
+  const store::Store& store() const { return store_; }
+
+  // Null: nobody listens.
+  std::shared_ptr<Link> Dial();
+  // The answer may never come. Not while the broker is down.
+  void Submit(core::Submit request, SubmitDone done);
+  void Cancel(core::Cancel request, CancelDone done);
+
+  // The clock of its machine jumps.
+  void JumpClock(absl::Duration by) { clock_offset_ += by; }
+
+  // One connection breaks.
+  void CutSomeLink();
+
+ private:
+  absl::Time now() const { return world_.loop.now() + clock_offset_; }
+  // Runs `action` later unless this process has died by then.
+  void Later(absl::Duration delay, std::function<void()> action);
+  void Tick();
+  void Take(core::Input input);
+  void HandleBatch();
+  void HandleOne(core::Input input, core::Output* out);
+  void CommitWaiting();
+  void Store(const core::Changes& changes);
+  void CarryOut(core::Output output);
+
+  void OnMessage(core::SessionId session, v1::ConnectRequest message);
+  // The session that a report is from, if it is from one that no longer counts.
+  bool IsStale(const core::Input& input) const;
+  void Track(const core::Input& input, const core::Output& out, size_t effects_before);
+
+  void Do(core::SubmitReply& effect);
+  void Do(core::CancelReply& effect);
+  void Do(core::ExplainReply&) {}
+  void Do(core::ClustersReply&) {}
+  void Do(core::SendToAgent& effect);
+  void Do(core::SendAssignments& effect);
+  void Do(core::CloseAgent& effect);
+  void Do(core::JobsChanged&) {}
+
+  World& world_;
+  Auditor& auditor_;
+  store::MemoryStore store_;
+  absl::Duration clock_offset_;
+
+  // ---- what dies with the process
+  std::unique_ptr<core::Core> core_;
+  uint64_t process_ = 0;
+  std::vector<core::Input> inbox_;
+  bool batch_is_due_ = false;
+  core::Output waiting_;
+  bool commit_is_due_ = false;
+  std::map<core::SessionId, std::shared_ptr<Link>> links_;
+  std::map<core::Ticket, SubmitDone> submits_;
+  std::map<core::Ticket, CancelDone> cancels_;
+  // The auditor's view of who speaks for a cluster, from what the core has sent.
+  std::map<core::SessionId, std::string> greeting_;  // said hello
+  std::map<std::string, core::SessionId> current_;
+
+  core::Ticket last_ticket_ = 0;
+  core::SessionId last_session_ = 0;
+};
+
+}  // namespace muster::sim
+
+#endif  // MUSTER_TESTS_SIM_BROKER_H_

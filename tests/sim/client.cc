@@ -1,0 +1,165 @@
+#include "tests/sim/client.h"
+
+#include <utility>
+
+#include "contract/validate.h"
+#include "fmt/format.h"
+
+namespace muster::sim {
+namespace {
+
+// A request that was not answered is repeated after this time.
+constexpr absl::Duration kPatience = absl::Seconds(3);
+constexpr absl::Duration kWatchInterval = absl::Seconds(2);
+
+}  // namespace
+
+SimClient::SimClient(World* world, Auditor* auditor, SimBroker* broker,
+                     std::vector<std::string> clusters)
+    : world_(*world), auditor_(*auditor), broker_(*broker), clusters_(std::move(clusters)) {}
+
+std::shared_ptr<const v1::JobSpec> SimClient::MakeSpec(const std::string& name,
+                                                       bool runs_for_ever) {
+  Random& random = world_.random;
+  v1::JobSpec spec;
+  spec.mutable_command()->mutable_argv()->add_args("true");
+  spec.set_project(name.back() % 2 == 0 ? "even" : "odd");
+  spec.set_priority(static_cast<int32_t>(random.Below(3)));
+  auto& labels = *spec.mutable_labels();
+  labels["operation"] = name;
+  // Many commands are over before anyone looks.
+  const absl::Duration duration =
+      random.Chance(0.3) ? random.Between(absl::Milliseconds(1), absl::Milliseconds(500))
+                         : random.Skewed(absl::Seconds(1), absl::Minutes(2));
+  labels["duration_ms"] =
+      runs_for_ever ? "-1" : fmt::format("{}", absl::ToInt64Milliseconds(duration));
+  const uint64_t fate = random.Below(20);
+  if (fate < 3) labels["exit"] = fmt::format("{}", 1 + random.Below(255));
+  if (fate == 3) labels["signal"] = "9";
+  if (fate == 4) labels["refused"] = "1";
+  if (fate == 5) labels["vanishes"] = "1";
+  if (random.Chance(0.2)) {
+    spec.mutable_placement()->add_clusters(clusters_[random.Below(clusters_.size())]);
+  }
+  return std::make_shared<const v1::JobSpec>(*contract::NormalizeJobSpec(std::move(spec)));
+}
+
+SimClient::Operation SimClient::MakeOperation(int number) {
+  Random& random = world_.random;
+  Operation operation;
+  operation.name = fmt::format("operation-{}", number);
+  const bool runs_for_ever = random.Chance(0.1);
+  operation.item.spec = MakeSpec(operation.name, runs_for_ever);
+  operation.item.request_id = operation.name;
+  v1::JobSpec another = *operation.item.spec;
+  another.set_nodes(2);
+  operation.another_spec = std::make_shared<const v1::JobSpec>(std::move(another));
+  operation.wants_cancel = runs_for_ever || random.Chance(0.2);
+  operation.cancel_after = random.Skewed(absl::Milliseconds(1), absl::Minutes(3));
+  return operation;
+}
+
+void SimClient::Start(int operations, absl::Duration period) {
+  for (int i = 0; i < operations; ++i) operations_.push_back(MakeOperation(i));
+  for (size_t next = 0; next < operations_.size();) {
+    std::vector<size_t> together;
+    const size_t size = world_.random.Chance(0.2) ? 1 + world_.random.Below(5) : 1;
+    while (together.size() < size && next < operations_.size()) together.push_back(next++);
+    world_.loop.After(world_.random.Between(absl::ZeroDuration(), period),
+                      [this, together] { Submit(together); });
+  }
+  Watch();
+}
+
+void SimClient::Submit(std::vector<size_t> operations) {
+  // The repeat is planned before the answer is known, so that some come although the first was
+  // answered.
+  const bool repeats_anyway = world_.random.Chance(0.1);
+  world_.loop.After(kPatience, [this, operations, repeats_anyway] {
+    if (operations_[operations.front()].job == 0 || repeats_anyway) Submit(operations);
+  });
+  if (!broker_.is_up()) return;
+  core::Submit request;
+  request.user = "someone";
+  for (const size_t index : operations) request.items.push_back(operations_[index].item);
+  broker_.Submit(std::move(request), [this, operations](auto result) {
+    // The answer travels; the connection may break under it.
+    if (world_.Strikes(0.1)) return;
+    OnSubmitted(operations, result);
+  });
+}
+
+void SimClient::OnSubmitted(const std::vector<size_t>& operations,
+                            const absl::StatusOr<v1::SubmitJobsResponse>& result) {
+  // A cluster that a job names may not have connected yet: the client tries again.
+  if (absl::IsNotFound(result.status()) || absl::IsFailedPrecondition(result.status())) return;
+  if (!result.ok()) return auditor_.Fail("once", result.status().ToString());
+  for (size_t i = 0; i < operations.size(); ++i) {
+    Operation& operation = operations_[operations[i]];
+    const bool is_first = operation.job == 0;
+    if (!is_first) world_.Count("submit repeated after its answer");
+    operation.job = result->responses(static_cast<int>(i)).job_id();
+    auditor_.SubmitAcknowledged(operation.name, operation.job);
+    if (!is_first) continue;
+    world_.history.Note(world_.loop, "client: {} is job {}", operation.name, operation.job);
+    if (operation.wants_cancel) {
+      world_.loop.After(operation.cancel_after, [this, index = operations[i]] { Cancel(index); });
+    }
+    if (world_.random.Chance(0.1)) {
+      world_.loop.After(kPatience, [this, index = operations[i]] { RepeatWithAnotherSpec(index); });
+    }
+  }
+}
+
+void SimClient::RepeatWithAnotherSpec(size_t operation) {
+  if (!broker_.is_up()) return;
+  core::Submit request;
+  request.user = "someone";
+  request.items = {{operations_[operation].another_spec, operations_[operation].item.request_id}};
+  broker_.Submit(std::move(request), [this, operation](auto result) {
+    if (absl::IsAlreadyExists(result.status())) return;
+    auditor_.Fail("once", fmt::format("another spec with the request_id of {} got {}",
+                                      operations_[operation].name, result.status().ToString()));
+  });
+}
+
+void SimClient::Cancel(size_t index) {
+  if (operations_[index].cancel_is_acknowledged) return;
+  world_.loop.After(kPatience, [this, index] { Cancel(index); });
+  if (!broker_.is_up()) return;
+  core::Cancel request;
+  request.jobs = {operations_[index].job};
+  request.user = "someone";
+  request.reason = "changed my mind";
+  broker_.Cancel(std::move(request), [this, index](const absl::Status& status) {
+    if (world_.Strikes(0.1)) return;
+    if (!status.ok()) return auditor_.Fail("cancel", status.ToString());
+    operations_[index].cancel_is_acknowledged = true;
+    auditor_.CancelAcknowledged(operations_[index].job);
+    world_.history.Note(world_.loop, "client: job {} is to be canceled", operations_[index].job);
+  });
+}
+
+// Each look is a watch that was broken off and is resumed where it was.
+void SimClient::Watch() {
+  const int limit = 1 + static_cast<int>(world_.random.Below(50));
+  const uint64_t after =
+      watched_up_to_ + (world_.Has(Mutation::kWatchSkips) && watched_up_to_ % 50 == 49 ? 1 : 0);
+  const auto transitions = broker_.store().ListTransitions({}, after, limit);
+  for (const auto& seen : *transitions) {
+    auditor_.Watched(seen.job, seen.transition);
+    watched_up_to_ = seen.transition.sequence();
+  }
+  world_.loop.After(kWatchInterval, [this] { Watch(); });
+}
+
+bool SimClient::IsDone() const {
+  for (const Operation& operation : operations_) {
+    if (operation.job == 0 || (operation.wants_cancel && !operation.cancel_is_acknowledged)) {
+      return false;
+    }
+  }
+  return watched_up_to_ == *broker_.store().LastSequence();
+}
+
+}  // namespace muster::sim

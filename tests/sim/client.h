@@ -1,0 +1,59 @@
+// People and programs: they submit jobs, repeat what was not answered and sometimes what was,
+// cancel, and watch.
+#ifndef MUSTER_TESTS_SIM_CLIENT_H_
+#define MUSTER_TESTS_SIM_CLIENT_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "muster/v1/job_spec.pb.h"
+#include "tests/sim/auditor.h"
+#include "tests/sim/broker.h"
+#include "tests/sim/world.h"
+
+namespace muster::sim {
+
+class SimClient {
+ public:
+  SimClient(World* world, Auditor* auditor, SimBroker* broker, std::vector<std::string> clusters);
+
+  // Plans `operations` submits over `period`, and what follows from them; begins to watch.
+  void Start(int operations, absl::Duration period);
+  // Everything was answered, and the watch has seen everything.
+  bool IsDone() const;
+
+ private:
+  struct Operation {
+    std::string name;
+    core::SubmitItem item;
+    std::shared_ptr<const v1::JobSpec> another_spec;  // for a request_id that is used wrongly
+    bool wants_cancel = false;
+    absl::Duration cancel_after;
+    uint64_t job = 0;
+    bool cancel_is_acknowledged = false;
+  };
+
+  std::shared_ptr<const v1::JobSpec> MakeSpec(const std::string& name, bool runs_for_ever);
+  Operation MakeOperation(int number);
+  // Until they are answered; several make one request.
+  void Submit(std::vector<size_t> operations);
+  void OnSubmitted(const std::vector<size_t>& operations,
+                   const absl::StatusOr<v1::SubmitJobsResponse>& result);
+  void RepeatWithAnotherSpec(size_t operation);
+  void Cancel(size_t operation);
+  void Watch();
+
+  World& world_;
+  Auditor& auditor_;
+  SimBroker& broker_;
+  const std::vector<std::string> clusters_;
+  std::vector<Operation> operations_;
+  uint64_t watched_up_to_ = 0;
+};
+
+}  // namespace muster::sim
+
+#endif  // MUSTER_TESTS_SIM_CLIENT_H_

@@ -1,0 +1,238 @@
+// The simulation tests the cores; this tests the simulation: it is deterministic, its faults
+// strike, and bugs put in on purpose are found.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "tests/sim/auditor.h"
+#include "tests/sim/simulation.h"
+
+namespace muster::sim {
+namespace {
+
+TEST(Simulation, IsTheSameForTheSameSeed) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    const Verdict first = Simulate(seed, Mutation::kNone, /*wants_history=*/true);
+    const Verdict second = Simulate(seed, Mutation::kNone, /*wants_history=*/true);
+    EXPECT_EQ(first.history, second.history);
+    EXPECT_GT(first.history.size(), 50u);
+  }
+}
+
+TEST(Simulation, IsAnotherForAnotherSeed) {
+  EXPECT_NE(Simulate(1, Mutation::kNone, true).history, Simulate(2, Mutation::kNone, true).history);
+}
+
+TEST(Simulation, HasEveryFaultInSomeSeed) {
+  std::map<std::string_view, uint64_t> counts;
+  constexpr uint64_t kSeeds = 400;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    for (const auto& [what, count] : Simulate(seed, Mutation::kNone, false).counts) {
+      counts[what] += count;
+    }
+  }
+  for (const char* what : {"broker dies before a commit",
+                           "broker dies in a commit that does not take place",
+                           "broker dies after a commit",
+                           "broker dies between effects",
+                           "broker dies at any time",
+                           "agent dies before a commit",
+                           "agent dies after a commit",
+                           "agent dies between effects",
+                           "agent dies at any time",
+                           "journal lost",
+                           "clock jump",
+                           "connection cut",
+                           "half-open connection",
+                           "events delivered twice",
+                           "report over an old connection",
+                           "launch unclear",
+                           "launch unclear, yet accepted later",
+                           "look-up finds the run",
+                           "look-up finds a run that the scheduler forgot",
+                           "look-up finds nothing",
+                           "look-up not answered",
+                           "scheduler unreachable",
+                           "requeue",
+                           "suspension",
+                           "foreign cancel",
+                           "run reported as lost",
+                           "submit repeated after its answer"}) {
+    EXPECT_GT(counts[what], 0u) << what;
+  }
+}
+
+class SeededBug : public testing::TestWithParam<MutationName> {};
+
+TEST_P(SeededBug, IsFound) {
+  constexpr uint64_t kSeeds = 1000;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const Verdict verdict = Simulate(seed, GetParam().mutation, false);
+    if (verdict.ok()) continue;
+    const Verdict again = Simulate(seed, GetParam().mutation, true);
+    EXPECT_EQ(again.violation, verdict.violation) << "a failing seed reproduces";
+    EXPECT_FALSE(again.history.empty());
+    return;
+  }
+  FAIL() << "no seed of " << kSeeds << " shows it";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SeededBug, testing::ValuesIn(kMutations), [](const auto& info) {
+  std::string name;
+  for (char c : info.param.name) name += c == '-' ? '_' : c;
+  return name;
+});
+
+// ---- what no mutation of the harness brings about, told to the auditor directly
+
+class AuditorTest : public testing::Test {
+ protected:
+  AuditorTest() {
+    auto spec = std::make_shared<v1::JobSpec>();
+    (*spec->mutable_labels())["operation"] = "it";
+    core::InsertJob insert;
+    insert.id = 1;
+    insert.spec = std::move(spec);
+    Commit(insert);
+    Step(0, v1::RUN_STATE_UNSPECIFIED, v1::JOB_STATE_QUEUED);
+  }
+
+  void Commit(core::Change change) { auditor_.Committed({std::move(change)}); }
+
+  void Step(uint32_t run, v1::RunState run_state, v1::JobState job_state) {
+    core::AppendTransition step;
+    step.job = 1;
+    step.transition.set_job_sequence(++job_sequence_);
+    step.transition.set_sequence(++sequence_);
+    step.transition.set_run(run);
+    step.transition.set_run_state(run_state);
+    step.transition.set_job_state(job_state);
+    step.transition.mutable_evidence()->set_source(v1::EVIDENCE_SOURCE_AGENT);
+    Commit(step);
+  }
+
+  void Put(v1::RunState state, int code = 0) {
+    core::PutRun put;
+    put.job = 1;
+    put.run.set_number(1);
+    put.run.set_run_key("s1m0-1-1");
+    put.run.set_state(state);
+    put.run.mutable_exit()->set_code(code);
+    Commit(put);
+  }
+
+  void Assign() {
+    Step(1, v1::RUN_STATE_ASSIGNED, v1::JOB_STATE_PENDING);
+    Put(v1::RUN_STATE_ASSIGNED);
+  }
+
+  bool Found(std::string_view invariant) const {
+    return auditor_.violation().starts_with(invariant);
+  }
+
+  World world_{1, Mutation::kNone, false};
+  Auditor auditor_{&world_};
+  uint64_t job_sequence_ = 0;
+  uint64_t sequence_ = 0;
+};
+
+TEST_F(AuditorTest, FindsNothingInALifeAsItShouldBe) {
+  Assign();
+  auditor_.Submitted("s1m0-1-1");
+  auditor_.Started("s1m0-1-1", 0);
+  auditor_.Ended("s1m0-1-1", {TrueEnd::Kind::kExit, 3});
+  Step(1, v1::RUN_STATE_LAUNCHING, v1::JOB_STATE_PENDING);
+  Step(1, v1::RUN_STATE_FAILED, v1::JOB_STATE_FAILED);
+  Put(v1::RUN_STATE_FAILED, 3);
+  EXPECT_EQ(auditor_.violation(), "");
+}
+
+TEST_F(AuditorTest, FindsAnIllegalStep) {
+  Assign();
+  Step(1, v1::RUN_STATE_SUCCEEDED, v1::JOB_STATE_SUCCEEDED);
+  EXPECT_TRUE(Found("legal")) << auditor_.violation();
+}
+
+TEST_F(AuditorTest, FindsAJobStateThatDoesNotFollowFromItsRun) {
+  Assign();
+  Step(1, v1::RUN_STATE_LAUNCHING, v1::JOB_STATE_RUNNING);
+  EXPECT_TRUE(Found("legal")) << auditor_.violation();
+}
+
+TEST_F(AuditorTest, FindsAStepAfterTheEnd) {
+  Step(0, v1::RUN_STATE_UNSPECIFIED, v1::JOB_STATE_CANCELED);
+  EXPECT_EQ(auditor_.violation(), "");
+  Step(0, v1::RUN_STATE_UNSPECIFIED, v1::JOB_STATE_CANCELED);
+  EXPECT_TRUE(Found("legal")) << auditor_.violation();
+}
+
+TEST_F(AuditorTest, FindsAGapInAHistory) {
+  ++job_sequence_;
+  Assign();
+  EXPECT_TRUE(Found("history")) << auditor_.violation();
+}
+
+TEST_F(AuditorTest, FindsARowThatDiffersFromItsTransitions) {
+  Assign();
+  Put(v1::RUN_STATE_RUNNING);
+  EXPECT_TRUE(Found("replay")) << auditor_.violation();
+}
+
+TEST_F(AuditorTest, FindsASecondStart) {
+  Assign();
+  auditor_.Submitted("s1m0-1-1");
+  auditor_.Started("s1m0-1-1", 0);
+  auditor_.Started("s1m0-1-1", 0);
+  EXPECT_TRUE(Found("single start")) << auditor_.violation();
+}
+
+TEST_F(AuditorTest, FindsALaunchOfARunThatIsNotCommitted) {
+  auditor_.Submitted("s1m0-1-1");
+  EXPECT_TRUE(Found("single start")) << auditor_.violation();
+}
+
+TEST_F(AuditorTest, FindsAnEndThatIsMadeUp) {
+  Assign();
+  auditor_.Submitted("s1m0-1-1");
+  auditor_.Started("s1m0-1-1", 0);
+  Step(1, v1::RUN_STATE_LOST, v1::JOB_STATE_FAILED);
+  Put(v1::RUN_STATE_LOST);
+  EXPECT_TRUE(Found("exit")) << auditor_.violation();
+}
+
+TEST_F(AuditorTest, FindsAnEpochThatDoesNotRise) {
+  Commit(core::PutBrokerEpoch{2});
+  EXPECT_EQ(auditor_.violation(), "");
+  Commit(core::PutBrokerEpoch{2});
+  EXPECT_TRUE(Found("stale")) << auditor_.violation();
+}
+
+TEST_F(AuditorTest, FindsWhatAnOldConnectionChanges) {
+  auditor_.HandledStale("a report", 0);
+  EXPECT_EQ(auditor_.violation(), "");
+  auditor_.HandledStale("a report", 1);
+  EXPECT_TRUE(Found("stale")) << auditor_.violation();
+}
+
+TEST_F(AuditorTest, FindsAWatchThatRepeats) {
+  v1::Transition transition;
+  transition.set_sequence(5);
+  auditor_.Watched(1, transition);
+  auditor_.Watched(1, transition);
+  EXPECT_TRUE(Found("history")) << auditor_.violation();
+}
+
+TEST_F(AuditorTest, FindsAnAcknowledgedSubmitThatIsNotCommitted) {
+  auditor_.SubmitAcknowledged("other", 2);
+  EXPECT_TRUE(Found("durable")) << auditor_.violation();
+}
+
+TEST_F(AuditorTest, FindsARunThatIsLetGoWhileItLives) {
+  auditor_.Forgotten("s1m0-1-1", true);
+  EXPECT_TRUE(Found("conservation")) << auditor_.violation();
+}
+
+}  // namespace
+}  // namespace muster::sim

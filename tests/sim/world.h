@@ -1,0 +1,97 @@
+// What every part of a simulation shares: time, chance, faults and the history.
+#ifndef MUSTER_TESTS_SIM_WORLD_H_
+#define MUSTER_TESTS_SIM_WORLD_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fmt/format.h"
+#include "tests/sim/loop.h"
+#include "tests/sim/random.h"
+
+namespace muster::sim {
+
+// A bug put in on purpose, to prove that the auditor would see it.
+enum class Mutation {
+  kNone,
+  kReplyBeforeCommit,      // the broker carries out effects, then commits
+  kActBeforeJournal,       // the agent carries out effects, then commits
+  kTornCommit,             // a crash leaves half of a commit
+  kForgetEventPosition,    // the broker's place in an agent's events is not stored
+  kForgetRequestIds,       // a restarted broker does not know earlier requests
+  kSkipLookups,            // every look-up says "absent" without asking
+  kNoLookupGrace,          // one look-up is enough to launch again
+  kForgetLaunchedBefore,   // assignments are repeated without may_have_been_launched
+  kDropResentAssignments,  // what a connection must repeat is not sent
+  kDropCancellations,      // the agent never hears of cancels
+  kWrongExitCode,          // the backend misreads exit codes
+  kHearOldConnections,     // the agent obeys what comes late over a connection that it has given up
+  kWatchSkips,             // a resumed watch begins one transition too late
+};
+
+struct MutationName {
+  Mutation mutation;
+  std::string_view name;
+};
+inline constexpr MutationName kMutations[] = {
+    {Mutation::kReplyBeforeCommit, "reply-before-commit"},
+    {Mutation::kActBeforeJournal, "act-before-journal"},
+    {Mutation::kTornCommit, "torn-commit"},
+    {Mutation::kForgetEventPosition, "forget-event-position"},
+    {Mutation::kForgetRequestIds, "forget-request-ids"},
+    {Mutation::kSkipLookups, "skip-lookups"},
+    {Mutation::kNoLookupGrace, "no-lookup-grace"},
+    {Mutation::kForgetLaunchedBefore, "forget-launched-before"},
+    {Mutation::kDropResentAssignments, "drop-resent-assignments"},
+    {Mutation::kDropCancellations, "drop-cancellations"},
+    {Mutation::kWrongExitCode, "wrong-exit-code"},
+    {Mutation::kHearOldConnections, "hear-old-connections"},
+    {Mutation::kWatchSkips, "watch-skips"},
+};
+
+// What went on, one line for each step. Costs nothing unless it is wanted.
+class History {
+ public:
+  explicit History(bool wanted) : wanted_(wanted) {}
+
+  template <typename... Args>
+  void Note(const Loop& loop, fmt::format_string<Args...> format, Args&&... args) {
+    if (!wanted_) return;
+    lines_.push_back(fmt::format(
+        "{:10.4f}  {}", absl::ToDoubleSeconds(loop.now() - absl::FromUnixSeconds(1'800'000'000)),
+        fmt::format(format, std::forward<Args>(args)...)));
+  }
+  const std::vector<std::string>& lines() const { return lines_; }
+  bool wanted() const { return wanted_; }
+
+ private:
+  const bool wanted_;
+  std::vector<std::string> lines_;
+};
+
+struct World {
+  World(uint64_t seed, Mutation mutation, bool wants_history)
+      : random(seed), mutation(mutation), history(wants_history) {}
+
+  // Whether a fault of this probability strikes now; never once the faults are over. The draw is
+  // made in any case.
+  bool Strikes(double probability) { return random.Chance(probability * intensity) && faults; }
+  bool Has(Mutation wanted) const { return mutation == wanted; }
+  // Counts something that is to happen in some seed, or the simulation does not test it.
+  void Count(std::string_view what) { ++counts[what]; }
+
+  Loop loop;
+  Random random;
+  const Mutation mutation;
+  History history;
+  bool faults = true;      // off in the quiet at the end
+  double intensity = 1.0;  // of this seed: 0 (none) to 3
+  std::map<std::string_view, uint64_t> counts;
+};
+
+}  // namespace muster::sim
+
+#endif  // MUSTER_TESTS_SIM_WORLD_H_
