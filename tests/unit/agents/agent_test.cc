@@ -124,8 +124,8 @@ class AgentTest : public testing::Test {
   bool EventuallySaw(const std::string& key, v1::RunState run_state) {
     return broker_.Eventually([&](BrokerState& state) { return state.Saw(key, run_state); });
   }
-  bool EventuallyConnected(size_t hellos = 1) {
-    return broker_.Eventually([&](BrokerState& s) { return s.hellos.size() >= hellos; });
+  bool EventuallyConnected(size_t times = 1) {
+    return broker_.Eventually([&](BrokerState& s) { return s.connections >= times; });
   }
   bool EventuallyForgotten(const std::string& key) {
     return cluster_.Eventually([&](ClusterState& state) {
@@ -211,7 +211,7 @@ TEST_F(AgentTest, ARefusalThatMayHealIsTriedAgain) {
         contract::Error(absl::StatusCode::kAlreadyExists, "NAME_CONNECTED", "the name is taken");
   });
   Start();
-  ASSERT_TRUE(EventuallyConnected(2));
+  ASSERT_TRUE(broker_.Eventually([](BrokerState& s) { return s.hellos.size() >= 2; }));
   broker_.With([](BrokerState& state) { state.refusal = absl::OkStatus(); });
   Want(kKey);
   EXPECT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_PENDING));

@@ -72,6 +72,7 @@ class ControlService : public v1::AgentLink::Service {
     }
     Write(stream, welcome);
     Write(stream, assignments);
+    state_.With([](BrokerState& state) { ++state.connections; });
   }
 
   static void Apply(const v1::ConnectRequest& request, BrokerState* state) {
