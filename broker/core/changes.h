@@ -26,7 +26,7 @@ struct InsertJob {
   std::shared_ptr<const v1::JobSpec> spec;  // normalized
   std::string request_id;                   // empty: none
   Fingerprint fingerprint = 0;              // of the normalized spec
-  uint32_t shape = 0;                       // what placement needs to know of the spec, see InsertShape
+  uint32_t shape = 0;  // what placement needs to know of the spec, see InsertShape
   std::string user;
   absl::Time create_time;
 };
@@ -37,8 +37,8 @@ struct UpdateJob {
   v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
   uint64_t job_sequence = 0;
   bool cancel_requested = false;
-  uint32_t runs = 0;  // how many it has had; the latest one's number
-  std::string cluster;  // of the latest run
+  uint32_t runs = 0;                     // how many it has had; the latest one's number
+  std::string cluster;                   // of the latest run
   std::optional<absl::Time> start_time;  // of its command, first start
   std::optional<absl::Time> end_time;
 };
@@ -54,8 +54,8 @@ struct AppendTransition {
   v1::Transition transition;
 };
 
-// Jobs that look alike to placement share a shape: a JobSpec of which only nodes, resources, time_limit, placement and, of
-// a backend section, its presence and the partition are left.
+// Jobs that look alike to placement share a shape: a JobSpec of which only nodes, resources,
+// time_limit, placement and, of a backend section, its presence and the partition are left.
 struct InsertShape {
   uint32_t id = 0;
   std::string spec_bytes;

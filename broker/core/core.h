@@ -1,7 +1,9 @@
-// The broker's decisions: which jobs are accepted, where they run, what a report from an agent means.
+// The broker's decisions: which jobs are accepted, where they run, what a report from an agent
+// means.
 //
-// Pure and single-threaded: the owner is the engine's core thread. Inputs go into Handle with the time, what is to be
-// committed and what is to be done after that commit come out. Nothing here reads a clock, a file or a socket.
+// Pure and single-threaded: the owner is the engine's core thread. Inputs go into Handle with the
+// time, what is to be committed and what is to be done after that commit come out. Nothing here
+// reads a clock, a file or a socket.
 #ifndef MUSTER_BROKER_CORE_CORE_H_
 #define MUSTER_BROKER_CORE_CORE_H_
 
@@ -29,10 +31,12 @@ using SessionId = uint64_t;
 struct Options {
   // affects behaviour
   absl::Duration heartbeat_interval = absl::Seconds(5);  // agents' sign of life
-  int silent_heartbeats = 3;             // a connection that missed as many is closed
-  uint64_t max_queued_jobs = 10'000'000;  // QUEUED jobs held in memory (<= 700 B each); more are refused
+  int silent_heartbeats = 3;  // a connection that missed as many is closed
+  uint64_t max_queued_jobs =
+      10'000'000;  // QUEUED jobs held in memory (<= 700 B each); more are refused
   absl::Duration request_memory = absl::Hours(24);  // how long a request_id outlives its job
-  // Requests remembered at the same time, about 60 B each; more are refused until older ones expire.
+  // Requests remembered at the same time, about 60 B each; more are refused until older ones
+  // expire.
   uint64_t max_remembered_requests = 20'000'000;
   // affects performance
   int max_assignments_per_round = 1000;  // bounds one batch of one commit
@@ -107,7 +111,8 @@ struct SendToAgent {
   SessionId session = 0;
   v1::ConnectResponse message;
 };
-// A run to assign. The core does not keep specs: whoever carries this out adds spec and user from the store.
+// A run to assign. The core does not keep specs: whoever carries this out adds spec and user from
+// the store.
 struct SendAssignments {
   SessionId session = 0;
   std::vector<v1::Assignment> assignments;  // without spec and user
@@ -138,8 +143,8 @@ struct Restored {
   uint64_t next_sequence = 1;
   std::vector<InsertShape> shapes;
   std::vector<PutCluster> clusters;
-  std::vector<LiveJob> jobs;        // not ended
-  std::vector<PutRun> runs;         // latest runs that have not ended, or whose logs are not complete
+  std::vector<LiveJob> jobs;  // not ended
+  std::vector<PutRun> runs;   // latest runs that have not ended, or whose logs are not complete
   std::vector<RememberedRequest> requests;
 };
 
@@ -157,12 +162,14 @@ class Core {
   ~Core();
 
   void Handle(Input input, absl::Time now, Output* out);
-  // Assigns queued jobs to clusters. Call after each batch of inputs, so that a burst costs one round. True: the round
-  // ended at max_assignments_per_round, call again once this output has been handed on.
+  // Assigns queued jobs to clusters. Call after each batch of inputs, so that a burst costs one
+  // round. True: the round ended at max_assignments_per_round, call again once this output has been
+  // handed on.
   bool PlaceJobs(absl::Time now, Output* out);
 
   Counters counters() const;
-  // Cross-checks queues, runs and clusters; the tests and the simulation call it. INTERNAL names what is wrong.
+  // Cross-checks queues, runs and clusters; the tests and the simulation call it. INTERNAL names
+  // what is wrong.
   absl::Status CheckInvariants() const;
 
  private:

@@ -7,6 +7,7 @@
 
 #include "broker/core/timestamps.h"
 #include "broker/store/sqlite/schema.h"
+#include "contract/errors.h"
 #include "contract/states.h"
 
 namespace muster::store {
@@ -20,6 +21,19 @@ void BindTime(const std::optional<absl::Time>& time, Statement& statement) {
   } else {
     statement.BindNull();
   }
+}
+
+// SQLite keeps its old mode, without an error, where it cannot share memory between connections.
+absl::Status UseWal(const Database& database) {
+  absl::StatusOr<Statement> statement = database.Prepare("PRAGMA journal_mode = WAL");
+  if (!statement.ok()) return statement.status();
+  absl::StatusOr<bool> row = statement->Start().Step();
+  if (!row.ok()) return row.status();
+  if (*row && statement->Text(0) == "wal") return absl::OkStatus();
+  return contract::Error(absl::StatusCode::kFailedPrecondition, "NO_WAL",
+                         fmt::format("{}: its file system has no shared memory for a write-ahead "
+                                     "log; put the state directory on a local disk",
+                                     database.path()));
 }
 
 bool IsOpen(const v1::Run& run) {
@@ -36,7 +50,6 @@ absl::StatusOr<std::unique_ptr<Writer>> Writer::Open(const std::string& path,
   if (absl::Status status = CheckSchema(**database); !status.ok()) return status;
   const std::string pragmas = fmt::format(
       "PRAGMA busy_timeout = 5000;"  // for an operator's sqlite3; no other writer of ours exists
-      "PRAGMA journal_mode = WAL;"
       "PRAGMA synchronous = FULL;"
       "PRAGMA wal_autocheckpoint = 0;"
       "PRAGMA mmap_size = 0;"
@@ -44,6 +57,7 @@ absl::StatusOr<std::unique_ptr<Writer>> Writer::Open(const std::string& path,
       "PRAGMA cache_size = -{};",
       options.writer_cache_bytes / 1024);
   if (absl::Status status = (*database)->Execute(pragmas); !status.ok()) return status;
+  if (absl::Status status = UseWal(**database); !status.ok()) return status;
   if (absl::Status status = Migrate(**database); !status.ok()) return status;
   std::unique_ptr<Writer> writer(new Writer(*std::move(database), options));
   if (absl::Status status = writer->Prepare(); !status.ok()) return status;

@@ -1,0 +1,58 @@
+#include "broker/core/shape_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+namespace muster::core {
+namespace {
+
+TEST(ShapeQueue, ServesThePriorityThenTheNumberWhateverLeavesInBetween) {
+  std::mt19937_64 random(1);
+  ShapeQueue queue;
+  std::set<Turn> model;
+  uint64_t next_job = 1;
+  for (int step = 0; step < 200'000; ++step) {
+    if (random() % 5 < 2 || model.empty()) {
+      const Turn turn{static_cast<int32_t>(random() % 4), next_job++};
+      queue.Push(turn);
+      model.insert(turn);
+    } else {
+      // From anywhere near the front, as cancels and placement do.
+      auto it = model.begin();
+      std::advance(it, random() % std::min<size_t>(model.size(), 50));
+      queue.Remove(*it);
+      model.erase(it);
+    }
+    ASSERT_EQ(queue.size(), model.size());
+    ASSERT_EQ(queue.empty(), model.empty());
+    if (!model.empty()) {
+      ASSERT_EQ(queue.front(), *model.begin());
+    }
+  }
+}
+
+TEST(ShapeQueue, AJobThatComesBackTakesItsOldTurn) {
+  ShapeQueue queue;
+  for (uint64_t job : {1, 2, 3}) queue.Push({0, job});
+  queue.Remove({0, 1});
+  queue.Remove({0, 2});
+  queue.Push({0, 1});
+  EXPECT_EQ(queue.front(), (Turn{0, 1}));
+  queue.Remove({0, 1});
+  EXPECT_EQ(queue.front(), (Turn{0, 3}));
+}
+
+TEST(ShapeQueue, AJobThatLeftTheMiddleMayComeBack) {
+  ShapeQueue queue;
+  for (uint64_t job : {1, 2, 3}) queue.Push({0, job});
+  queue.Remove({0, 2});
+  queue.Push({0, 2});
+  queue.Remove({0, 1});
+  EXPECT_EQ(queue.front(), (Turn{0, 2}));
+  EXPECT_EQ(queue.size(), 2u);
+}
+
+}  // namespace
+}  // namespace muster::core
