@@ -5,6 +5,7 @@
 namespace muster::machines {
 
 void FifoQueue::Push(QueuedRun run) {
+  Remove(run.run_key);
   orders_[run.run_key] = run.order;
   runs_[run.order] = std::move(run);
 }

@@ -26,6 +26,7 @@ struct ReadyRun {
 
 class FifoQueue {
  public:
+  // A run that is there already is replaced.
   void Push(QueuedRun run);
   // Takes a run out, wherever it stands.
   std::optional<QueuedRun> Remove(std::string_view run_key);

@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -73,7 +74,8 @@ std::vector<Gpu> ConfiguredGpus(const std::map<std::string, uint32_t>& counts) {
   for (const auto& [type, count] : counts) {
     for (uint32_t i = 0; i < count; ++i) {
       const uint32_t index = static_cast<uint32_t>(gpus.size());
-      gpus.push_back({.index = index, .type = type, .name = std::to_string(index)});
+      gpus.push_back(
+          {.index = index, .type = absl::AsciiStrToLower(type), .name = std::to_string(index)});
     }
   }
   return gpus;

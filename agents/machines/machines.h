@@ -23,7 +23,7 @@ struct MachinesConfig {
   // The cluster's name, for MUSTER_CLUSTER.
   std::string cluster = {};
 
-  // What runs may use; what is left out is found out. GPUs by type in lower case, numbered from 0
+  // What runs may use; what is left out is found out. GPUs by type (in any case), numbered from 0
   // in the order of the types' names; an empty map: none.
   std::optional<uint32_t> cpus;
   std::optional<uint64_t> memory_bytes;

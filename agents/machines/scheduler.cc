@@ -93,10 +93,10 @@ void Scheduler::Loop() {
     StartReady();
     PublishReasons();
     board_->WakeIfNews();
-    const absl::Duration patience =
-        queue_.size() == 0 ? absl::InfiniteDuration() : hold_until_ - absl::Now();
-    for (const SupervisorEvent& event : supervisors_->Wait(
-             patience > absl::ZeroDuration() ? patience : absl::InfiniteDuration())) {
+    const absl::Duration held = hold_until_ - absl::Now();
+    const bool try_again = queue_.size() > 0 && held > absl::ZeroDuration();
+    for (const SupervisorEvent& event :
+         supervisors_->Wait(try_again ? held : absl::InfiniteDuration())) {
       if (event.kind == SupervisorEvent::Kind::kRecord) OnRecord(event.run_key);
       if (event.kind == SupervisorEvent::Kind::kEnded) OnEnded(event.run_key);
     }

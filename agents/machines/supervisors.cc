@@ -27,6 +27,9 @@ constexpr uint64_t kInotifyId = 1;
 constexpr uint64_t kFirstSupervisorId = 2;
 // Events taken at once; more come with the next Wait.
 constexpr int kMaxEvents = 256;
+// What fits into the argument of epoll_wait; an idle scheduler that looks up once an hour costs
+// nothing.
+constexpr absl::Duration kLongestWait = absl::Hours(1);
 // An environment is at most a few megabytes (the kernel's limit on arguments and variables
 // together).
 constexpr size_t kMaxEnvironmentBytes = 8 << 20;
@@ -87,7 +90,8 @@ absl::StatusOr<pid_t> Supervisors::Start(const std::string& run_key, const std::
                     .new_session = true});
   if (!child.ok()) return child.status();
   const pid_t pid = child->pid;
-  if (absl::Status s = Watch(run_key, directory, {.pid = pid, .pidfd = std::move(child->pidfd)});
+  if (absl::Status s = Watch(run_key, directory,
+                             {.pid = pid, .is_child = true, .pidfd = std::move(child->pidfd)});
       !s.ok()) {
     return s;
   }
@@ -101,7 +105,8 @@ absl::Status Supervisors::Adopt(const std::string& run_key, const std::string& d
   if (!pidfd.valid() || Identify(process.pid) != process) {
     return absl::NotFoundError(fmt::format("process {} is gone", process.pid));
   }
-  return Watch(run_key, directory, {.pid = process.pid, .pidfd = std::move(pidfd)});
+  return Watch(run_key, directory,
+               {.pid = process.pid, .is_child = false, .pidfd = std::move(pidfd)});
 }
 
 absl::Status Supervisors::Watch(const std::string& run_key, const std::string& directory,
@@ -127,7 +132,7 @@ std::optional<int> Supervisors::Forget(const std::string& run_key) {
   if (found == entries_.end()) return std::nullopt;
   Entry& entry = found->second;
   int status = 0;
-  const bool reaped = waitpid(entry.pid, &status, WNOHANG) == entry.pid;
+  const bool reaped = entry.is_child && waitpid(entry.pid, &status, WNOHANG) == entry.pid;
   ids_.erase(entry.id);
   if (entry.watch >= 0) {
     watches_.erase(entry.watch);
@@ -139,8 +144,8 @@ std::optional<int> Supervisors::Forget(const std::string& run_key) {
 
 std::vector<SupervisorEvent> Supervisors::Wait(absl::Duration patience) {
   std::array<epoll_event, kMaxEvents> ready;
-  const int64_t ms = std::clamp<int64_t>(absl::ToInt64Milliseconds(patience) + 1, 0, 1'000'000);
-  const int count = epoll_wait(epoll_.get(), ready.data(), kMaxEvents, static_cast<int>(ms));
+  const int ms = static_cast<int>(absl::ToInt64Milliseconds(std::min(patience, kLongestWait))) + 1;
+  const int count = epoll_wait(epoll_.get(), ready.data(), kMaxEvents, ms);
   std::vector<SupervisorEvent> events;
   for (int i = 0; i < count; ++i) {
     const uint64_t id = ready[static_cast<size_t>(i)].data.u64;

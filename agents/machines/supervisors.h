@@ -54,6 +54,7 @@ class Supervisors {
  private:
   struct Entry {
     pid_t pid = -1;
+    bool is_child = false;  // to be reaped here; an adopted one is someone else's
     hosts::Fd pidfd;
     uint64_t id = 0;  // in epoll
     int watch = -1;   // of inotify
