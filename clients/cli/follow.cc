@@ -7,7 +7,6 @@
 #include <future>
 #include <map>
 #include <memory>
-#include <set>
 #include <thread>
 #include <utility>
 
@@ -63,9 +62,10 @@ class LogFollowers {
       // Detached: if a log never ends, the process must not wait for it. It uses what lives as long
       // as the process.
       std::thread([&client = session_.client, &terminal = session_.terminal,
-                   raw = session_.call.raw, request, promise = std::move(promise)]() mutable {
+                   raw = session_.call.raw, request, pieces = pieces_,
+                   promise = std::move(promise)]() mutable {
         const int fd = request.stream() == v1::LOG_STREAM_STDERR ? 2 : 1;
-        const absl::Status status = CopyLog(client, terminal, request, fd, raw);
+        const absl::Status status = CopyLog(client, terminal, request, fd, raw, pieces.get());
         if (!status.ok()) terminal.Err(ErrorText(status));
         promise.set_value();
       }).detach();
@@ -74,17 +74,23 @@ class LogFollowers {
 
   // Call it after the job has ended.
   void Finish() {
-    const auto deadline = std::chrono::steady_clock::now() + kLogGrace;
     for (std::future<void>& log : done_) {
-      if (log.wait_until(deadline) == std::future_status::ready) continue;
-      session_.terminal.Note("the rest of the log has not arrived; try muster logs later");
-      return;
+      uint64_t before = pieces_->load();
+      while (log.wait_for(kLogGrace) != std::future_status::ready) {
+        const uint64_t now = pieces_->load();
+        if (now == before) {
+          session_.terminal.Note("the rest of the log has not arrived; try muster logs later");
+          return;
+        }
+        before = now;
+      }
     }
   }
 
  private:
   Session& session_;
   std::vector<std::future<void>> done_;
+  const std::shared_ptr<std::atomic<uint64_t>> pieces_ = std::make_shared<std::atomic<uint64_t>>(0);
 };
 
 // Says a change of state once, not each step of it.
@@ -168,7 +174,7 @@ absl::StatusOr<v1::Job> StreamJob(Session& session, uint64_t id) {
 }
 
 absl::Status CopyLog(client::Client& client, Terminal& terminal, const v1::ReadLogRequest& request,
-                     int fd, bool raw) {
+                     int fd, bool raw, std::atomic<uint64_t>* pieces) {
   const bool is_terminal = fd == 1 ? terminal.out_is_terminal() : terminal.err_is_terminal();
   const auto write = [&](std::string_view text) {
     if (fd == 1) terminal.Out(text);
@@ -187,6 +193,7 @@ absl::Status CopyLog(client::Client& client, Terminal& terminal, const v1::ReadL
     }
     expected = (*piece)->offset() + data.size();
     write(is_terminal && !raw ? harmless.Next(data) : data);
+    if (pieces != nullptr) pieces->fetch_add(1);
     if ((*piece)->end() != v1::LOG_END_UNSPECIFIED) {
       if (is_terminal && !raw) write(harmless.Finish());
       NoteLogEnd(terminal, request, (*piece)->end());

@@ -2,6 +2,7 @@
 #ifndef MUSTER_CLIENTS_CLI_FOLLOW_H_
 #define MUSTER_CLIENTS_CLI_FOLLOW_H_
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -26,9 +27,10 @@ absl::StatusOr<std::vector<v1::Job>> WaitForJobs(Session& session, const std::ve
 absl::StatusOr<v1::Job> StreamJob(Session& session, uint64_t id);
 
 // Passes one log on until it ends. `fd` is 1 or 2. To a terminal, what would act on it is made
-// harmless unless `raw`; elsewhere the bytes go as they are.
+// harmless unless `raw`; elsewhere the bytes go as they are. `pieces`, if not null, counts them as
+// they are written.
 absl::Status CopyLog(client::Client& client, Terminal& terminal, const v1::ReadLogRequest& request,
-                     int fd, bool raw);
+                     int fd, bool raw, std::atomic<uint64_t>* pieces = nullptr);
 
 // A job's line and, if it failed, what can be done about it, to standard error.
 void NoteEnd(Session& session, const v1::Job& job);

@@ -33,7 +33,7 @@ OnInterrupt::OnInterrupt(Terminal* terminal, std::string remark)
     int signal = 0;
     sigwait(&interrupt, &signal);
     const std::lock_guard<std::mutex> lock(state->mutex);
-    terminal->Note(state->remark);
+    terminal->LastNote(state->remark);
     _exit(kInterrupted);
   }).detach();
 }

@@ -32,8 +32,16 @@ void Terminal::Note(std::string_view text) {
   if (!quiet_) Err(fmt::format("muster: {}\n", text));
 }
 
+void Terminal::LastNote(std::string_view text) {
+  if (!quiet_) WriteAll(2, fmt::format("muster: {}\n", text));
+}
+
 void Terminal::Write(int fd, std::string_view text) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  WriteAll(fd, text);
+}
+
+void Terminal::WriteAll(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t wrote = write(fd, text.data(), text.size());
     if (wrote >= 0) {

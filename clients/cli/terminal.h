@@ -25,9 +25,13 @@ class Terminal {
   void Err(std::string_view text) { Write(2, text); }
   // Remarks, as "muster: TEXT"; none with -q.
   void Note(std::string_view text);
+  // The same, right before the process ends, without waiting for a thread whose reader has stopped
+  // reading.
+  void LastNote(std::string_view text);
 
  private:
   void Write(int fd, std::string_view text);
+  static void WriteAll(int fd, std::string_view text);
 
   const bool quiet_;
   const bool out_is_terminal_;

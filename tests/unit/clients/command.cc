@@ -6,6 +6,7 @@
 #include <pty.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -91,6 +92,24 @@ void Command::AwaitOut(const std::string& text) {
 
 void Command::AwaitErr(const std::string& text) {
   while (outcome_.err.find(text) == std::string::npos) ASSERT_TRUE(ReadMore()) << outcome_.err;
+}
+
+void Command::AwaitFullOut() {
+  const int capacity = fcntl(out_, F_GETPIPE_SZ);
+  int held = 0;
+  do {
+    poll(nullptr, 0, 1);
+    ASSERT_EQ(ioctl(out_, FIONREAD, &held), 0);
+  } while (held < capacity);
+}
+
+void Command::AwaitErrAlone(const std::string& text) {
+  char buffer[4096];
+  while (outcome_.err.find(text) == std::string::npos) {
+    const ssize_t got = read(err_, buffer, sizeof(buffer));
+    ASSERT_GT(got, 0) << outcome_.err;
+    outcome_.err.append(buffer, static_cast<size_t>(got));
+  }
 }
 
 void Command::Signal(int signal) { kill(pid_, signal); }

@@ -26,6 +26,11 @@ class Command {
   // Waits until so much of standard output or standard error has come that it holds the text.
   void AwaitOut(const std::string& text);
   void AwaitErr(const std::string& text);
+  // Waits until the command has filled the pipe of its standard output, which nobody reads
+  // meanwhile.
+  void AwaitFullOut();
+  // As AwaitErr, still without reading standard output.
+  void AwaitErrAlone(const std::string& text);
   void Signal(int signal);
   // Waits for the end.
   Outcome Finish();

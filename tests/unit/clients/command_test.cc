@@ -347,6 +347,28 @@ TEST_F(CommandTest, AnInterruptEndsTheWaitingAndTellsHowToGoOn) {
   EXPECT_THAT(outcome.err, HasSubstr("muster logs -f 42"));
 }
 
+TEST_F(CommandTest, AnInterruptIsHeardThoughNobodyReadsTheOutput) {
+  broker_.watch_jobs = [this](const auto&, const auto& write) -> absl::Status {
+    write(Step(42, 1, v1::JOB_STATE_RUNNING));
+    while (!stop_ && write(v1::WatchJobsResponse())) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return absl::OkStatus();
+  };
+  broker_.read_log = [](const v1::ReadLogRequest& request, const auto& write) -> absl::Status {
+    if (request.stream() == v1::LOG_STREAM_STDERR) return absl::OkStatus();
+    for (uint64_t at = 0; write(Piece(at, std::string(4096, 'x'))); at += 4096) {
+    }
+    return absl::OkStatus();
+  };
+  Command command(broker_.address(), {"run", "--wait", "--", "x"});
+  command.AwaitFullOut();
+  command.Signal(SIGINT);
+  command.AwaitErrAlone("the job goes on");
+  EXPECT_EQ(command.Finish().code, 130);
+  stop_ = true;
+}
+
 TEST_F(CommandTest, LogsAreExactInAPipeAndHarmlessOnATerminal) {
   const std::string log = "a\x1b]0;x\x07\xff\xe6\x97\xa5\n";
   broker_.read_log = [&](const v1::ReadLogRequest& request, const auto& write) -> absl::Status {
