@@ -1,0 +1,247 @@
+// ReadLog and LogLink, end to end.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "contract/errors.h"
+#include "rpc/status.h"
+#include "tests/unit/rpc/harness.h"
+
+namespace muster::broker {
+namespace {
+
+// The agent's end of LogLink.
+class FakePusher {
+ public:
+  explicit FakePusher(TestBroker& broker)
+      : stub_(v1::LogLink::NewStub(broker.NewChannel())), stream_(stub_->Push(context_.get())) {}
+  ~FakePusher() {
+    if (finished_) return;
+    context_->TryCancel();
+    Finish();
+  }
+
+  void Hello(const std::string& journal_id = "journal-1", uint32_t version = 1) {
+    v1::PushRequest request;
+    request.mutable_hello()->set_protocol_version(version);
+    request.mutable_hello()->set_cluster("gpu");
+    request.mutable_hello()->set_journal_id(journal_id);
+    stream_->Write(request);
+  }
+  bool Write(const std::string& run_key, uint64_t offset, const std::string& data,
+             bool end = false) {
+    v1::PushRequest request;
+    v1::LogChunk& chunk = *request.mutable_chunk();
+    chunk.set_run_key(run_key);
+    chunk.set_stream(v1::LOG_STREAM_STDOUT);
+    chunk.set_offset(offset);
+    chunk.set_data(data);
+    chunk.set_end(end);
+    return stream_->Write(request);
+  }
+  std::optional<v1::PushResponse> Read() {
+    v1::PushResponse response;
+    if (stream_->Read(&response)) return response;
+    return std::nullopt;
+  }
+  // Writes and waits for the answer.
+  v1::PushResponse Push(const std::string& run_key, uint64_t offset, const std::string& data,
+                        bool end = false) {
+    EXPECT_TRUE(Write(run_key, offset, data, end));
+    const auto response = Read();
+    EXPECT_TRUE(response.has_value());
+    return response.value_or(v1::PushResponse());
+  }
+  grpc::Status Finish() {
+    finished_ = true;
+    stream_->WritesDone();
+    while (Read()) {
+    }
+    return stream_->Finish();
+  }
+
+ private:
+  std::unique_ptr<v1::LogLink::Stub> stub_;
+  std::unique_ptr<grpc::ClientContext> context_ = Call();
+  std::unique_ptr<grpc::ClientReaderWriter<v1::PushRequest, v1::PushResponse>> stream_;
+  bool finished_ = false;
+};
+
+struct LogText {
+  std::string data;
+  v1::LogEnd end = v1::LOG_END_UNSPECIFIED;
+  grpc::Status status;
+};
+
+v1::ReadLogRequest Log(uint64_t job, bool follow = false, uint64_t offset = 0) {
+  v1::ReadLogRequest request;
+  request.set_job_id(job);
+  request.set_follow(follow);
+  request.set_offset(offset);
+  return request;
+}
+
+LogText ReadAll(TestBroker& broker, const v1::ReadLogRequest& request) {
+  LogText text;
+  auto context = Call();
+  auto stream = broker.jobs().ReadLog(context.get(), request);
+  v1::ReadLogResponse response;
+  while (stream->Read(&response)) {
+    EXPECT_EQ(response.offset(), request.offset() + text.data.size());
+    EXPECT_LE(response.data().size(), size_t{64} << 10);
+    EXPECT_EQ(text.end, v1::LOG_END_UNSPECIFIED) << "nothing follows the end";
+    text.data += response.data();
+    text.end = response.end();
+  }
+  text.status = stream->Finish();
+  return text;
+}
+
+// A broker, an agent with one run, and its pusher.
+class LogsTest : public testing::Test {
+ protected:
+  LogsTest() {
+    EXPECT_TRUE(agent.Connect());
+    job = broker.Submit();
+    run_key = agent.ReadAssignments(1)[0].run_key();
+    agent.Report(run_key, v1::RUN_STATE_LAUNCHING);
+    agent.AwaitAck(agent.Report(run_key, v1::RUN_STATE_RUNNING));
+    pusher.Hello();
+  }
+
+  TestBroker broker;
+  FakeAgent agent{broker};
+  FakePusher pusher{broker};
+  uint64_t job = 0;
+  std::string run_key;
+};
+
+TEST_F(LogsTest, WhatWasPushedCanBeReadAndMoreMayCome) {
+  EXPECT_EQ(pusher.Push(run_key, 0, "hello\n").next_offset(), 6u);
+  const LogText text = ReadAll(broker, Log(job));
+  EXPECT_EQ(text.data, "hello\n");
+  EXPECT_EQ(text.end, v1::LOG_END_MORE_LATER);
+  EXPECT_EQ(ReadAll(broker, Log(job, false, 3)).data, "lo\n");
+}
+
+TEST_F(LogsTest, AFollowerSeesEveryByteUntilTheEnd) {
+  LogText text;
+  std::thread follower([&] { text = ReadAll(broker, Log(job, true)); });
+  std::string sent;
+  for (int i = 0; i < 200; ++i) {
+    const std::string line = "line " + std::to_string(i) + std::string(5000, '.') + "\n";
+    EXPECT_EQ(pusher.Push(run_key, sent.size(), line).next_offset(), sent.size() + line.size());
+    sent += line;
+  }
+  EXPECT_TRUE(pusher.Push(run_key, sent.size(), "", true).complete());
+  follower.join();
+  EXPECT_TRUE(text.status.ok()) << text.status.error_message();
+  EXPECT_EQ(text.data, sent);
+  EXPECT_EQ(text.end, v1::LOG_END_COMPLETE);
+}
+
+TEST_F(LogsTest, AFollowerOfALogThatNeverBeganEndsWithTheRun) {
+  LogText text;
+  v1::ReadLogRequest request = Log(job, true);
+  request.set_stream(v1::LOG_STREAM_STDERR);
+  std::thread follower([&] { text = ReadAll(broker, request); });
+  agent.Report(run_key, v1::RUN_STATE_SUCCEEDED);
+  agent.AwaitAck(agent.Report(run_key, v1::RUN_STATE_SUCCEEDED, true));
+  follower.join();
+  EXPECT_EQ(text.data, "");
+  EXPECT_EQ(text.end, v1::LOG_END_COMPLETE);
+}
+
+TEST_F(LogsTest, AGapIsAnsweredWithWhereToGoOn) {
+  pusher.Push(run_key, 0, "abc");
+  const v1::PushResponse answer = pusher.Push(run_key, 100, "xyz");
+  EXPECT_EQ(answer.next_offset(), 3u);
+  EXPECT_FALSE(answer.complete());
+}
+
+TEST_F(LogsTest, ARunThatIsNotThisClustersIsDiscarded) {
+  for (const std::string key : {"k7m2-99-1", "zzzz-1-1", "nonsense"}) {
+    const v1::PushResponse answer = pusher.Push(key, 0, "abc", true);
+    EXPECT_TRUE(answer.discarding()) << key;
+    EXPECT_EQ(answer.next_offset(), 3u);
+    EXPECT_TRUE(answer.complete());
+  }
+}
+
+TEST_F(LogsTest, AFloodOfChunksIsTakenWithoutLoss) {
+  const std::string chunk(64 << 10, 'x');
+  constexpr int kChunks = 400;
+  std::thread writer([&] {
+    for (int i = 0; i < kChunks; ++i) pusher.Write(run_key, i * chunk.size(), chunk);
+  });
+  uint64_t next = 0;
+  while (next < kChunks * chunk.size()) {
+    const auto answer = pusher.Read();
+    if (!answer) break;
+    next = answer->next_offset();
+  }
+  writer.join();
+  EXPECT_EQ(next, kChunks * chunk.size());
+}
+
+TEST_F(LogsTest, AChunkThatIsTooLargeEndsTheStream) {
+  pusher.Write(run_key, 0, std::string((64 << 10) + 1, 'x'));
+  EXPECT_EQ(pusher.Finish().error_code(), grpc::INVALID_ARGUMENT);
+}
+
+TEST_F(LogsTest, APusherMustBeTheAgentThatIsConnected) {
+  FakePusher other(broker);
+  other.Hello("another-journal");
+  EXPECT_EQ(other.Finish().error_code(), grpc::FAILED_PRECONDITION);
+  FakePusher old(broker);
+  old.Hello("journal-1", 99);
+  EXPECT_EQ(old.Finish().error_code(), grpc::FAILED_PRECONDITION);
+  FakePusher silent(broker);
+  silent.Write(run_key, 0, "abc");
+  EXPECT_EQ(silent.Finish().error_code(), grpc::INVALID_ARGUMENT);
+}
+
+TEST_F(LogsTest, AnUnknownJobRunOrRankIsRefused) {
+  EXPECT_EQ(ReadAll(broker, Log(99)).status.error_code(), grpc::NOT_FOUND);
+  v1::ReadLogRequest request = Log(job);
+  request.set_run(2);
+  EXPECT_EQ(ReadAll(broker, request).status.error_code(), grpc::NOT_FOUND);
+  request = Log(job);
+  request.set_rank(1);
+  EXPECT_EQ(ReadAll(broker, request).status.error_code(), grpc::INVALID_ARGUMENT);
+  EXPECT_EQ(ReadAll(broker, Log(0)).status.error_code(), grpc::INVALID_ARGUMENT);
+}
+
+TEST(ReadLog, AJobThatEndedWithoutARunHasAnEmptyLog) {
+  TestBroker broker;
+  const uint64_t id = broker.Submit();
+  LogText text;
+  std::thread follower([&] { text = ReadAll(broker, Log(id, true)); });
+  v1::CancelJobsRequest cancel;
+  cancel.add_job_ids(id);
+  v1::CancelJobsResponse response;
+  EXPECT_TRUE(broker.jobs().CancelJobs(Call().get(), cancel, &response).ok());
+  follower.join();
+  EXPECT_EQ(text.end, v1::LOG_END_COMPLETE);
+}
+
+TEST(ReadLog, AFollowerOfAQueuedJobWaitsForItsRun) {
+  TestBroker broker;
+  const uint64_t id = broker.Submit();
+  EXPECT_EQ(ReadAll(broker, Log(id)).end, v1::LOG_END_MORE_LATER);
+  LogText text;
+  std::thread follower([&] { text = ReadAll(broker, Log(id, true)); });
+  FakeAgent agent(broker);
+  ASSERT_TRUE(agent.Connect());
+  const std::string run_key = agent.ReadAssignments(1)[0].run_key();
+  FakePusher pusher(broker);
+  pusher.Hello();
+  pusher.Push(run_key, 0, "at last\n", true);
+  follower.join();
+  EXPECT_EQ(text.data, "at last\n");
+  EXPECT_EQ(text.end, v1::LOG_END_COMPLETE);
+}
+
+}  // namespace
+}  // namespace muster::broker
