@@ -1,6 +1,7 @@
 #include "contract/validate.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -255,6 +256,19 @@ void CheckEnv(const v1::JobSpec& spec, FieldErrors* errors) {
   }
 }
 
+// Names the part that has most of it.
+void CheckSize(const v1::JobSpec& spec, FieldErrors* errors) {
+  if (spec.ByteSizeLong() <= kMaxSpecBytes) return;
+  size_t env = 0;
+  for (const auto& [name, value] : spec.env()) env += name.size() + value.size();
+  const std::pair<size_t, std::string_view> parts[] = {
+      {spec.setup().size(), "setup"}, {spec.command().ByteSizeLong(), "command"}, {env, "env"}};
+  const auto [bytes, field] = *std::max_element(std::begin(parts), std::end(parts));
+  errors->Add(field, fmt::format("{} bytes make the spec {} bytes long; use at most {} in all, and "
+                                 "files on the cluster for more",
+                                 bytes, spec.ByteSizeLong(), kMaxSpecBytes));
+}
+
 // Values of sbatch's options. A leading '-' could be taken for another option; blanks, quotes and
 // backslashes would change meaning where sbatch splits a line into words.
 void CheckOption(std::string_view field, std::string_view value, FieldErrors* errors) {
@@ -315,10 +329,7 @@ absl::StatusOr<v1::JobSpec> NormalizeJobSpec(v1::JobSpec spec) {
   if (absl::Status honoured = CheckHonoured(spec); !honoured.ok()) return honoured;
   FillDefaults(&spec);
   FieldErrors errors;
-  if (spec.ByteSizeLong() > kMaxSpecBytes) {
-    errors.Add("spec", fmt::format("{} bytes; use at most {}, and files on the cluster for more",
-                                   spec.ByteSizeLong(), kMaxSpecBytes));
-  }
+  CheckSize(spec, &errors);
   CheckIdentity(spec, &errors);
   CheckResources(spec, &errors);
   CheckCommand(spec, &errors);

@@ -176,7 +176,9 @@ std::vector<BadCase> BadCases() {
       {"slurm.exclude", [](auto* s) { s->mutable_slurm()->set_exclude(std::string(1025, 'x')); }},
       {"slurm.comment", [](auto* s) { s->mutable_slurm()->set_comment("a\rb"); }},
       {"slurm.tasks_per_node", [](auto* s) { s->mutable_slurm()->set_tasks_per_node(10001); }},
-      {"spec", [](auto* s) { s->set_setup(std::string(kMaxSpecBytes, 'x')); }},
+      {"setup", [](auto* s) { s->set_setup(std::string(kMaxSpecBytes, 'x')); }},
+      {"command",
+       [](auto* s) { s->mutable_command()->set_script(std::string(kMaxSpecBytes, 'x')); }},
   };
 }
 
