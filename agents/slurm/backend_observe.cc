@@ -102,6 +102,13 @@ RunFacts SlurmBackend::Gather(const agent::RunHandle& run, const std::optional<Q
                               bool has_record) {
   RunFacts facts;
   facts.run_key = run.run_key;
+  if (run.assignment != nullptr) {
+    const v1::JobSpec& spec = run.assignment->spec();
+    facts.program = spec.command().has_script()
+                        ? "the script"
+                        : fmt::format("\"{}\"", spec.command().argv().args(0));
+    facts.working_directory = spec.working_directory();
+  }
   facts.job_id = IdOf(run);
   facts.now = absl::Now();
   facts.queue_answered = queue.has_value();

@@ -38,6 +38,8 @@ struct ExitRecord {
   // The command did what it was asked; batch.sh never runs it again after that, so this needs no
   // one else's word.
   bool Succeeded() const { return code == 0 && signal == 0 && !terminated; }
+  // Whether the program ran at all, so that code and signal are its own.
+  bool HasExitStatus() const { return problem == Problem::kNone; }
 };
 
 // Nothing if the text is not a whole record: it may still be being written.

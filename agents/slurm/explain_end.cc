@@ -16,6 +16,8 @@ namespace {
 constexpr int kClaimLostCode = 75;
 // slurmd's code for a batch script whose files could not be opened: "0:53".
 constexpr int kLaunchSignal = 53;
+// What a shell ends with when there is no such program.
+constexpr int kNotFoundCode = 127;
 // Lines of Slurm's own that a message quotes.
 constexpr size_t kQuotedLines = 3;
 
@@ -50,19 +52,21 @@ std::string HowItEnded(int code, int signal) {
                      : fmt::format("ended with exit code {}", code);
 }
 
-Words ExplainRecord(const ExitRecord& record) {
+Words ExplainRecord(const RunFacts& facts) {
+  const ExitRecord& record = *facts.record;
   const std::string what = record.phase == "setup" ? "setup script" : "command";
   switch (record.problem) {
     case ExitRecord::Problem::kStart:
       return {v1::FAILURE_CLASS_CONFIG,
-              fmt::format("The {} could not be started on rank {} (exit code {})", what,
-                          record.rank, record.code),
-              "Check its name and that it is there and executable on the compute nodes; muster "
-              "logs --stderr says "
-              "what the node said."};
+              fmt::format("The {} could not be started on rank {}: {} {}", what, record.rank,
+                          record.phase == "setup" ? "its interpreter" : facts.program,
+                          record.code == kNotFoundCode ? "was not found" : "cannot be executed"),
+              "Check its name, and that it is there and executable on the compute nodes; muster "
+              "logs --stderr has the node's own words."};
     case ExitRecord::Problem::kWorkingDirectory:
       return {v1::FAILURE_CLASS_CONFIG,
-              fmt::format("The working directory could not be entered on rank {}", record.rank),
+              fmt::format("The working directory \"{}\" could not be entered on rank {}",
+                          facts.working_directory, record.rank),
               "Set working_directory to a directory that exists on the compute nodes."};
     case ExitRecord::Problem::kFiles:
       return {v1::FAILURE_CLASS_INFRA,
@@ -116,7 +120,7 @@ Words ExplainWithoutRecord(const RunFacts& facts) {
 Words ExplainFailed(const RunFacts& facts) {
   const bool by_itself =
       facts.record.has_value() && (facts.record->code != 0 || facts.record->signal != 0);
-  Words words = by_itself ? ExplainRecord(*facts.record) : ExplainWithoutRecord(facts);
+  Words words = by_itself ? ExplainRecord(facts) : ExplainWithoutRecord(facts);
   if (facts.record.has_value() && !by_itself) {
     words = {v1::FAILURE_CLASS_INFRA,
              "The command ended with 0, yet Slurm says that the job failed",

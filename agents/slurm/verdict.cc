@@ -102,6 +102,7 @@ void SetTimesAndExit(const RunFacts& facts, bool slurm_code_counts, Observation*
   if (facts.record.has_value()) {
     observation->start_time = facts.record->start;
     observation->end_time = facts.record->end;
+    if (!facts.record->HasExitStatus()) return;
     exit.set_code(facts.record->code);
     exit.set_signal(facts.record->signal);
     exit.set_rank(facts.record->rank);

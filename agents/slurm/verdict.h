@@ -17,6 +17,9 @@ namespace muster::slurm {
 // What was learnt about one run.
 struct RunFacts {
   std::string run_key;
+  // What messages call the command and its directory.
+  std::string program;
+  std::string working_directory;
   uint64_t job_id = 0;
   absl::Time now;
 

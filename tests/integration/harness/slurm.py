@@ -1,0 +1,82 @@
+"""A real Slurm cluster of a test file, and the agents that live on it."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+from harness.stubs import REPOSITORY
+from harness.wait import eventually
+
+SCRIPT = REPOSITORY / "tests" / "support" / "slurm-cluster.sh"
+# Agents and jobs are an ordinary user's, as on a login node.
+USER = "slurmtest"
+AS_USER = ("setpriv", "--reuid", USER, "--regid", USER, "--init-groups")
+COMMAND_TIMEOUT_S = 180
+
+
+def start_shared_broker(world):
+    """A broker to which agents of other users may connect."""
+    world.path("broker").mkdir(mode=0o755)
+    return world.make_broker("--socket-mode", "0666").start()
+
+
+class SlurmCluster:
+    """Starts when it is made; needs root. Options are those of `slurm-cluster.sh up`."""
+
+    def __init__(self, *options):
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="muster-slurm-"))
+        self.root.chmod(0o755)
+        self.directory = self.root / "cluster"
+        self.control("up", "--no-restd", "--no-sshd", *options)
+
+    @property
+    def conf(self):
+        return self.directory / "etc" / "slurm.conf"
+
+    def control(self, verb, *args):
+        """slurm-cluster.sh VERB DIR ARGS"""
+        return self._run(SCRIPT, verb, self.directory, *args)
+
+    def slurm(self, *argv):
+        """The output of a Slurm command, as root."""
+        return self._run(*argv)
+
+    def close(self):
+        self.control("down", "--purge")
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def _run(self, *argv):
+        argv = [str(word) for word in argv]
+        environment = dict(os.environ, SLURM_CONF=str(self.conf), SLURM_TIME_FORMAT="%s")
+        done = subprocess.run(argv, env=environment, text=True, capture_output=True, timeout=COMMAND_TIMEOUT_S,
+                              check=False)
+        assert done.returncode == 0, f"{argv} exited with {done.returncode}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    # ---- what tests ask
+
+    def make_agent(self, world, name="lab", **settings):
+        """A Slurm agent of an ordinary user that is not started yet."""
+        state_dir = world.path(f"agent-{name}")
+        state_dir.mkdir()
+        shutil.chown(state_dir, USER, USER)
+        values = {"slurm_conf": self.conf, "observe_interval": "1s", "lookup_grace": "3s", "absence_grace": "10s",
+                  "record_grace": "10s", **settings}
+        config = "slurm:\n" + "".join(f"  {key}: {value}\n" for key, value in values.items())
+        agent = world.make_agent(name, kind="slurm", config=config, state_dir=state_dir)
+        agent.argv = [*AS_USER, *agent.argv]
+        return agent
+
+    def job_ids(self, run_key):
+        """Every Slurm job that the run ever had, once accounting knows of one."""
+        return eventually(lambda: self._history(run_key), f"sacct knows {run_key}")
+
+    def _history(self, run_key):
+        out = self.slurm("sacct", "-a", "-X", "-D", "-n", "-P", "-S", "now-1hour", "-o", "JobIDRaw", f"--name={run_key}")
+        return sorted(set(out.split()))
+
+    def wait_forgotten(self):
+        """Until slurmctld has forgotten every job that has ended."""
+        eventually(lambda: not self.slurm("squeue", "-h", "-t", "all", "-o", "%i").split(), "the queue is empty")

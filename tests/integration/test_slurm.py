@@ -1,0 +1,317 @@
+"""Jobs on a real Slurm that keeps accounting and forgets ended jobs after five seconds.
+
+The agent is an ordinary user's, as on a login node. Each job that must not run twice appends a line to a file.
+"""
+
+import json
+import pathlib
+
+from muster.v1 import cluster_pb2, job_pb2, job_spec_pb2
+import pytest
+
+from harness.api import CANCELED, FAILED, SUCCEEDED, argv_spec, script_spec
+from harness.slurm import USER, SlurmCluster, start_shared_broker
+from harness.wait import eventually, holds_for
+from test_restart import VICTIMS, Trio
+
+MANY_JOBS = 500
+# The issue's other end of patience: how long a dead slurmctld keeps commands waiting.
+OUTAGE_DEADLINE_S = 240
+
+
+@pytest.fixture(scope="module")
+def slurm():
+    made = SlurmCluster("--nodes", "2", "--cpus", "8", "--gpus", "4", "--min-job-age", "5")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def broker(world):
+    return start_shared_broker(world)
+
+
+@pytest.fixture
+def agent(world, broker, slurm):
+    del broker
+    return slurm.make_agent(world).start()
+
+
+@pytest.fixture
+def trio(world, broker, agent, api):
+    made = Trio(world, broker, agent, api)
+    made.counter = world.path("agent-lab") / "counter"
+    return made
+
+
+def run_key(api, job_id):
+    return api.get(job_id).runs[-1].run_key
+
+
+def test_success_through_the_command_line(world, api, agent):
+    done = world.cli("run", "--name", "hello", "--wait", "--", "sh", "-c", "echo out; echo err >&2")
+    assert "out\n" in done.stdout
+    job = api.list_all()[0]
+    assert job.state == SUCCEEDED
+    assert (job.exit.code, job.exit.signal) == (0, 0)
+    assert job.cluster == agent.cluster
+    assert api.stderr(job.id) == b"err\n"
+    shown = world.cli_json("show", job.id)
+    assert shown["runs"][0]["external_id"].isdigit()
+    assert shown["runs"][0]["nodes"] == ["n1"]
+
+
+def test_exit_code_is_the_commands(world, api, agent):
+    done = world.cli("run", "--wait", "--", "sh", "-c", "exit 3", check=False)
+    assert done.returncode == 10
+    job = api.list_all()[0]
+    assert (job.exit.code, job.exit.signal) == (3, 0)
+    assert job.failure.failure_class == job_pb2.FAILURE_CLASS_PROGRAM
+
+
+def test_death_by_signal(api, agent):
+    job = api.wait_state(api.submit(script_spec("kill -SEGV $$")), FAILED)
+    assert (job.exit.code, job.exit.signal) == (0, 11)
+    assert "SIGSEGV" in job.failure.message
+
+
+def test_time_limit(api, slurm, agent):
+    spec = argv_spec("sleep", "1000")
+    spec.time_limit.seconds = 60
+    job_id = api.submit(spec)
+    api.wait_state(job_id, job_pb2.JOB_STATE_RUNNING)
+    slurm.slurm("scontrol", "update", f"jobid={api.get(job_id).runs[0].external_id}", "EndTime=now+1")
+    job = api.wait_state(job_id, FAILED)
+    assert job.failure.failure_class == job_pb2.FAILURE_CLASS_TIMEOUT
+    assert "TIMEOUT" in job.failure.message
+    assert job.failure.suggestion
+
+
+def test_cancel_while_it_runs(world, api, agent):
+    job_id = api.submit(argv_spec("sleep", "1000"))
+    api.wait_state(job_id, job_pb2.JOB_STATE_RUNNING)
+    world.cli("cancel", job_id)
+    api.wait_state(job_id, CANCELED)
+
+
+def test_cancel_before_it_runs(world, api, agent):
+    gate = world.gate()
+    blocker = script_spec(gate.script(), nodes=2)
+    blocker.slurm.exclusive = True
+    first = api.submit(blocker)
+    api.wait_state(first, job_pb2.JOB_STATE_RUNNING)
+    waiting = api.submit(argv_spec("true"))
+    eventually(lambda: "free nodes" in api.get(waiting).reason or "ahead" in api.get(waiting).reason,
+               "the reason for waiting in plain words")
+    api.cancel(waiting)
+    api.wait_state(waiting, CANCELED)
+    gate.open()
+    api.wait_state(first, SUCCEEDED)
+
+
+def test_cancel_by_another_names_who(api, slurm, agent):
+    job_id = api.submit(argv_spec("sleep", "1000"))
+    api.wait_state(job_id, job_pb2.JOB_STATE_RUNNING)
+    slurm.slurm("scancel", api.get(job_id).runs[0].external_id)
+    api.wait_state(job_id, CANCELED)
+    assert "canceled by user id 0" in api.transitions(job_id)[-1].evidence.detail
+
+
+def test_refused_for_its_partition(world, api, agent):
+    spec = argv_spec("true")
+    spec.slurm.partition = "nosuch"
+    job = api.wait_state(api.submit(spec), FAILED)
+    assert job.failure.failure_class == job_pb2.FAILURE_CLASS_CONFIG
+    assert "Invalid partition name specified" in job.failure.message
+    assert "there is no such partition" in job.failure.message
+    shown = world.cli("show", job.id).stdout
+    assert "Invalid partition name specified" in shown
+    assert "muster clusters" in shown
+
+
+def test_refused_for_a_limit_of_its_qos(api, agent):
+    spec = argv_spec("true", resources=job_spec_pb2.Resources(cpu_millis=3000))
+    spec.slurm.qos = "two"
+    job = api.wait_state(api.submit(spec), FAILED)
+    assert "QOSMaxCpuPerUserLimit" in job.failure.message
+    assert "Job violates accounting/QOS policy" in job.failure.message
+    assert job.failure.suggestion
+
+
+def test_two_nodes_have_distinct_ranks(world, api, agent):
+    job_id = api.submit(script_spec("echo $NODE_RANK of $WORLD_SIZE by $MASTER_ADDR", nodes=2))
+    job = api.wait_state(job_id, SUCCEEDED)
+    assert list(job.runs[0].nodes) == ["n1", "n2"]
+    assert api.stdout(job_id, rank=0) == b"0 of 2 by n1\n"
+    assert api.stdout(job_id, rank=1) == b"1 of 2 by n1\n"
+    assert world.cli("logs", "--rank", "1", job_id).stdout == "1 of 2 by n1\n"
+
+
+def test_the_first_rank_that_fails_counts(api, agent):
+    job = api.wait_state(api.submit(script_spec("[ $NODE_RANK = 0 ] && sleep 1000; exit 9", nodes=2)), FAILED)
+    assert (job.exit.code, job.exit.rank) == (9, 1)
+
+
+def test_gpus_by_type(api, agent):
+    spec = script_spec("echo $CUDA_VISIBLE_DEVICES $NUM_GPU_PER_NODE")
+    spec.resources.gpus.add(type="H100", count_millis=2000)
+    job_id = api.submit(spec)
+    api.wait_state(job_id, SUCCEEDED)
+    assert api.stdout(job_id) == b"0,1 2\n"
+
+
+def test_the_cluster_shows_its_partitions(world, api, agent):
+    cluster = eventually(lambda: api.cluster("lab"), "the cluster is known")
+    assert cluster.kind == cluster_pb2.CLUSTER_KIND_SLURM
+    assert cluster.inventory.identity == "lab"
+    assert {pool.name for pool in cluster.inventory.pools} >= {"debug", "gpu", "short"}
+    assert json.loads(world.cli("clusters", "-o", "json").stdout)
+
+
+def test_an_unreadable_run_directory_is_told_and_nothing_is_lost(world, api, slurm, agent):
+    runs = agent.run_directory("x").parent
+    runs.chmod(0o000)
+    slurm.slurm("chown", "root", runs)
+    job_id = api.submit(argv_spec("echo", "late"))
+    run = api.wait_run_state(job_id, job_pb2.RUN_STATE_LAUNCH_UNKNOWN)
+    del run
+    slurm.slurm("chown", USER, runs)
+    runs.chmod(0o700)
+    api.wait_state(job_id, SUCCEEDED)
+    assert api.stdout(job_id) == b"late\n"
+
+
+def test_an_answer_that_was_lost_is_adopted_and_not_doubled(trio, slurm):
+    slurm.control("signal", "slurmctld", "STOP")
+    job_id = trio.api.submit(trio.counting("echo once"))
+    try:
+        trio.api.wait_run_state(job_id, job_pb2.RUN_STATE_LAUNCH_UNKNOWN)
+        holds_for(lambda: trio.api.get(job_id).runs[-1].state == job_pb2.RUN_STATE_LAUNCH_UNKNOWN,
+                  "nobody launches again without an answer", 10)
+    finally:
+        slurm.control("signal", "slurmctld", "CONT")
+    trio.check_ran_once(job_id)
+    assert len(slurm.job_ids(run_key(trio.api, job_id))) == 1
+    details = [step.evidence.detail for step in trio.api.transitions(job_id)]
+    assert any("Socket timed out" in detail for detail in details), details
+
+
+def test_nothing_changes_while_slurmctld_is_away(trio, slurm):
+    gate = trio.world.gate()
+    job_id = trio.api.submit(trio.counting(gate.script()))
+    trio.api.wait_state(job_id, job_pb2.JOB_STATE_RUNNING)
+    slurm.control("stop", "slurmctld")
+    try:
+        eventually(lambda: trio.api.cluster("lab").scheduler_error, "the broker says that Slurm does not answer")
+        assert trio.api.get(job_id).state == job_pb2.JOB_STATE_RUNNING
+    finally:
+        slurm.control("start", "slurmctld")
+    eventually(lambda: not trio.api.cluster("lab").scheduler_error, "the broker says that Slurm answers")
+    gate.open()
+    trio.check_ran_once(job_id)
+
+
+def test_a_queue_that_forgot_loses_nothing(trio, slurm):
+    """Jobs that end, and are forgotten, while the agent is away."""
+    gate = trio.world.gate()
+    good = trio.api.submit(trio.counting(gate.script()))
+    bad = trio.api.submit(trio.counting(gate.script() + "\nexit 5"))
+    canceled = trio.api.submit(argv_spec("sleep", "1000"))
+    for job_id in (good, bad, canceled):
+        trio.api.wait_state(job_id, job_pb2.JOB_STATE_RUNNING)
+    trio.kill("agent")
+    gate.open()
+    slurm.slurm("scancel", trio.api.get(canceled).runs[0].external_id)
+    slurm.wait_forgotten()
+    trio.start("agent")
+    trio.check_ran_once(good)
+    assert trio.api.wait_state(bad, FAILED).exit.code == 5
+    trio.api.wait_state(canceled, CANCELED)
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_killed_while_a_job_waits_in_the_queue(trio, slurm, victim):
+    gate = trio.world.gate()
+    blocker = trio.counting(gate.script())
+    blocker.nodes = 2
+    blocker.slurm.exclusive = True
+    first = trio.api.submit(blocker)
+    trio.api.wait_state(first, job_pb2.JOB_STATE_RUNNING)
+    second = trio.api.submit(trio.counting())
+    trio.api.wait_state(second, job_pb2.JOB_STATE_PENDING)
+    trio.restart(victim)
+    assert trio.runs_of(second) == 0
+    gate.open()
+    # The blocker runs on two nodes.
+    trio.api.wait_state(first, SUCCEEDED)
+    trio.check_ran_once(second)
+    assert len(slurm.job_ids(run_key(trio.api, second))) == 1
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_killed_during_sbatch(trio, slurm, victim):
+    """slurmctld hangs, so that sbatch is under way when the blow falls."""
+    slurm.control("signal", "slurmctld", "STOP")
+    try:
+        job_id = trio.api.submit(trio.counting())
+        trio.api.wait_run_state(job_id, job_pb2.RUN_STATE_LAUNCHING)
+        eventually(lambda: any("sbatch" in line for line in _processes()), "sbatch runs")
+        trio.kill(victim)
+    finally:
+        slurm.control("signal", "slurmctld", "CONT")
+    trio.start(victim)
+    trio.check_ran_once(job_id)
+    assert len(slurm.job_ids(run_key(trio.api, job_id))) == 1
+
+
+def _processes():
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            yield (process / "cmdline").read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_killed_while_a_job_runs(trio, victim):
+    gate = trio.world.gate()
+    job_id = trio.api.submit(trio.counting(gate.script() + "\necho done"))
+    trio.api.wait_state(job_id, job_pb2.JOB_STATE_RUNNING)
+    trio.restart(victim)
+    assert trio.api.get(job_id).state == job_pb2.JOB_STATE_RUNNING
+    gate.open()
+    trio.check_ran_once(job_id)
+    assert trio.api.stdout(job_id) == b"done\n"
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_killed_at_random_moments(trio, slurm, victim):
+    """Twenty short jobs, and a blow every second: each phase of a job's life is struck by some."""
+    ids = [trio.api.submit(trio.counting("sleep 0.5")) for _ in range(20)]
+    for moment in range(4):
+        trio.world.pause(0.4 + 0.3 * moment)
+        trio.restart(victim)
+    for job_id in ids:
+        trio.check_ran_once(job_id)
+    for job_id in ids:
+        assert len(slurm.job_ids(run_key(trio.api, job_id))) == 1
+
+
+@pytest.mark.slow
+def test_many_jobs_take_few_questions(api, slurm, agent):
+    ids = api.submit_many([argv_spec("true") for _ in range(MANY_JOBS)])
+    for job_id in ids:
+        api.wait_state(job_id, SUCCEEDED)
+    cluster = eventually(lambda: (lambda c: c if c.scheduler_calls.get("sbatch", 0) >= MANY_JOBS else None)(
+        api.cluster("lab")), "the agent has told of its calls")
+    assert cluster.scheduler_calls["sbatch"] == MANY_JOBS
+    others = sum(count for name, count in cluster.scheduler_calls.items() if name != "sbatch")
+    assert others <= 0.3 * MANY_JOBS, dict(cluster.scheduler_calls)
+
+
+def test_an_agent_without_slurms_commands_says_what_to_do(world, broker, slurm):
+    del broker
+    agent = slurm.make_agent(world, name="bare", bin_dir="/nonexistent")
+    agent.launch()
+    assert agent.wait_exit() != 0
+    assert "bin_dir" in agent.log()

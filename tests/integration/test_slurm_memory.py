@@ -1,0 +1,35 @@
+"""A job over its memory on a real Slurm that enforces it with cgroups."""
+
+import os
+
+from muster.v1 import job_pb2
+import pytest
+
+from harness.api import FAILED, script_spec
+from harness.slurm import SlurmCluster, start_shared_broker
+
+pytestmark = pytest.mark.skipif(not os.access("/sys/fs/cgroup/memory/cgroup.procs", os.W_OK),
+                                reason="this machine has no cgroup v1 memory controller")
+
+
+@pytest.fixture(scope="module")
+def slurm():
+    # The nodes' names name the cgroups, so they are this cluster's own.
+    made = SlurmCluster("--nodes", "1", "--no-dbd", "--cgroup", "--node-prefix", "musterpy")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def broker(world):
+    return start_shared_broker(world)
+
+
+def test_out_of_memory(world, broker, api, slurm):
+    del broker
+    slurm.make_agent(world).start()
+    spec = script_spec("dd if=/dev/zero of=/dev/null bs=400M count=1")
+    spec.resources.memory_bytes = 100 << 20
+    job = api.wait_state(api.submit(spec), FAILED)
+    assert job.failure.failure_class == job_pb2.FAILURE_CLASS_OOM
+    assert "memory" in job.failure.suggestion
