@@ -282,6 +282,12 @@ std::variant<Invocation, int> ParseCommandLine(int argc, char** argv) {
   if (has_command && call.verb != Verb::kRun)
     return UsageError("only run takes a command after --");
   if (has_command) call.command.assign(dashes + 1, end);
+  // The API carries UTF-8 only. A file's name may be anything, and what describes a job is checked
+  // with the job.
+  char** const odd = std::find_if(argv, dashes, [](char* text) { return !contract::IsUtf8(text); });
+  if (odd != dashes && call.verb != Verb::kSubmit && call.verb != Verb::kRun) {
+    return UsageError(fmt::format("{} is not UTF-8", contract::Quoted(*odd)));
+  }
   const std::string problem = Inconsistency(call, has_command);
   if (!problem.empty()) return UsageError(problem);
   return call;

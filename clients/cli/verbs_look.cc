@@ -58,6 +58,8 @@ std::string FilterOf(const Invocation& call) {
     const std::string value = equals < label.size() ? label.substr(equals + 1) : "";
     terms.push_back(fmt::format("label.{} = {}", label.substr(0, equals), FilterText(value)));
   }
+  // Alone it stays as it was written, so that the broker's errors name the right place in it.
+  if (terms.empty()) return call.filter;
   if (!call.filter.empty()) terms.push_back(fmt::format("({})", call.filter));
   return fmt::format("{}", fmt::join(terms, " AND "));
 }

@@ -200,6 +200,7 @@ TEST_F(CommandTest, BadUsageIsCodeTwoAndSaysWhatToDo) {
       {{"wait", "--timeout", "later", "1"}, "\"later\" is not a duration"},
       {{"logs", "1", "2"}, "one job at a time"},
       {{"events"}, "add -f"},
+      {{"list", "--name", "\xff"}, "\"\\xff\" is not UTF-8"},
       {{"submit"}, "FILE"}};
   for (const auto& [arguments, says] : cases) {
     const Outcome outcome = Run(arguments);
@@ -267,6 +268,17 @@ TEST_F(CommandTest, ListMakesAFilterOfItsFlags) {
       filter,
       "(state = \"RUNNING\" OR state = \"QUEUED\") AND (cluster = \"c\") AND name = \"a\\\"b\" AND "
       "project = \"p\" AND label.team = \"v\" AND (state != FAILED)");
+}
+
+TEST_F(CommandTest, AFilterAloneIsSentAsItWasWritten) {
+  std::string filter;
+  broker_.list_jobs =
+      [&](const v1::ListJobsRequest& request) -> absl::StatusOr<v1::ListJobsResponse> {
+    filter = request.filter();
+    return v1::ListJobsResponse();
+  };
+  Run({"list", "--filter", "state = FAILED"});
+  EXPECT_EQ(filter, "state = FAILED");
 }
 
 TEST_F(CommandTest, EveryFormatOfAListing) {

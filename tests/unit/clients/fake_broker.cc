@@ -102,6 +102,8 @@ class FakeBroker::Impl {
 
   void Start() {
     grpc::ServerBuilder builder;
+    // How long a thread of the server may take to see that the server has been shut down.
+    builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::CQ_TIMEOUT_MSEC, 100);
     builder.AddListeningPort(address(), grpc::InsecureServerCredentials());
     builder.RegisterService(&jobs_);
     builder.RegisterService(&clusters_);
