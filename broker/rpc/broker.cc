@@ -24,6 +24,9 @@
 namespace muster::broker {
 namespace {
 
+// What health checks may ask for.
+constexpr const char* kServices[] = {"muster.v1.Jobs", "muster.v1.Clusters", "muster.v1.AgentLink",
+                                     "muster.v1.LogLink"};
 // A SubmitJobs of 1000 ordinary specs, or of a few of the largest. What is larger is to be sent in
 // several calls.
 constexpr int kMaxReceiveBytes = 16 << 20;
@@ -140,6 +143,10 @@ class RunningBroker final : public Broker {
       return absl::UnavailableError(ToAbsl(fmt::format(
           "cannot listen on {}: is the port in use? Choose another, or 0 for any free one",
           options_.listen)));
+    }
+    // The health service knows only "" by itself.
+    for (const char* name : kServices) {
+      server_->GetHealthCheckService()->SetServingStatus(name, true);
     }
     listener_->Start([this](int fd, std::string user) {
       users_.Note(fd, std::move(user));
