@@ -86,7 +86,7 @@ class World:
         address = address or (broker or self.broker).address
         # A broker that comes back is to be found at once, not after gRPC's long pauses between tries.
         channel = grpc.insecure_channel(address, options=[
-            ("grpc.initial_reconnect_backoff_ms", 50), ("grpc.min_reconnect_backoff_ms", 50),
+            ("grpc.initial_reconnect_backoff_ms", 50),
             ("grpc.max_reconnect_backoff_ms", 200), ("grpc.use_local_subchannel_pool", 1)])
         self.channels.append(channel)
         return Api(channel)
