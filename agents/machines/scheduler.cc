@@ -97,7 +97,8 @@ void Scheduler::Loop() {
     const bool try_again = queue_.size() > 0 && held > absl::ZeroDuration();
     for (const SupervisorEvent& event :
          supervisors_->Wait(try_again ? held : absl::InfiniteDuration())) {
-      if (event.kind == SupervisorEvent::Kind::kRecord) OnRecord(event.run_key);
+      if (event.record == kStartedFile) OnStarted(event.run_key);
+      if (event.record == kExitFile) OnExitRecord(event.run_key);
       if (event.kind == SupervisorEvent::Kind::kEnded) OnEnded(event.run_key);
     }
   }
@@ -146,7 +147,7 @@ void Scheduler::AdoptRunning(const RunningRun& run) {
   allocator_.Restore(run.allocation);
   board_->Put(StartingVerdict(WitnessOf(run.run_key), run.claim.owner.pid));
   active_.insert_or_assign(run.run_key, std::move(active));
-  OnRecord(run.run_key);
+  OnStarted(run.run_key);
 }
 
 // ---- starting
@@ -174,7 +175,7 @@ absl::Status Scheduler::StartRun(const ReadyRun& ready) {
       run_key, Active{.run = ready.run, .allocation = ready.allocation, .supervisor = *pid});
   board_->PutQuietly(StartingVerdict(WitnessOf(run_key), *pid));
   // A quick supervisor has written its record before the directory was watched.
-  OnRecord(run_key);
+  OnStarted(run_key);
   return absl::OkStatus();
 }
 
@@ -203,13 +204,19 @@ void Scheduler::CloseUnstarted(const QueuedRun& run) {
 
 // ---- watching
 
-void Scheduler::OnRecord(const std::string& run_key) {
+void Scheduler::OnStarted(const std::string& run_key) {
   const auto found = active_.find(run_key);
   if (found == active_.end() || found->second.running) return;
   const absl::StatusOr<std::optional<Started>> started = DirectoryOf(run_key).ReadStarted();
   if (!started.ok() || !started->has_value()) return;
   found->second.running = true;
   if (!found->second.forget_at_end) board_->Put(RunningVerdict(WitnessOf(run_key), **started));
+}
+
+void Scheduler::OnExitRecord(const std::string& run_key) {
+  const auto found = active_.find(run_key);
+  if (found == active_.end()) return;
+  allocator_.Release(std::exchange(found->second.allocation, Allocation{}));
 }
 
 void Scheduler::OnEnded(const std::string& run_key) {
@@ -252,7 +259,7 @@ bool Scheduler::FollowClaim(Active active, const RunFiles& files) {
   if (!supervisors_->Adopt(run_key, DirectoryOf(run_key).path(), owner).ok()) return false;
   active.supervisor = owner.pid;
   active_.insert_or_assign(run_key, std::move(active));
-  OnRecord(run_key);
+  OnStarted(run_key);
   return true;
 }
 

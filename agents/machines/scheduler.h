@@ -96,7 +96,10 @@ class Scheduler {
   // Ends a run that has not started.
   void CloseUnstarted(const QueuedRun& run);
 
-  void OnRecord(const std::string& run_key);
+  // Looks whether the command has started.
+  void OnStarted(const std::string& run_key);
+  // The exit record is being put on disk; nothing of the run is left, so others may have its place.
+  void OnExitRecord(const std::string& run_key);
   void OnEnded(const std::string& run_key);
   // Its supervisor has ended without having taken the run.
   void OnUnclaimed(const Active& active, std::optional<int> wait_status);

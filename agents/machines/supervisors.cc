@@ -152,7 +152,7 @@ std::vector<SupervisorEvent> Supervisors::Wait(absl::Duration patience) {
     if (id == kWakeupId) {
       eventfd_t value = 0;
       eventfd_read(wakeup_.get(), &value);
-      events.push_back({.kind = SupervisorEvent::Kind::kPosted, .run_key = {}});
+      events.push_back({.kind = SupervisorEvent::Kind::kPosted});
     } else if (id == kInotifyId) {
       ReadRecordEvents(&events);
     } else if (const auto found = ids_.find(id); found != ids_.end()) {
@@ -170,7 +170,9 @@ void Supervisors::ReadRecordEvents(std::vector<SupervisorEvent>* events) {
     at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
     const auto found = watches_.find(event->wd);
     if (found == watches_.end()) continue;
-    events->push_back({.kind = SupervisorEvent::Kind::kRecord, .run_key = found->second});
+    events->push_back({.kind = SupervisorEvent::Kind::kRecord,
+                       .run_key = found->second,
+                       .record = event->len > 0 ? event->name : ""});
   }
 }
 

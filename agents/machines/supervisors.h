@@ -26,7 +26,8 @@ struct SupervisorEvent {
     kEnded,   // the supervisor has ended; Forget it
   };
   Kind kind = Kind::kPosted;
-  std::string run_key;  // not for kPosted
+  std::string run_key = {};  // not for kPosted
+  std::string record = {};   // for kRecord: the file's name
 };
 
 class Supervisors {
