@@ -63,6 +63,7 @@ absl::StatusOr<core::Restored> MemoryStore::Restore(absl::Time now) {
 absl::Status MemoryStore::Commit(absl::Span<const core::Change> changes) {
   std::lock_guard lock(mutex_);
   if (!failure_.ok()) return failure_;
+  if (failure_ = Check(changes); !failure_.ok()) return failure_;
   for (const core::Change& change : changes) {
     std::visit([this](const auto& typed) { Apply(typed); }, change);
   }
@@ -70,6 +71,23 @@ absl::Status MemoryStore::Commit(absl::Span<const core::Change> changes) {
 }
 
 absl::Status MemoryStore::Idle() { return absl::OkStatus(); }
+
+absl::Status MemoryStore::Check(absl::Span<const core::Change> changes) const {
+  uint64_t last_job = jobs_.empty() ? 0 : jobs_.rbegin()->first;
+  uint64_t last_sequence = job_by_sequence_.empty() ? 0 : job_by_sequence_.rbegin()->first;
+  for (const core::Change& change : changes) {
+    if (const auto* insert = std::get_if<core::InsertJob>(&change)) {
+      if (insert->id <= last_job) return absl::InternalError("a job's number was used again");
+      last_job = insert->id;
+    }
+    if (const auto* append = std::get_if<core::AppendTransition>(&change)) {
+      const uint64_t sequence = append->transition.sequence();
+      if (sequence <= last_sequence) return absl::InternalError("a sequence was used again");
+      last_sequence = sequence;
+    }
+  }
+  return absl::OkStatus();
+}
 
 void MemoryStore::FailCommits(absl::Status status) {
   std::lock_guard lock(mutex_);

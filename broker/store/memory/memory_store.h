@@ -49,6 +49,8 @@ class MemoryStore : public Store {
     uint32_t shape = 0;
   };
 
+  // Numbers and sequences rise, as the core promises; a database would refuse to insert them twice.
+  absl::Status Check(absl::Span<const core::Change> changes) const;
   void Apply(const core::InsertJob& change);
   void Apply(const core::UpdateJob& change);
   void Apply(const core::PutRun& change);

@@ -148,6 +148,14 @@ TEST_F(EventsTest, ARepeatedEventIsAcknowledgedAndChangesNothing) {
   EXPECT_THAT(History(job_), SizeIs(4));
 }
 
+TEST_F(EventsTest, SequencesGoOnAfterARestart) {
+  const uint64_t last = *store_.LastSequence();
+  Restart();
+  session_ = Connect("a");
+  Report(session_, {Event(1, key_, v1::RUN_STATE_LAUNCHING)});
+  EXPECT_EQ(History(job_).back().sequence(), last + 1);
+}
+
 TEST_F(EventsTest, ARepeatedEventIsKnownAfterARestart) {
   Report(session_, {Event(1, key_, v1::RUN_STATE_LAUNCHING)});
   Restart();

@@ -181,6 +181,16 @@ TEST_F(PlaceTest, ManyShapesAreServedInTurn) {
   EXPECT_EQ(Assigned(Connect("a")), expected);
 }
 
+TEST_F(PlaceTest, JobsThatFitDifferentClustersAreServedInOneOrder) {
+  Gone(Connect("a"));
+  Gone(Connect("b"));
+  std::vector<std::string> expected;
+  for (int i = 0; i < 20; ++i) {
+    expected.push_back(Key(MustSubmit(i % 3 == 0 ? SpecOn("a") : Spec())));
+  }
+  EXPECT_EQ(Assigned(Connect("a")), expected);
+}
+
 TEST_F(PlaceTest, AllOfABatchIsOneUpdateForEachJob) {
   MustSubmit(Spec());
   MustSubmit(Spec());
