@@ -1,0 +1,106 @@
+"""The broker alone: submits, whole lives through simulated agents, logs, idle agents."""
+
+import functools
+import threading
+import time
+
+from rows.report import Figure
+from rows.setting import cpu_seconds, fresh_broker, memory_bytes, running_tool, tool
+
+IDLE_AGENTS = 2000
+# The broker's default heartbeat interval.
+HEARTBEAT_S = 5
+
+
+def _submit_unary(in_flight, short):
+    seconds = 1 if short else 5
+    with fresh_broker() as world:
+        echo = f"unix:{world.path('echo.sock')}"
+        with running_tool("echo", address=echo):
+            baseline = tool("submit", address=echo, in_flight=in_flight, seconds=seconds)
+        found = tool("submit", address=world.broker.address, in_flight=in_flight, seconds=seconds)
+    goal = 0.6 if in_flight == 64 else None
+    return [Figure(f"submit_unary_{in_flight}", found["per_s"], "jobs/s", baseline["per_s"],
+                   "gRPC server that answers the same message at once", goal, goal_on_ratio=True)]
+
+
+def submit_batch_100(short):
+    """SubmitJobs of 100 against the same rows written by SQLite alone."""
+    seconds = 1 if short else 5
+    with fresh_broker() as world:
+        world.path("bare").mkdir()
+        baseline = tool("insert-rows", dir=world.path("bare"), batch=100, seconds=seconds)
+        found = tool("submit", address=world.broker.address, in_flight=4, batch=100, seconds=seconds)
+    return [Figure("submit_batch_100", found["per_s"], "jobs/s", baseline["per_s"],
+                   "the same rows by bare SQLite, 100 jobs a transaction", 0.5, goal_on_ratio=True)]
+
+
+def full_life(short):
+    """Submit to end of many jobs, all of it stored, through agents without a cluster."""
+    jobs = 2000 if short else 100_000
+    with fresh_broker() as world:
+        world.path("bare").mkdir()
+        baseline = tool("insert-rows", dir=world.path("bare"), batch=100, seconds=1 if short else 5)
+        found = tool("full-life", address=world.broker.address, agents=2, jobs=jobs, batch=100, in_flight=4)
+    return [Figure("full_life", found["per_s"], "jobs/s", baseline["per_s"],
+                   "only the rows of the submits by bare SQLite, 100 jobs a transaction", 5000)]
+
+
+def assign_latency(short):
+    """From the submit to the agent while 1,000 jobs a second come in."""
+    with fresh_broker() as world:
+        echo = f"unix:{world.path('echo.sock')}"
+        with running_tool("echo", address=echo):
+            baseline = tool("submit", address=echo, in_flight=1, seconds=1)
+        found = tool("assign-latency", address=world.broker.address, rate=1000, seconds=1 if short else 10, in_flight=16)
+    what = "one call of the answering server, p50"
+    return [Figure("assign_latency_p50", found["p50_ms"], "ms", baseline["p50_us"] / 1000, what),
+            Figure("assign_latency_p99", found["p99_ms"], "ms", baseline["p50_us"] / 1000, what, 10, at_most=True)]
+
+
+def log_ingest(short):
+    """Bytes into the archive with a follower that keeps up, and the delay of single lines."""
+    mebibytes = 20 if short else 2000
+    with fresh_broker() as world:
+        baseline = _bare_writes(world, mebibytes)
+        found = tool("ingest-logs", address=world.broker.address, jobs=mebibytes)
+    return [Figure("log_ingest", found["per_s"] / 1e6, "MB/s", baseline / 1e6,
+                   "bare write of 64 KiB pieces to one file", 300),
+            Figure("log_latency_p50", found["added_p50_ms"], "ms", None, "", 50, at_most=True)]
+
+
+def _bare_writes(world, mebibytes):
+    chunk = b"x" * 65536
+    start = time.monotonic()
+    with open(world.path("bare.log"), "wb", buffering=0) as file:
+        for _ in range(mebibytes * 16):
+            file.write(chunk)
+    return mebibytes * 2**20 / (time.monotonic() - start)
+
+
+def idle_agents(short):
+    """Memory and processor time that connected agents without work cost the broker."""
+    agents = 50 if short else IDLE_AGENTS
+    seconds = 2 if short else 20
+    with fresh_broker() as world:
+        pid = world.broker.process.pid
+        before = memory_bytes(pid)
+        with running_tool("hold-agents", address=world.broker.address, agents=agents, seconds=HEARTBEAT_S):
+            spent = cpu_seconds(pid)
+            threading.Event().wait(seconds)
+            spent = cpu_seconds(pid) - spent
+            memory = memory_bytes(pid)
+    return [Figure("idle_agents_memory", memory / 1e6, "MB", before / 1e6, "the broker with no agent", 100, at_most=True),
+            Figure("idle_agents_cpu", 100 * spent / seconds, "% of a core", None, "", 5, at_most=True)]
+
+
+def _named(name, function):
+    function.__name__ = name
+    return function
+
+
+ROWS = {f"submit_unary_{n}": _named(f"submit_unary_{n}", functools.partial(_submit_unary, n)) for n in (1, 8, 64)}
+ROWS |= {"submit_batch_100": submit_batch_100, "full_life": full_life,
+         "assign_latency_p50": assign_latency, "assign_latency_p99": assign_latency,
+         "log_ingest": log_ingest, "log_latency_p50": log_ingest,
+         "idle_agents_memory": idle_agents, "idle_agents_cpu": idle_agents}

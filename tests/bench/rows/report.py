@@ -1,0 +1,53 @@
+"""Figures and their table."""
+
+import dataclasses
+
+
+@dataclasses.dataclass
+class Figure:
+    """One measured value. `goal` is what the value or, with goal_on_ratio, value / baseline should reach."""
+
+    row: str
+    value: float
+    unit: str
+    baseline: float | None = None
+    baseline_what: str = ""
+    goal: float | None = None
+    at_most: bool = False
+    goal_on_ratio: bool = False
+
+    @property
+    def ratio(self):
+        return self.value / self.baseline if self.baseline else None
+
+    @property
+    def met(self):
+        if self.goal is None:
+            return None
+        judged = self.ratio if self.goal_on_ratio else self.value
+        return judged <= self.goal if self.at_most else judged >= self.goal
+
+    def goal_text(self):
+        if self.goal is None:
+            return "reported"
+        return f"{'ratio ' if self.goal_on_ratio else ''}{'<=' if self.at_most else '>='} {self.goal:g}"
+
+    def as_json(self):
+        return {"row": self.row, "value": self.value, "unit": self.unit, "baseline": self.baseline,
+                "baseline_what": self.baseline_what, "ratio": self.ratio, "goal": self.goal_text(), "met": self.met}
+
+
+def table(figures):
+    """All figures, one a line."""
+    head = ("ROW", "VALUE", "UNIT", "BASELINE", "RATIO", "GOAL", "MET", "BASELINE IS")
+    lines = [head] + [
+        (f.row, number(f.value), f.unit, number(f.baseline), number(f.ratio), f.goal_text(),
+         {None: "-", True: "yes", False: "NO"}[f.met], f.baseline_what) for f in figures]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines)
+
+
+def number(value):
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

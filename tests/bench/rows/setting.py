@@ -1,0 +1,81 @@
+"""What the rows share: a fresh broker, and the load tool beside it."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+
+from harness.daemons import BIN
+from harness.world import World
+
+TOOL = BIN / "muster-bench"
+# The longest row writes a million jobs, which takes about a minute.
+TOOL_TIMEOUT_S = 900
+CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@contextlib.contextmanager
+def fresh_world():
+    """An empty directory, and the end of all that was started in it."""
+    world = World()
+    try:
+        yield world
+    except BaseException:
+        # Python's own print of the failure follows.
+        with contextlib.redirect_stdout(sys.stderr):
+            world.tell()
+        raise
+    finally:
+        world.close(keep=False)
+
+
+@contextlib.contextmanager
+def fresh_broker():
+    """A world with a running broker, as it is configured by default."""
+    with fresh_world() as world:
+        world.make_broker(config="{}\n").start()
+        yield world
+
+
+def _arguments(verb, options):
+    words = [str(TOOL), verb]
+    for name, value in options.items():
+        words += [f"--{name.replace('_', '-')}", str(value)]
+    return words
+
+
+def tool(verb, **options):
+    """What muster-bench found out."""
+    done = subprocess.run(_arguments(verb, options), text=True, stdout=subprocess.PIPE, timeout=TOOL_TIMEOUT_S,
+                          stdin=subprocess.DEVNULL, check=True)
+    return json.loads(done.stdout)
+
+
+@contextlib.contextmanager
+def running_tool(verb, **options):
+    """muster-bench beside the row, once it has said that it is ready, until the row is done."""
+    process = subprocess.Popen(_arguments(verb, options), text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        ready = process.stdout.readline()
+        assert ready, f"muster-bench {verb} ended at once"
+        yield json.loads(ready)
+    finally:
+        process.stdin.close()
+        process.wait(TOOL_TIMEOUT_S)
+
+
+def memory_bytes(pid):
+    """Resident memory of a process."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        for line in status:
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) * 1024
+    raise AssertionError("no VmRSS")
+
+
+def cpu_seconds(pid):
+    """Processor time of a process so far."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+        fields = stat.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS

@@ -1,0 +1,21 @@
+#include "tests/bench/tools/connect.h"
+
+#include <utility>
+
+#include "clients/cpp/address.h"
+
+namespace muster::bench {
+
+absl::StatusOr<std::unique_ptr<client::Client>> MakeClient(const Load& load) {
+  client::ClientOptions options;
+  options.address = load.address;
+  return client::Client::Create(std::move(options));
+}
+
+absl::StatusOr<std::unique_ptr<agent::Dialer>> MakeDialer(const Load& load) {
+  absl::StatusOr<client::Address> address = client::ParseAddress(load.address);
+  if (!address.ok()) return address.status();
+  return std::make_unique<agent::Dialer>(address->target);
+}
+
+}  // namespace muster::bench

@@ -1,0 +1,18 @@
+#ifndef MUSTER_TESTS_BENCH_TOOLS_CONNECT_H_
+#define MUSTER_TESTS_BENCH_TOOLS_CONNECT_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "agents/core/broker_link.h"
+#include "clients/cpp/client.h"
+#include "tests/bench/tools/tools.h"
+
+namespace muster::bench {
+
+absl::StatusOr<std::unique_ptr<client::Client>> MakeClient(const Load& load);
+absl::StatusOr<std::unique_ptr<agent::Dialer>> MakeDialer(const Load& load);
+
+}  // namespace muster::bench
+
+#endif  // MUSTER_TESTS_BENCH_TOOLS_CONNECT_H_

@@ -1,0 +1,258 @@
+#include <fmt/format.h>
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "clients/cpp/client.h"
+#include "tests/bench/tools/connect.h"
+#include "tests/bench/tools/histogram.h"
+#include "tests/bench/tools/sim_agent.h"
+#include "tests/bench/tools/submitter.h"
+#include "tests/bench/tools/tools.h"
+
+namespace muster::bench {
+namespace {
+
+constexpr absl::Duration kConnectPatience = absl::Seconds(30);
+constexpr absl::Duration kRetryInterval = absl::Milliseconds(1);
+constexpr absl::Duration kIdlePatience = absl::Seconds(60);  // without any progress: give up
+constexpr uint32_t kMaxActiveRuns = 10000;
+constexpr int kMaxEvents = 1000;  // in one message; the protocol says so
+
+v1::RunEvent MakeEvent(const v1::Assignment& assignment, v1::RunState state) {
+  v1::RunEvent event;
+  event.set_run_key(assignment.run_key());
+  event.set_state(state);
+  event.mutable_evidence()->set_source(v1::EVIDENCE_SOURCE_PROCESS);
+  event.mutable_evidence()->mutable_observed_at()->set_seconds(absl::ToUnixSeconds(absl::Now()));
+  if (state == v1::RUN_STATE_PENDING) event.set_external_id("4711");
+  if (state == v1::RUN_STATE_SUCCEEDED) {
+    event.mutable_exit();
+    event.set_logs_complete(true);
+  }
+  return event;
+}
+
+// Carries every run through its life, on a thread of its own.
+class LifeAgent {
+ public:
+  LifeAgent(agent::Dialer* dialer, int number)
+      : agent_(dialer, fmt::format("bench-{}", number), kMaxActiveRuns,
+               [this](const v1::Assignments& assignments) {
+                 std::lock_guard lock(mutex_);
+                 waiting_.push_back(assignments);
+                 changed_.notify_one();
+               }) {}
+
+  ~LifeAgent() {
+    {
+      std::lock_guard lock(mutex_);
+      stopping_ = true;
+      changed_.notify_one();
+    }
+    if (thread_.joinable()) thread_.join();
+  }
+
+  bool Connect() {
+    if (!agent_.Connect(kConnectPatience)) return false;
+    thread_ = std::thread([this] { Work(); });
+    return true;
+  }
+
+ private:
+  void Work() {
+    while (std::optional<v1::Assignments> next = Next()) {
+      Say(*next, {v1::RUN_STATE_LAUNCHING, v1::RUN_STATE_PENDING});
+      Say(*next, {v1::RUN_STATE_RUNNING, v1::RUN_STATE_SUCCEEDED});
+    }
+  }
+
+  std::optional<v1::Assignments> Next() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+    if (stopping_) return std::nullopt;
+    v1::Assignments next = std::move(waiting_.front());
+    waiting_.pop_front();
+    return next;
+  }
+
+  void Say(const v1::Assignments& assignments, std::vector<v1::RunState> states) {
+    v1::RunEvents events;
+    for (const v1::Assignment& assignment : assignments.assignments()) {
+      for (v1::RunState state : states) *events.add_events() = MakeEvent(assignment, state);
+      if (events.events_size() + static_cast<int>(states.size()) > kMaxEvents) {
+        SendAll(std::exchange(events, {}));
+      }
+    }
+    if (events.events_size() > 0) SendAll(std::move(events));
+  }
+
+  void SendAll(const v1::RunEvents& events) {
+    while (!agent_.Send(events)) absl::SleepFor(kRetryInterval);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<v1::Assignments> waiting_;
+  bool stopping_ = false;
+  std::thread thread_;
+  SimAgent agent_;
+};
+
+absl::Status CouldNotConnect() { return absl::UnavailableError("an agent could not connect"); }
+
+// Waits until no job is left that has not ended.
+absl::Status AwaitAllEnded(const Load& load) {
+  auto client = MakeClient(load);
+  if (!client.ok()) return client.status();
+  v1::ListJobsRequest request;
+  request.set_filter("NOT (state = SUCCEEDED OR state = FAILED OR state = CANCELED)");
+  request.set_page_size(1);
+  const absl::Time end = absl::Now() + kIdlePatience;
+  while (absl::Now() < end) {
+    absl::StatusOr<v1::ListJobsResponse> page = (*client)->ListJobs(request);
+    if (!page.ok()) return page.status();
+    if (page->jobs_size() == 0 && page->next_page_token().empty()) return absl::OkStatus();
+    request.set_page_token(page->jobs_size() == 0 ? page->next_page_token() : "");
+    if (page->jobs_size() > 0) absl::SleepFor(absl::Milliseconds(20));
+  }
+  return absl::DeadlineExceededError("jobs did not end");
+}
+
+}  // namespace
+
+absl::Status FullLife(const Load& load) {
+  auto dialer = MakeDialer(load);
+  if (!dialer.ok()) return dialer.status();
+  std::vector<std::unique_ptr<LifeAgent>> agents;
+  for (int i = 0; i < load.agents; ++i) {
+    agents.push_back(std::make_unique<LifeAgent>(dialer->get(), i));
+    if (!agents.back()->Connect()) return CouldNotConnect();
+  }
+  const absl::Time start = absl::Now();
+  absl::StatusOr<Submitted> submitted = RunSubmits(load);
+  if (!submitted.ok()) return submitted.status();
+  if (absl::Status status = AwaitAllEnded(load); !status.ok()) return status;
+  fmt::print("{{\"per_s\": {:.1f}}}\n",
+             submitted->jobs / absl::ToDoubleSeconds(absl::Now() - start));
+  return absl::OkStatus();
+}
+
+absl::Status AssignLatency(const Load& load) {
+  auto dialer = MakeDialer(load);
+  if (!dialer.ok()) return dialer.status();
+  auto client = MakeClient(load);
+  if (!client.ok()) return client.status();
+  absl::Mutex mutex;
+  absl::flat_hash_map<std::string, absl::Time> sent;  // by job name
+  Histogram latencies;
+  const int jobs = load.rate * load.seconds;
+  SimAgent agent(dialer->get(), "bench-0", jobs + 1, [&](const v1::Assignments& assignments) {
+    const absl::Time now = absl::Now();
+    absl::MutexLock lock(&mutex);
+    for (const v1::Assignment& one : assignments.assignments()) {
+      auto it = sent.find(one.spec().name());
+      if (it == sent.end()) continue;
+      latencies.Add(now - it->second);
+      sent.erase(it);
+    }
+  });
+  if (!agent.Connect(kConnectPatience)) return CouldNotConnect();
+  // Several senders, because one that waits for each answer cannot keep up the rate.
+  std::vector<std::thread> senders;
+  std::vector<absl::Status> failures(load.in_flight);
+  const absl::Time start = absl::Now() + absl::Milliseconds(100);
+  for (int s = 0; s < load.in_flight; ++s) {
+    senders.emplace_back([&, s] {
+      for (int i = s; i < jobs; i += load.in_flight) {
+        absl::SleepFor(start + absl::Seconds(1) * i / load.rate - absl::Now());
+        v1::SubmitJobRequest request;
+        *request.mutable_spec() = SampleSpec(i);
+        {
+          absl::MutexLock lock(&mutex);
+          sent[request.spec().name()] = absl::Now();
+        }
+        if (auto answer = (*client)->SubmitJob(request); !answer.ok()) {
+          failures[s] = answer.status();
+          return;
+        }
+        if (i % load.rate == 0) agent.Beat();
+      }
+    });
+  }
+  for (std::thread& sender : senders) sender.join();
+  for (const absl::Status& failure : failures) {
+    if (!failure.ok()) return failure;
+  }
+  absl::MutexLock lock(&mutex);
+  auto none_left = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { return sent.empty(); };
+  if (!mutex.AwaitWithTimeout(absl::Condition(&none_left), kIdlePatience)) {
+    return absl::DeadlineExceededError(fmt::format("{} jobs were never assigned", sent.size()));
+  }
+  fmt::print("{{\"p50_ms\": {:.3f}, \"p99_ms\": {:.3f}}}\n",
+             absl::ToDoubleMilliseconds(latencies.Percentile(0.5)),
+             absl::ToDoubleMilliseconds(latencies.Percentile(0.99)));
+  return absl::OkStatus();
+}
+
+absl::Status FirstAssignment(const Load& load) {
+  auto dialer = MakeDialer(load);
+  if (!dialer.ok()) return dialer.status();
+  absl::Mutex mutex;
+  absl::Time first = absl::InfiniteFuture();
+  const absl::Time end = absl::Now() + absl::Seconds(load.seconds);
+  while (absl::Now() < end) {
+    SimAgent agent(dialer->get(), "bench-0", 1, [&](const v1::Assignments&) {
+      absl::MutexLock lock(&mutex);
+      first = std::min(first, absl::Now());
+    });
+    if (!agent.Connect(absl::Seconds(5))) {
+      absl::SleepFor(absl::Milliseconds(10));
+      continue;
+    }
+    absl::MutexLock lock(&mutex);
+    auto assigned = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+      return first != absl::InfiniteFuture();
+    };
+    if (!mutex.AwaitWithDeadline(absl::Condition(&assigned), end)) break;
+    fmt::print("{{\"unix_s\": {:.6f}}}\n", absl::ToDoubleSeconds(first - absl::UnixEpoch()));
+    return absl::OkStatus();
+  }
+  return absl::DeadlineExceededError("no assignment came");
+}
+
+absl::Status HoldAgents(const Load& load) {
+  auto dialer = MakeDialer(load);
+  if (!dialer.ok()) return dialer.status();
+  std::vector<std::unique_ptr<SimAgent>> agents;
+  for (int i = 0; i < load.agents; ++i) {
+    agents.push_back(std::make_unique<SimAgent>(dialer->get(), fmt::format("idle-{}", i), 1000,
+                                                [](const v1::Assignments&) {}));
+    if (!agents.back()->Connect(kConnectPatience)) return CouldNotConnect();
+  }
+  fmt::print("{{\"agents\": {}}}\n", agents.size());
+  std::fflush(stdout);
+  // One beat of each agent in each interval, spread evenly.
+  std::atomic<bool> stopping = false;
+  std::thread beats([&] {
+    const absl::Duration interval = absl::Seconds(load.seconds) / load.agents;
+    for (size_t i = 0; !stopping; i = (i + 1) % agents.size()) {
+      agents[i]->Beat();
+      absl::SleepFor(interval);
+    }
+  });
+  AwaitEndOfInput();
+  stopping = true;
+  beats.join();
+  return absl::OkStatus();
+}
+
+}  // namespace muster::bench

@@ -1,0 +1,47 @@
+// muster-bench TOOL [options]: see tools.h.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <functional>
+#include <string>
+
+#include "contract/text.h"
+#include "tests/bench/tools/tools.h"
+
+int main(int argc, char** argv) {
+  using muster::bench::Load;
+  Load load;
+  std::function<absl::Status(const Load&)> tool;
+  CLI::App app("Load and baselines for tests/bench/run");
+  app.require_subcommand(1);
+  auto add = [&](const char* name, const char* what, absl::Status (*run)(const Load&)) {
+    CLI::App* verb = app.add_subcommand(name, what);
+    verb->add_option("--address", load.address, "unix:PATH or HOST:PORT");
+    verb->add_option("--seconds", load.seconds, "How long to go on");
+    verb->add_option("--in-flight", load.in_flight, "Calls at the same time");
+    verb->add_option("--batch", load.batch, "Jobs in each call or transaction");
+    verb->add_option("--jobs", load.jobs, "Stop after as many jobs");
+    verb->add_option("--agents", load.agents, "Simulated agents");
+    verb->add_option("--rate", load.rate, "Jobs in a second");
+    verb->add_option("--pages", load.pages, "Pages to read");
+    verb->add_option("--filter", load.filter, "Filter of ListJobs");
+    verb->add_option("--dir", load.dir, "An empty directory for files");
+    verb->callback([&tool, run] { tool = run; });
+  };
+  add("echo", "Serve the baseline of submit", muster::bench::ServeEcho);
+  add("submit", "Submit jobs", muster::bench::Submit);
+  add("insert-rows", "Insert the rows of jobs with SQLite alone", muster::bench::InsertRows);
+  add("full-life", "Submit jobs and let simulated agents end them", muster::bench::FullLife);
+  add("assign-latency", "Time from submit to agent", muster::bench::AssignLatency);
+  add("first-assignment", "Wait for the first assignment", muster::bench::FirstAssignment);
+  add("list-pages", "Read pages of jobs", muster::bench::ListPages);
+  add("ingest-logs", "Push logs with a follower", muster::bench::IngestLogs);
+  add("hold-agents", "Connect idle agents", muster::bench::HoldAgents);
+  CLI11_PARSE(app, argc, argv);
+  if (absl::Status status = tool(load); !status.ok()) {
+    fmt::print(stderr, "muster-bench: {}\n", muster::ToStd(status.message()));
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,127 @@
+#include "tests/bench/tools/submitter.h"
+
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "clients/cpp/address.h"
+#include "clients/cpp/client.h"
+#include "muster/v1/jobs_service.grpc.pb.h"
+#include "rpc/status.h"
+
+namespace muster::bench {
+namespace {
+
+class Submitter {
+ public:
+  Submitter(const Load& load, const std::string& target)
+      : load_(load),
+        stub_(v1::Jobs::NewStub(grpc::CreateChannel(target, grpc::InsecureChannelCredentials()))),
+        calls_(load.in_flight) {}
+
+  absl::StatusOr<Submitted> Run() {
+    start_ = absl::Now();
+    end_ = load_.jobs > 0 ? absl::InfiniteFuture() : start_ + absl::Seconds(load_.seconds);
+    for (Call& call : calls_) Start(&call);
+    std::unique_lock lock(mutex_);
+    over_.wait(lock, [this] { return in_flight_ == 0; });
+    if (!failure_.ok()) return failure_;
+    result_.elapsed = absl::Now() - start_;
+    return std::move(result_);
+  }
+
+ private:
+  struct Call {
+    std::unique_ptr<grpc::ClientContext> context;
+    v1::SubmitJobRequest request;
+    v1::SubmitJobResponse response;
+    v1::SubmitJobsRequest requests;
+    v1::SubmitJobsResponse responses;
+    absl::Time start;
+    int jobs = 0;
+  };
+
+  // Begins the next call, if there is to be one.
+  void Start(Call* call) {
+    uint64_t first;
+    {
+      std::lock_guard lock(mutex_);
+      const bool enough = load_.jobs > 0 && started_ >= load_.jobs;
+      if (enough || !failure_.ok() || absl::Now() >= end_) return;
+      first = started_;
+      started_ += load_.batch;
+      ++in_flight_;
+    }
+    call->context = std::make_unique<grpc::ClientContext>();
+    call->jobs = load_.batch;
+    call->start = absl::Now();
+    auto done = [this, call](const grpc::Status& status) { OnDone(call, status); };
+    if (load_.batch == 1) {
+      FillIn(first, &call->request);
+      stub_->async()->SubmitJob(call->context.get(), &call->request, &call->response, done);
+      return;
+    }
+    call->requests.Clear();
+    for (int i = 0; i < load_.batch; ++i) FillIn(first + i, call->requests.add_requests());
+    stub_->async()->SubmitJobs(call->context.get(), &call->requests, &call->responses, done);
+  }
+
+  static void FillIn(uint64_t number, v1::SubmitJobRequest* request) {
+    *request->mutable_spec() = SampleSpec(number);
+    request->set_request_id(client::NewRequestId());
+  }
+
+  void OnDone(Call* call, const grpc::Status& status) {
+    {
+      std::lock_guard lock(mutex_);
+      if (status.ok()) {
+        result_.jobs += call->jobs;
+        result_.call_times.Add(absl::Now() - call->start);
+      } else if (failure_.ok()) {
+        failure_ = rpc::FromGrpc(status);
+      }
+    }
+    Start(call);
+    std::lock_guard lock(mutex_);
+    if (--in_flight_ == 0) over_.notify_all();
+  }
+
+  const Load load_;
+  const std::unique_ptr<v1::Jobs::Stub> stub_;
+  std::vector<Call> calls_;
+  absl::Time start_;
+  absl::Time end_;
+
+  std::mutex mutex_;
+  std::condition_variable over_;
+  uint64_t started_ = 0;
+  int in_flight_ = 0;
+  absl::Status failure_;
+  Submitted result_;
+};
+
+}  // namespace
+
+absl::StatusOr<Submitted> RunSubmits(const Load& load) {
+  absl::StatusOr<client::Address> address = client::ParseAddress(load.address);
+  if (!address.ok()) return address.status();
+  return Submitter(load, address->target).Run();
+}
+
+absl::Status Submit(const Load& load) {
+  absl::StatusOr<Submitted> result = RunSubmits(load);
+  if (!result.ok()) return result.status();
+  fmt::print("{{\"per_s\": {:.1f}, \"p50_us\": {:.0f}, \"p99_us\": {:.0f}}}\n",
+             result->jobs / absl::ToDoubleSeconds(result->elapsed),
+             absl::ToDoubleMicroseconds(result->call_times.Percentile(0.5)),
+             absl::ToDoubleMicroseconds(result->call_times.Percentile(0.99)));
+  return absl::OkStatus();
+}
+
+}  // namespace muster::bench

@@ -1,0 +1,56 @@
+// The parts of the benchmarks that must be fast: load for a broker that runs in a process of its
+// own, and the bare things that it is compared with. Each prints one JSON object; tests/bench/run
+// starts them and makes the table.
+#ifndef MUSTER_TESTS_BENCH_TOOLS_TOOLS_H_
+#define MUSTER_TESTS_BENCH_TOOLS_TOOLS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "muster/v1/job_spec.pb.h"
+
+namespace muster::bench {
+
+struct Load {
+  std::string address;  // as the command takes it
+  int seconds = 5;
+  int in_flight = 1;  // calls at the same time
+  int batch = 1;      // jobs in each call
+  uint64_t jobs = 0;  // 0: as many as the seconds allow
+  int agents = 1;
+  int rate = 1000;  // jobs/s
+  int pages = 1000;
+  std::string filter;
+  std::string dir;
+};
+
+// A server that answers SubmitJob and SubmitJobs at once, until its standard input ends.
+absl::Status ServeEcho(const Load& load);
+// {"per_s", "p50_us", "p99_us"}: jobs accepted in a second, and the time of a call.
+absl::Status Submit(const Load& load);
+// {"per_s"}: the rows of accepted jobs, written by bare SQLite in transactions of `batch` jobs.
+absl::Status InsertRows(const Load& load);
+// {"per_s"}: jobs from submit to end through simulated agents.
+absl::Status FullLife(const Load& load);
+// {"p50_ms", "p99_ms"}: from the call of SubmitJob to the assignment at a simulated agent.
+absl::Status AssignLatency(const Load& load);
+// {"unix_s"}: when an agent that dials without pause got its first assignment.
+absl::Status FirstAssignment(const Load& load);
+// {"p50_ms", "p99_ms"}: ListJobs, page after page, from the start again when there is no more.
+absl::Status ListPages(const Load& load);
+// {"per_s", "added_p50_ms"}: bytes into the archive with one follower that keeps up, and how much
+// later than they were sent single lines reach a follower.
+absl::Status IngestLogs(const Load& load);
+// Connects agents, prints {"agents"} and stays connected until standard input ends.
+absl::Status HoldAgents(const Load& load);
+
+// What the load submits.
+v1::JobSpec SampleSpec(uint64_t number);
+
+// Reads standard input to its end.
+void AwaitEndOfInput();
+
+}  // namespace muster::bench
+
+#endif  // MUSTER_TESTS_BENCH_TOOLS_TOOLS_H_
