@@ -40,13 +40,15 @@ BackendTest::BackendTest() {
 }
 
 BackendTest::~BackendTest() {
-  // Nothing that a test started outlives it.
   if (backend_ == nullptr) return;
+  // Nothing that a test started outlives it.
   for (auto& [run_key, handle] : handles_) {
     if (contract::IsTerminal(handle.state)) continue;
     (void)backend_->Cancel(handle);
     AwaitEnd(run_key);
   }
+  // Before what its waker touches.
+  backend_.reset();
 }
 
 void BackendTest::StartBackend() {
