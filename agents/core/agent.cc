@@ -26,9 +26,13 @@ namespace {
 // How often a commit is tried again on a full disk, and the broker is told.
 constexpr absl::Duration kFullDiskRetry = absl::Seconds(1);
 
+// Intents that are committed while earlier launches are under way, so that disk and cluster work at
+// the same time.
+constexpr int kLaunchesAhead = 3;
+
 Options CoreOptions(const AgentOptions& options, const Backend& backend) {
   Options core = options.core;
-  core.max_launches_in_flight = options.launch_parallelism;
+  core.max_launches_in_flight = options.launch_parallelism + kLaunchesAhead;
   core.lookup_grace = backend.LookupGrace();
   return core;
 }

@@ -33,7 +33,7 @@ struct AgentOptions {
   absl::Duration drain_timeout =
       absl::Seconds(10);  // for calls under way when the agent is told to end
   // affects performance
-  int launch_parallelism = 4;
+  int launch_parallelism = 4;  // 1: the cluster gets runs in the order of their assignment
   absl::Duration tick = absl::Milliseconds(200);  // how late a time-out may be seen
   LogShipperOptions logs;
 };

@@ -159,7 +159,8 @@ std::vector<Setting> SettingsOf(AgentConfig* config) {
              [config](const std::string& value) { config->log_level = value; })},
       {"max_active_runs", "the most runs at the same time [1000]",
        NumberInto(1, kMaxActiveRuns, [config](uint64_t n) { config->max_active_runs = n; })},
-      {"launch_parallelism", "launches at the same time [4]",
+      {"launch_parallelism",
+       "launches at the same time [4; on machines 1, which keeps their order]",
        NumberInto(1, kMaxLaunchParallelism,
                   [config](uint64_t n) { config->launch_parallelism = static_cast<int>(n); })},
   };

@@ -3,6 +3,7 @@
 #define MUSTER_AGENTS_CORE_AGENT_CONFIG_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,7 @@ struct AgentConfig {
   std::string log_level = "info";
   bool json_logs = false;
   uint32_t max_active_runs = 1000;
-  int launch_parallelism = 4;
+  std::optional<int> launch_parallelism;  // default: by kind
   machines::MachinesConfig machines;
   slurm::SlurmConfig slurm;
 };

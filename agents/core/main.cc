@@ -77,7 +77,10 @@ AgentOptions OptionsOf(const AgentConfig& config) {
   options.core.kind = config.kind;
   options.core.max_active_runs = config.max_active_runs;
   options.broker_target = client::ParseAddress(config.broker)->target;
-  options.launch_parallelism = config.launch_parallelism;
+  // A machine starts runs as they come, and first come is first served; a scheduler has an order of
+  // its own.
+  const int by_kind = config.kind == v1::CLUSTER_KIND_MACHINES ? 1 : options.launch_parallelism;
+  options.launch_parallelism = config.launch_parallelism.value_or(by_kind);
   return options;
 }
 
