@@ -57,43 +57,47 @@ SlurmBackend::SlurmBackend(SlurmConfig config, std::unique_ptr<hosts::Host> host
 absl::Status SlurmBackend::Probe() {
   if (absl::Status status = CheckRunDirectory(config_.run_dir); !status.ok()) return status;
   for (const char* command : {"sbatch", "squeue", "scancel", "sinfo", "scontrol"}) {
-    const absl::StatusOr<hosts::CommandResult> result = commands_.Run({command, "--version"});
-    if (result.ok() && result->ok()) continue;
-    const std::string words =
-        result.ok() ? result->stderr_data : std::string(ToStd(result.status().message()));
-    return absl::FailedPreconditionError(
-        fmt::format("{} cannot be run on {}: {}. Install Slurm's client commands there, or set "
-                    "bin_dir to where "
-                    "they are",
-                    command, host_->Name(), words));
+    if (absl::Status status = CheckCommand(command); !status.ok()) return status;
   }
   const absl::StatusOr<std::string> output = commands_.Ask(SettingsArguments());
   if (!output.ok()) return absl::UnavailableError(UnreachableHint(output.status()));
-  absl::StatusOr<ClusterSettings> settings = ParseSettings(*output);
+  const absl::StatusOr<ClusterSettings> settings = ParseSettings(*output);
   if (!settings.ok()) return settings.status();
+  if (settings->keeps_accounting) {
+    if (absl::Status status = CheckCommand("sacct"); !status.ok()) return status;
+  }
+  if (absl::Status status = CheckRunDirectoryIsWritable(); !status.ok()) return status;
+  const std::lock_guard lock(mutex_);
+  keeps_accounting_ = settings->keeps_accounting;
+  return absl::OkStatus();
+}
 
+absl::Status SlurmBackend::CheckCommand(const std::string& name) {
+  const absl::Status status = commands_.Check(name);
+  if (status.ok()) return status;
+  return absl::FailedPreconditionError(fmt::format(
+      "{} cannot be run on {}: {}. Install Slurm's client commands there, or set bin_dir "
+      "to where they are",
+      name, host_->Name(), ToStd(status.message())));
+}
+
+absl::Status SlurmBackend::CheckRunDirectoryIsWritable() {
   const std::string probe = config_.run_dir + "/.probe";
   absl::Status status =
       host_->MakeDirectories(RunPaths::EndedDirectory(config_.run_dir), kPrivateDirectory);
   if (status.ok()) status = host_->WriteFile(probe, "", {.mode = 0600, .sync = false});
   if (status.ok()) status = host_->RemoveTree(probe);
-  if (!status.ok()) {
-    return absl::FailedPreconditionError(
-        fmt::format("run_dir cannot be used: {}. Set it to a directory that the agent may write to "
-                    "and that the "
-                    "compute nodes share",
-                    ToStd(status.message())));
-  }
-  const std::lock_guard lock(mutex_);
-  keeps_accounting_ = settings->keeps_accounting;
-  settings_ = *std::move(settings);
-  return absl::OkStatus();
+  if (status.ok()) return status;
+  return absl::FailedPreconditionError(fmt::format(
+      "run_dir cannot be used: {}. Set it to a directory that the agent may write to and that the "
+      "compute nodes share",
+      ToStd(status.message())));
 }
 
 absl::StatusOr<v1::Inventory> SlurmBackend::Inventory() {
   const absl::StatusOr<std::string> config_output = commands_.Ask(SettingsArguments());
   if (!config_output.ok()) return config_output.status();
-  absl::StatusOr<ClusterSettings> settings = ParseSettings(*config_output);
+  const absl::StatusOr<ClusterSettings> settings = ParseSettings(*config_output);
   if (!settings.ok()) return settings.status();
   const absl::StatusOr<std::string> output = commands_.Ask(PoolArguments());
   if (!output.ok()) return output.status();
@@ -118,7 +122,6 @@ absl::StatusOr<v1::Inventory> SlurmBackend::Inventory() {
   const std::lock_guard lock(mutex_);
   gpu_types_ = GpuTypesOf(*pools);
   keeps_accounting_ = settings->keeps_accounting;
-  settings_ = *std::move(settings);
   return inventory;
 }
 

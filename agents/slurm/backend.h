@@ -55,6 +55,9 @@ class SlurmBackend : public agent::Backend {
 
   RunPaths PathsOf(std::string_view run_key) const { return {config_.run_dir, run_key}; }
 
+  absl::Status CheckCommand(const std::string& name);
+  absl::Status CheckRunDirectoryIsWritable();
+
   // ---- launch
   absl::Status WriteRunFiles(const v1::Assignment& assignment, const RunPaths& paths);
   agent::LaunchOutcome Submit(const v1::Assignment& assignment, std::vector<std::string> argv);
@@ -87,7 +90,6 @@ class SlurmBackend : public agent::Backend {
   mutable std::mutex mutex_;
   // Guarded by mutex_.
   std::map<std::string, Track> tracks_;  // by run key
-  std::optional<ClusterSettings> settings_;
   GpuTypes gpu_types_;
   bool keeps_accounting_ = true;
   absl::Time last_queue_time_ = absl::InfinitePast();

@@ -74,12 +74,26 @@ absl::StatusOr<hosts::CommandResult> Commands::RunCounted(hosts::Command command
     const std::lock_guard lock(mutex_);
     ++calls_[command.argv.front()];
   }
+  return RunClean(std::move(command));
+}
+
+absl::StatusOr<hosts::CommandResult> Commands::RunClean(hosts::Command command) {
   if (!config_.bin_dir.empty()) command.argv.front() = config_.bin_dir + "/" + command.argv.front();
   // The agent's environment holds options of sbatch and squeue (SBATCH_*, SQUEUE_*), and what is
   // nobody's business.
   command.unset_env = {"*"};
   command.max_stdout_bytes = kMaxOutputBytes;
   return host_->Run(command);
+}
+
+absl::Status Commands::Check(const std::string& name) {
+  hosts::Command command;
+  command.argv = {name, "--version"};
+  command.env = environment_;
+  command.timeout = config_.command_timeout;
+  const absl::StatusOr<hosts::CommandResult> result = RunClean(std::move(command));
+  if (!result.ok()) return result.status();
+  return result->ok() ? absl::OkStatus() : Failed(name, *result);
 }
 
 absl::StatusOr<std::string> Commands::Ask(std::vector<std::string> argv) {

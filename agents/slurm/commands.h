@@ -25,6 +25,8 @@ class Commands {
   // `host` must outlive this object.
   Commands(const SlurmConfig& config, hosts::Host* host);
 
+  // Whether a command is there: it is asked for its version, which is no call to the scheduler.
+  absl::Status Check(const std::string& name);
   // Runs argv[0] of Slurm to its end.
   absl::StatusOr<hosts::CommandResult> Run(std::vector<std::string> argv);
   // Likewise, with the environment that the job is to have.
@@ -42,6 +44,7 @@ class Commands {
 
  private:
   absl::StatusOr<hosts::CommandResult> RunCounted(hosts::Command command);
+  absl::StatusOr<hosts::CommandResult> RunClean(hosts::Command command);
 
   // Constant after construction.
   const SlurmConfig config_;
