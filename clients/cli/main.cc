@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -125,10 +126,17 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace muster::cli
 
-// Results have been written, and the broker keeps the rest: tearing gRPC down would only take time.
 int main(int argc, char** argv) {
-  const int code = muster::cli::Main(argc, argv);
-  // Help goes through stdio.
+  int code = muster::cli::kError;
+  try {
+    code = muster::cli::Main(argc, argv);
+  } catch (const std::exception& error) {
+    // Of our own code only memory can run out; the libraries' errors are caught where they are
+    // called.
+    fprintf(stderr, "muster: %s\n", error.what());
+  }
+  // Help goes through stdio. Results have been written, and the broker keeps the rest: tearing gRPC
+  // down would only take time.
   fflush(stdout);
   _exit(code);
 }
