@@ -45,9 +45,19 @@ absl::Status SyncDirectory(const std::string& directory) {
   return status;
 }
 
+// For its owner only, because specs may hold what others must not read. SQLite gives its other
+// files the same mode.
+absl::Status MakeEmpty(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) return Errno("make it", path);
+  close(fd);
+  return absl::OkStatus();
+}
+
 // Leaves a complete, synced file without a journal behind.
 absl::Status Build(const std::string& path, const SqliteOptions& options) {
-  auto database = Database::Open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, options.vfs);
+  if (absl::Status status = MakeEmpty(path); !status.ok()) return status;
+  auto database = Database::Open(path, SQLITE_OPEN_READWRITE, options.vfs);
   if (!database.ok()) return database.status();
   // These two hold for the life of the file.
   absl::Status status =

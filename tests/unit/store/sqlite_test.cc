@@ -233,6 +233,19 @@ TEST_F(SqliteTest, CheckpointsKeepTheLogShort) {
   EXPECT_THAT(store->Restore(kStart)->jobs, SizeIs(500));
 }
 
+TEST_F(SqliteTest, ItsFilesAreForTheirOwnerOnly) {
+  auto store = MustOpen();
+  EXPECT_OK(store->Commit({Insert(1)}));
+  int files = 0;
+  for (const auto& entry : fs::directory_iterator(directory_.path())) {
+    ++files;
+    EXPECT_EQ(entry.status().permissions() & (fs::perms::group_all | fs::perms::others_all),
+              fs::perms::none)
+        << entry.path();
+  }
+  EXPECT_GE(files, 4);
+}
+
 TEST_F(SqliteTest, ACleanEndLeavesOneFile) {
   Fill(10);
   EXPECT_FALSE(fs::exists(path("broker.db-wal")));
