@@ -59,6 +59,16 @@ TEST_F(EventsTest, OnlySoManyEventsAreInFlight) {
   EXPECT_THAT(Sent(), ElementsAre(4));
 }
 
+TEST_F(EventsTest, AnAcknowledgementAheadOfWhatWasSentIsTaken) {
+  options().max_unacked_events = 1;
+  Start();
+  Connect();
+  Have(1);
+  Have(2);
+  Ack(2);
+  EXPECT_THAT(Sent(), ElementsAre(3));
+}
+
 TEST_F(EventsTest, OneMessageCarriesAtMostAThousandEvents) {
   options().max_launches_in_flight = 2500;
   Start();
