@@ -65,6 +65,8 @@ class FileArchive : public Archive {
   // The steps of Append, with the log's lock held.
   absl::Status AppendLocked(const LogId& id, uint64_t offset, std::string_view data, bool end,
                             Job* job, Log* log, AppendResult* result);
+  absl::Status AppendAfterEnd(const LogId& id, uint64_t pushed_end, bool end, Job* job, Log* log,
+                              AppendResult* result);
   absl::Status Write(const LogId& id, std::string_view data, Job* job, Log* log);
   absl::Status Finish(const LogId& id, LogState state, Job* job, Log* log);
   void DropUnsynced(const LogId& id, int fd, Job* job, Log* log);
@@ -117,12 +119,8 @@ absl::StatusOr<AppendResult> FileArchive::Append(const LogId& id, uint64_t offse
 absl::Status FileArchive::AppendLocked(const LogId& id, uint64_t offset, std::string_view data,
                                        bool end, Job* job, Log* log, AppendResult* result) {
   const uint64_t pushed_end = offset + data.size();
-  if (job->expired || IsEnded(log->state)) {
-    // Whatever comes now has its end already, or no place.
-    result->next_offset = std::max<uint64_t>(pushed_end, log->size);
-    result->complete = IsEnded(log->state) || end;
-    result->discarding = log->state != LogState::kDone;
-    return absl::OkStatus();
+  if (job->expired || log->name != LogState::kOpen) {
+    return AppendAfterEnd(id, pushed_end, end, job, log, result);
   }
   if (offset <= log->size && pushed_end > log->size) {
     const uint64_t fresh = pushed_end - log->size;
@@ -142,6 +140,22 @@ absl::Status FileArchive::AppendLocked(const LogId& id, uint64_t offset, std::st
   }
   result->complete = true;
   return Finish(id, is_cut ? LogState::kCut : LogState::kDone, job, log);
+}
+
+// Whatever comes now has its end already, or no place.
+absl::Status FileArchive::AppendAfterEnd(const LogId& id, uint64_t pushed_end, bool end, Job* job,
+                                         Log* log, AppendResult* result) {
+  result->next_offset = std::max<uint64_t>(pushed_end, log->size);
+  result->complete = log->name != LogState::kOpen || end;
+  result->discarding = job->expired || log->name == LogState::kCut;
+  if (job->expired) return absl::OkStatus();
+  // A sync has failed after the renaming.
+  if (!IsEnded(log->state)) return Finish(id, log->name, job, log);
+  // The process before this one may have died before it had made the end durable.
+  if (job->parents_synced) return absl::OkStatus();
+  const absl::Status status = SyncNames(root_, id.job, /*parents=*/true);
+  if (status.ok()) job->parents_synced = true;
+  return status;
 }
 
 // Takes as much of the job's cap as there is.
@@ -173,19 +187,23 @@ absl::Status FileArchive::Write(const LogId& id, std::string_view data, Job* job
   return status;
 }
 
+// A repeat after an error goes on where that struck.
 absl::Status FileArchive::Finish(const LogId& id, LogState state, Job* job, Log* log) {
-  const auto file = FileForWriting(id, job, log);  // an empty log needs a file for its name
-  if (!file.ok()) return file.status();
-  if (auto status = SyncData((*file)->get()); !status.ok()) {
-    DropUnsynced(id, (*file)->get(), job, log);
-    return status;
-  }
   const absl::Time now = now_();
-  const absl::Status status =
-      FinishLog(root_, id.job, NameOf(id), state, now, !job->parents_synced);
-  if (!status.ok()) return status;
+  if (log->name == LogState::kOpen) {
+    const auto file = FileForWriting(id, job, log);  // an empty log needs a file for its name
+    if (!file.ok()) return file.status();
+    if (auto status = SyncData((*file)->get()); !status.ok()) {
+      DropUnsynced(id, (*file)->get(), job, log);
+      return status;
+    }
+    const absl::Status renamed = RenameLog(root_, id.job, NameOf(id), state, now);
+    if (!renamed.ok()) return renamed;
+    log->name = state;
+  }
+  if (auto status = SyncNames(root_, id.job, !job->parents_synced); !status.ok()) return status;
   job->parents_synced = true;
-  log->state = state;
+  log->state = log->name;
   files_.Erase(id);
   if (job->HasEnded()) retention_.Add({.ended = now, .job = id.job});
   return absl::OkStatus();

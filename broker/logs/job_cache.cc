@@ -51,6 +51,7 @@ absl::StatusOr<std::shared_ptr<Job>> JobCache::Load(uint64_t job, Shard* shard) 
     log->state = found->expired ? LogState::kExpired : file.state;
     log->size = file.size;
     log->exists = true;
+    log->name = file.state;
     entry->bytes += file.size;
   }
   if (job > surveyed_up_to_ && shard->counted.insert(job).second) Count(*found);

@@ -28,7 +28,9 @@ struct Log {
   std::atomic<uint64_t> size = 0;
   std::atomic<bool> refused = false;  // bytes were turned away at the cap
   bool exists = false;                // the file is there; guarded by mutex
-  uint64_t unsynced = 0;              // bytes since the disk was last told; guarded by mutex
+  LogState name =
+      LogState::kOpen;    // what the file is called, before `state` says so; guarded by mutex
+  uint64_t unsynced = 0;  // bytes since the disk was last told; guarded by mutex
 };
 
 struct Job {
@@ -39,8 +41,9 @@ struct Job {
   std::map<LogName, std::unique_ptr<Log>> logs;  // never erased from
   std::atomic<uint64_t> bytes = 0;               // reserved by all its logs
   std::atomic<bool> expired = false;
-  std::atomic<bool> has_logs = false;        // files, on disk
-  std::atomic<bool> parents_synced = false;  // the names of its directories are durable
+  std::atomic<bool> has_logs = false;  // files, on disk
+  std::atomic<bool> parents_synced =
+      false;  // its directories' names, and what a process before this one has renamed
 
   // Null: nothing has come of it.
   Log* Find(const LogName& name);

@@ -146,22 +146,23 @@ absl::Status MakeJobDirectory(const fs::path& root, uint64_t job) {
   return absl::OkStatus();
 }
 
-absl::Status FinishLog(const fs::path& root, uint64_t job, const LogName& name, LogState state,
-                       absl::Time now, bool sync_parents) {
+absl::Status RenameLog(const fs::path& root, uint64_t job, const LogName& name, LogState state,
+                       absl::Time now) {
   const fs::path from = LogPath(root, job, name, LogState::kOpen);
   const fs::path to = LogPath(root, job, name, state);
-  const fs::path directory = JobPath(root, job);
-  // A name that is final already is a repeat after an error further down.
-  if (rename(from.c_str(), to.c_str()) != 0 && (errno != ENOENT || access(to.c_str(), F_OK) != 0)) {
+  if (rename(from.c_str(), to.c_str()) != 0) {
     return SystemError(errno, fmt::format("rename {}", from.native()));
   }
   const timespec times[2] = {absl::ToTimespec(now), absl::ToTimespec(now)};
-  if (utimensat(AT_FDCWD, directory.c_str(), times, 0) != 0) {
-    return SystemError(errno, fmt::format("set the time of {}", directory.native()));
-  }
-  auto status = SyncDirectory(directory);
-  if (status.ok() && sync_parents) status = SyncDirectory(BucketPath(root, job));
-  if (status.ok() && sync_parents) status = SyncDirectory(root);
+  // Only retention reads it: a time that cannot be set is no reason to refuse the end.
+  utimensat(AT_FDCWD, JobPath(root, job).c_str(), times, 0);
+  return absl::OkStatus();
+}
+
+absl::Status SyncNames(const fs::path& root, uint64_t job, bool parents) {
+  auto status = SyncDirectory(JobPath(root, job));
+  if (status.ok() && parents) status = SyncDirectory(BucketPath(root, job));
+  if (status.ok() && parents) status = SyncDirectory(root);
   return status;
 }
 

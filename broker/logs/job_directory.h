@@ -61,10 +61,11 @@ std::filesystem::path LogPath(const std::filesystem::path& root, uint64_t job, c
 absl::StatusOr<FoundJob> FindJob(const std::filesystem::path& root, uint64_t job);
 // The job's directory, made if it is not there.
 absl::Status MakeJobDirectory(const std::filesystem::path& root, uint64_t job);
-// Gives an open log its final name and makes that durable; `sync_parents` also the names of the
-// job's directories.
-absl::Status FinishLog(const std::filesystem::path& root, uint64_t job, const LogName& name,
-                       LogState state, absl::Time now, bool sync_parents);
+// Gives an open log its final name; `now` becomes the time of the job's directory. Not durable yet.
+absl::Status RenameLog(const std::filesystem::path& root, uint64_t job, const LogName& name,
+                       LogState state, absl::Time now);
+// Makes the names of the job's logs durable; `parents` also those of its directories.
+absl::Status SyncNames(const std::filesystem::path& root, uint64_t job, bool parents);
 // Marks the job as expired, durably, then removes its files. Safe to repeat after a crash.
 absl::Status RemoveJob(const std::filesystem::path& root, uint64_t job);
 // The jobs that have a directory, in the buckets of the root, rising.

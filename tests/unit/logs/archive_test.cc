@@ -80,6 +80,16 @@ TEST_F(ArchiveTest, GoesOnAfterAReopening) {
   EXPECT_EQ(Read(kErr).end, v1::LOG_END_COMPLETE);
 }
 
+TEST_F(ArchiveTest, AnswersAnEndThatTheProcessBeforeHasTaken) {
+  Open();
+  Append(kOut, 0, "abc", true);
+  Open();
+  const AppendResult repeat = Append(kOut, 0, "abc", true);
+  EXPECT_TRUE(repeat.complete);
+  EXPECT_EQ(repeat.next_offset, 3u);
+  EXPECT_EQ(Read(kOut).data, "abc");
+}
+
 TEST_F(ArchiveTest, TakesTheSizeOnDiskAsTheTruthAfterACrash) {
   Open();
   Append(kOut, 0, "abcdef");
