@@ -3,19 +3,17 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "absl/time/clock.h"
 #include "agents/core/backoff.h"
 #include "agents/core/broker_link.h"
 #include "agents/core/inbox.h"
 #include "agents/core/log.h"
-#include "agents/core/proto_time.h"
+#include "agents/core/steady_time.h"
 #include "agents/core/worker_lane.h"
 #include "contract/errors.h"
 #include "contract/text.h"
@@ -36,18 +34,6 @@ Options CoreOptions(const AgentOptions& options, const Backend& backend) {
   core.lookup_grace = backend.LookupGrace();
   return core;
 }
-
-// The wall clock when the process began, moved on by a clock that nobody sets.
-class SteadyTime {
- public:
-  absl::Time Now() const {
-    return wall_ + absl::FromChrono(std::chrono::steady_clock::now() - steady_);
-  }
-
- private:
-  const absl::Time wall_ = absl::Now();
-  const std::chrono::steady_clock::time_point steady_ = std::chrono::steady_clock::now();
-};
 
 std::string ReasonOf(const absl::Status& status) {
   const auto info = contract::GetErrorInfo(status);
@@ -94,7 +80,7 @@ class Agent::Impl {
     if (absl::Status status = backend_.Adopt(core_.AllRuns()); !status.ok()) return status;
     backend_.SetWaker([this] { inbox_.Wake(); });
     while (result_.ok()) {
-      Inbox::Content content = inbox_.Take(NextTime());
+      Inbox::Content content = inbox_.Take(NextTime() - Now());
       if (content.stopping && !drain_until_) BeginDrain();
       wants_observation_ |= content.woken;
       Handle(content.messages);
@@ -224,8 +210,7 @@ class Agent::Impl {
     absl::Time next = next_tick_;
     if (!is_reading_inventory_) next = std::min(next, next_inventory_);
     if (!is_observing_) next = std::min(next, next_observation_);
-    // The inbox waits by the wall clock.
-    return absl::Now() + std::max(next - Now(), absl::ZeroDuration());
+    return next;
   }
 
   // ---- the broker

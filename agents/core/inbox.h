@@ -65,10 +65,10 @@ class Inbox {
     changed_.notify_all();
   }
 
-  // Waits until there is something or the time has come, and takes all there is.
-  Content Take(absl::Time until) {
+  // Waits until there is something or the time is over, and takes all there is.
+  Content Take(absl::Duration patience) {
     std::unique_lock lock(mutex_);
-    changed_.wait_until(lock, absl::ToChronoTime(until), [this] {
+    changed_.wait_for(lock, absl::ToChronoMicroseconds(patience), [this] {
       return !content_.messages.empty() || content_.woken || content_.stopping;
     });
     Content taken = std::move(content_);

@@ -15,12 +15,12 @@
 #include <utility>
 #include <variant>
 
-#include "absl/time/clock.h"
 #include "agents/core/backoff.h"
 #include "agents/core/broker_session.h"
 #include "agents/core/file_watch.h"
 #include "agents/core/log.h"
 #include "agents/core/log_tail.h"
+#include "agents/core/steady_time.h"
 #include "agents/core/wakeup.h"
 #include "contract/text.h"
 
@@ -117,7 +117,7 @@ class LogShipper::Impl {
       for (Letter& letter : letters) {
         std::visit([this](auto& what) { On(what); }, letter);
       }
-      const absl::Time now = absl::Now();
+      const absl::Time now = time_.Now();
       WakePolls(now);
       DialIfDue(now);
       const bool more = SendRound();
@@ -128,9 +128,9 @@ class LogShipper::Impl {
 
   void Wait(absl::Time until) {
     const int64_t wait_ms = std::clamp<int64_t>(
-        absl::ToInt64Milliseconds(until - absl::Now() + absl::Milliseconds(1)), 0, 60'000);
+        absl::ToInt64Milliseconds(until - time_.Now() + absl::Milliseconds(1)), 0, 60'000);
     pollfd fds[] = {{wakeup_.fd(), POLLIN, 0}, {watch_.fd(), POLLIN, 0}};
-    if (::poll(fds, 2, until <= absl::Now() ? 0 : static_cast<int>(wait_ms)) <= 0) return;
+    if (::poll(fds, 2, until <= time_.Now() ? 0 : static_cast<int>(wait_ms)) <= 0) return;
     if (fds[0].revents != 0) wakeup_.Clear();
     if (fds[1].revents != 0) {
       watch_.Read([this](int watch) {
@@ -198,7 +198,7 @@ class LogShipper::Impl {
     if (ended.link != link_number_ || link_ == nullptr) return;
     CloseLink();
     const absl::Duration wait = backoff_.Next();
-    next_dial_ = absl::Now() + wait;
+    next_dial_ = time_.Now() + wait;
     LogEvent(spdlog::level::warn, "log_link_lost",
              {{"error", ended.status.ToString()}, {"retry_in", absl::FormatDuration(wait)}});
   }
@@ -305,7 +305,7 @@ class LogShipper::Impl {
     }
     tail.poll = tail.watch >= 0 ? options_.max_poll
                                 : std::clamp(tail.poll * 2, options_.min_poll, options_.max_poll);
-    tail.next_poll = absl::Now() + tail.poll;
+    tail.next_poll = time_.Now() + tail.poll;
     polls_.emplace(tail.next_poll, key);
     if (has_too_many_files()) tail.log.file().Close();
   }
@@ -374,7 +374,7 @@ class LogShipper::Impl {
   bool has_too_many_files() const { return tails_.size() > options_.max_open_files; }
 
   absl::Time NextTime() const {
-    absl::Time next = absl::Now() + absl::Minutes(1);
+    absl::Time next = time_.Now() + absl::Minutes(1);
     if (!polls_.empty()) next = std::min(next, polls_.begin()->first);
     if (WantsLink()) next = std::min(next, next_dial_);
     return next;
@@ -382,6 +382,7 @@ class LogShipper::Impl {
 
   const LogShipperOptions options_;
   const Environment environment_;
+  const SteadyTime time_;
   Wakeup wakeup_;
 
   std::mutex mutex_;

@@ -1,0 +1,26 @@
+// The time of day for a process that must not be led astray when someone sets the clock.
+#ifndef MUSTER_AGENTS_CORE_STEADY_TIME_H_
+#define MUSTER_AGENTS_CORE_STEADY_TIME_H_
+
+#include <chrono>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace muster::agent {
+
+// The wall clock as it was when this was made, moved on by a clock that nobody sets. Any thread.
+class SteadyTime {
+ public:
+  absl::Time Now() const {
+    return wall_ + absl::FromChrono(std::chrono::steady_clock::now() - steady_);
+  }
+
+ private:
+  const absl::Time wall_ = absl::Now();
+  const std::chrono::steady_clock::time_point steady_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_STEADY_TIME_H_

@@ -1,0 +1,93 @@
+#include "agents/core/settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace muster::agent {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class SettingsTest : public testing::Test {
+ protected:
+  absl::Status Yaml(std::string_view text) { return ApplyYaml(text, "agent.yaml", settings_); }
+  std::string ErrorOf(std::string_view text) {
+    const absl::Status status = Yaml(text);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    return std::string(status.message());
+  }
+
+  std::string cluster_;
+  std::string gpus_;
+  uint64_t cpus_ = 0;
+  const std::vector<Setting> settings_ = {
+      {"cluster", "", TextInto(&cluster_)},
+      {"machines.cpus", "", NumberInto(1, 64, [this](uint64_t n) { cpus_ = n; })},
+      {"machines.gpus", "", TextInto(&gpus_), /*is_mapping=*/true},
+  };
+};
+
+TEST_F(SettingsTest, AFileSetsWhatItHas) {
+  ASSERT_TRUE(Yaml("cluster: here\nmachines:\n  cpus: 8\n  gpus: {a100: 4, h100: 2}\n").ok());
+  EXPECT_EQ(cluster_, "here");
+  EXPECT_EQ(cpus_, 8);
+  EXPECT_EQ(gpus_, "a100:4,h100:2");
+}
+
+TEST_F(SettingsTest, AnEmptyFileOrSectionSetsNothing) {
+  EXPECT_TRUE(Yaml("").ok());
+  EXPECT_TRUE(Yaml("# nothing\nmachines:\n").ok());
+}
+
+TEST_F(SettingsTest, AnUnknownKeyIsRefusedWithItsPlace) {
+  EXPECT_THAT(ErrorOf("cluster: here\nclutser: there\n"),
+              StartsWith("agent.yaml:2:1: unknown key \"clutser\""));
+  EXPECT_THAT(ErrorOf("machines:\n  cpu: 8\n"), StartsWith("agent.yaml:2:3: unknown key"));
+}
+
+TEST_F(SettingsTest, AKeyGivenTwiceIsRefused) {
+  EXPECT_THAT(ErrorOf("cluster: a\ncluster: b\n"), HasSubstr("agent.yaml:2:1"));
+}
+
+TEST_F(SettingsTest, ABadValueIsQuotedWithItsPlace) {
+  EXPECT_EQ(ErrorOf("machines:\n  cpus: 65\n"),
+            "agent.yaml:2:9: machines.cpus: \"65\" is not a number from 1 to 64");
+  EXPECT_THAT(ErrorOf("machines:\n  cpus: -1\n"), HasSubstr("\"-1\""));
+  EXPECT_THAT(ErrorOf("machines:\n  cpus: [1]\n"), HasSubstr("takes one value"));
+}
+
+TEST_F(SettingsTest, WhatIsNoYamlIsRefusedWithItsPlace) {
+  EXPECT_THAT(ErrorOf("cluster: [\n"), StartsWith("agent.yaml:2:"));
+  EXPECT_THAT(ErrorOf("- a\n- b\n"), HasSubstr("key: value"));
+  EXPECT_THAT(ErrorOf(std::string(2 << 20, '#')), HasSubstr("2097152 bytes"));
+}
+
+TEST_F(SettingsTest, TheEnvironmentIsNamedAfterTheKey) {
+  const std::map<std::string, std::string> environment = {{"MUSTER_AGENT_MACHINES_CPUS", "16"},
+                                                          {"MUSTER_AGENT_OTHER", "x"}};
+  auto get = [&](const char* name) {
+    const auto found = environment.find(name);
+    return found == environment.end() ? nullptr : found->second.c_str();
+  };
+  ASSERT_TRUE(ApplyEnvironment(get, settings_).ok());
+  EXPECT_EQ(cpus_, 16);
+}
+
+TEST_F(SettingsTest, ABadVariableIsNamed) {
+  auto get = [](const char* name) {
+    return std::string_view(name) == "MUSTER_AGENT_MACHINES_CPUS" ? "many" : nullptr;
+  };
+  EXPECT_THAT(std::string(ApplyEnvironment(get, settings_).message()),
+              HasSubstr("MUSTER_AGENT_MACHINES_CPUS: \"many\""));
+}
+
+TEST_F(SettingsTest, FlagsAreNamedAfterTheKey) {
+  EXPECT_EQ(FlagName("machines.cancel_grace"), "--machines-cancel-grace");
+  EXPECT_EQ(EnvName("machines.cancel_grace"), "MUSTER_AGENT_MACHINES_CANCEL_GRACE");
+}
+
+}  // namespace
+}  // namespace muster::agent
