@@ -47,7 +47,7 @@ class FileArchive : public Archive {
         lock_(std::move(lock)),
         options_(options),
         now_(std::move(now)),
-        cache_(root_),
+        cache_(root_, options.max_cached_jobs),
         files_(options.max_open_files) {}
 
   absl::StatusOr<AppendResult> Append(const LogId& id, uint64_t offset, std::string_view data,

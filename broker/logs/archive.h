@@ -42,7 +42,8 @@ struct Options {
   uint64_t max_total_bytes = uint64_t{100}
                              << 30;  // beyond it the jobs whose logs ended first are removed
   // affects performance
-  size_t max_open_files = 512;  // descriptors kept open between calls
+  size_t max_open_files = 512;    // descriptors kept open between calls
+  size_t max_cached_jobs = 8192;  // whose sizes and states are kept in memory, about 500 B each
   uint64_t sync_after_bytes =
       uint64_t{8} << 20;  // written to one log before the disk is asked to begin writing it
 };

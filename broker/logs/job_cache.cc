@@ -32,9 +32,9 @@ absl::StatusOr<std::shared_ptr<Job>> JobCache::Get(uint64_t job) {
   if (const auto found = shard.jobs.find(job); found != shard.jobs.end()) return found->second;
   auto loaded = Load(job, &shard);
   if (!loaded.ok()) return loaded;
-  if (shard.jobs.size() >= shard.sweep_at) {
+  if (shard.jobs.size() >= std::max(entries_kept_, shard.sweep_at)) {
     std::erase_if(shard.jobs, [](const auto& entry) { return entry.second.use_count() == 1; });
-    shard.sweep_at = std::max(kEntriesKept, 2 * shard.jobs.size());
+    shard.sweep_at = 2 * shard.jobs.size();
   }
   shard.jobs[job] = *loaded;
   return loaded;

@@ -55,7 +55,8 @@ struct Job {
 
 class JobCache {
  public:
-  explicit JobCache(std::filesystem::path root) : root_(std::move(root)) {}
+  JobCache(std::filesystem::path root, size_t max_jobs)
+      : root_(std::move(root)), entries_kept_(max_jobs / kShards) {}
 
   // The job, read from disk if it is not in memory.
   absl::StatusOr<std::shared_ptr<Job>> Get(uint64_t job);
@@ -70,14 +71,12 @@ class JobCache {
 
  private:
   static constexpr size_t kShards = 16;
-  // Entries of a shard beyond which unused ones are dropped: about 4 MB in all.
-  static constexpr size_t kEntriesKept = 512;
 
   struct Shard {
     std::mutex mutex;
     std::unordered_map<uint64_t, std::shared_ptr<Job>> jobs;
     std::unordered_set<uint64_t> counted;  // by use, before the survey came by
-    size_t sweep_at = kEntriesKept;
+    size_t sweep_at = 0;
   };
 
   Shard& ShardOf(uint64_t job) { return shards_[job % kShards]; }
@@ -85,6 +84,7 @@ class JobCache {
   void Count(const FoundJob& found);
 
   const std::filesystem::path root_;
+  const size_t entries_kept_;  // of a shard; beyond it those that nobody uses are dropped
   std::array<Shard, kShards> shards_;
   std::atomic<uint64_t> surveyed_up_to_ = 0;  // changed under the shard of the job it names
   std::atomic<int64_t> total_bytes_ = 0;
