@@ -20,6 +20,15 @@ void Truncate(std::string* text, size_t max_bytes) {
   text->resize(end);
 }
 
+// Schedulers and programs can be talkative; history is kept for ever.
+void TruncateTexts(v1::RunEvent* event) {
+  Truncate(event->mutable_evidence()->mutable_detail(), kMaxDetailBytes);
+  Truncate(event->mutable_reason(), kMaxDetailBytes);
+  if (!event->has_failure()) return;
+  Truncate(event->mutable_failure()->mutable_message(), kMaxDetailBytes);
+  Truncate(event->mutable_failure()->mutable_suggestion(), kMaxDetailBytes);
+}
+
 // Takes over what the event says; what it leaves out stays.
 void UpdateRun(v1::RunEvent& event, absl::Time now, v1::Run* run) {
   const bool moved = event.state() != run->state();
@@ -112,19 +121,16 @@ void Core::Impl::ApplyEvent(Cluster* cluster, v1::RunEvent& event, Step& step) {
     ++illegal_transitions_;
     return;
   }
-  v1::Evidence evidence = std::move(*event.mutable_evidence());
-  if (evidence.has_observed_at())
-    *event.mutable_evidence()->mutable_observed_at() = evidence.observed_at();
+  TruncateTexts(&event);
   UpdateRun(event, step.now, run.get());
   step.runs.emplace_back(cluster, id);
   if (!moved) return;
   FillIn(run.get());
   if (contract::IsTerminal(to)) --cluster->active;
-  MoveJob(cluster, *run, id, std::move(evidence), step);
+  MoveJob(*run, id, std::move(*event.mutable_evidence()), step);
 }
 
-void Core::Impl::MoveJob(Cluster*, const v1::Run& run, RunId id, v1::Evidence evidence,
-                         Step& step) {
+void Core::Impl::MoveJob(const v1::Run& run, RunId id, v1::Evidence evidence, Step& step) {
   Job& job = jobs_.at(id.job);
   job.set_state(contract::JobStateFor(run.state()));
   if (run.has_start_time() && job.start_unix_micros == Job::kNotStarted) {
@@ -133,7 +139,6 @@ void Core::Impl::MoveJob(Cluster*, const v1::Run& run, RunId id, v1::Evidence ev
   v1::Transition transition;
   transition.set_run(id.number);
   transition.set_run_state(run.state());
-  Truncate(evidence.mutable_detail(), kMaxDetailBytes);
   *transition.mutable_evidence() = std::move(evidence);
   Record(step, id.job, job, std::move(transition));
 }

@@ -116,7 +116,8 @@ class Core::Impl {
   // ---- events.cc
   void On(AgentReported& in, Step& step);
   void ApplyEvent(Cluster* cluster, v1::RunEvent& event, Step& step);
-  void MoveJob(Cluster* cluster, const v1::Run& run, RunId id, v1::Evidence evidence, Step& step);
+  // Takes the job to where its run now is, and records why.
+  void MoveJob(const v1::Run& run, RunId id, v1::Evidence evidence, Step& step);
 
   // ---- place.cc
   void AssignNext(Lane* lane, Cluster* cluster, Step& step,

@@ -72,6 +72,16 @@ TEST_F(EventsTest, LongEvidenceIsCutAtACharacter) {
   EXPECT_EQ(History(job_).back().evidence().detail(), std::string(4095, 'a'));
 }
 
+TEST_F(EventsTest, LongReasonsAndFailuresAreCut) {
+  v1::RunEvent event = Event(1, key_, v1::RUN_STATE_FAILED);
+  const std::string talk(100'000, 'x');
+  event.set_reason(talk);
+  event.mutable_failure()->set_message(talk);
+  event.mutable_failure()->set_suggestion(talk);
+  Report(session_, {event});
+  EXPECT_LT(Job(job_).ByteSizeLong(), 30'000u);
+}
+
 TEST_F(EventsTest, TheRunKeepsWhatTheEventsSay) {
   Report(session_, {Event(1, key_, v1::RUN_STATE_LAUNCHING)});
   v1::RunEvent pending = Event(2, key_, v1::RUN_STATE_PENDING);
