@@ -210,7 +210,9 @@ TEST_F(RunTest, ACommandThatStoppedItselfIsCanceledAllTheSame) {
   const std::string run_key = Submit(Script("echo $$; kill -STOP $$"));
   Await(run_key, [&](const auto&) { return !Stdout(run_key).empty(); });
   Cancel(run_key);
-  EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_CANCELED);
+  const agent::Observation end = AwaitEnd(run_key);
+  EXPECT_EQ(end.state, v1::RUN_STATE_CANCELED);
+  EXPECT_EQ(end.exit->signal(), SIGTERM);  // not the KILL after the grace
 }
 
 TEST_F(RunTest, ACancelDuringSetupStartsNoCommand) {
