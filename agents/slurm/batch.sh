@@ -122,7 +122,8 @@ set_up_environment() {
   fi
   printf -v SKYPILOT_NODE_IPS '%s\n' "${hosts[@]}"
   SKYPILOT_NODE_IPS=${SKYPILOT_NODE_IPS%$'\n'}
-  HOME=~ USER=$SLURM_JOB_USER LOGNAME=$SLURM_JOB_USER
+  # Given by the agent as a rule; to look them up costs a node more than the rest of this script.
+  : "${HOME:=~}" "${USER:=$SLURM_JOB_USER}" "${LOGNAME:=$SLURM_JOB_USER}"
   NODE_RANK=0 SKYPILOT_NODE_RANK=0 MUSTER_NODE_RANK=0
   export MASTER_ADDR SKYPILOT_NODE_IPS HOME USER LOGNAME NODE_RANK SKYPILOT_NODE_RANK MUSTER_NODE_RANK
   unset SLURM_EXPORT_ENV

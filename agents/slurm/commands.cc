@@ -1,5 +1,9 @@
 #include "agents/slurm/commands.h"
 
+#include <pwd.h>
+#include <unistd.h>
+
+#include <array>
 #include <cstdlib>
 #include <utility>
 
@@ -35,6 +39,19 @@ bool IsDoubtful(const hosts::CommandResult& result) {
   return result.stdout_data.empty() && result.stderr_data.find("error:") != std::string::npos;
 }
 
+// Jobs run as the agent's user. From the user database, not from HOME, which sudo and the like
+// leave as it was.
+void AddUser(std::map<std::string, std::string>* environment) {
+  std::array<char, 16384> buffer;
+  passwd entry;
+  passwd* found = nullptr;
+  if (getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found) != 0) return;
+  if (found == nullptr) return;
+  (*environment)["HOME"] = found->pw_dir;
+  (*environment)["USER"] = found->pw_name;
+  (*environment)["LOGNAME"] = found->pw_name;
+}
+
 }  // namespace
 
 Commands::Commands(const SlurmConfig& config, hosts::Host* host) : config_(config), host_(host) {
@@ -47,6 +64,7 @@ Commands::Commands(const SlurmConfig& config, hosts::Host* host) : config_(confi
     slurm_conf = inherited;
   }
   if (!slurm_conf.empty()) job_environment_["SLURM_CONF"] = slurm_conf;
+  AddUser(&job_environment_);
   environment_ = job_environment_;
   environment_["LC_ALL"] = "C";
   // Times as seconds since 1970.

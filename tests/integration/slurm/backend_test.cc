@@ -338,21 +338,28 @@ TEST_F(SlurmBackendTest, AStrayOfARunDoesNothingAndIsCanceled) {
   TestRun run = NewRun(ScriptSpec("echo started; sleep 300"));
   Launch(*backend_, &run);
   WaitFor("the start", [&] { return Output(*backend_, run) == "started\n"; });
-  // What a submission whose answer was lost leaves, without the dependency that keeps it from
-  // starting.
+  // What a submission whose answer was lost leaves, without the dependency that keeps it waiting.
   const std::string directory = cluster_->runs() + "/" + run.handle.run_key;
-  const std::string submit = fmt::format(
-      "setpriv --reuid {0} --regid {0} --init-groups sbatch --parsable -J {1} -D {2} -o "
-      "{2}/slurm.out "
-      "--open-mode=append {2}/batch.sh {2}",
-      kTestUser, run.handle.run_key, directory);
-  cluster_->AsRoot("env SLURM_CONF=" + cluster_->Config().slurm_conf + " " + submit);
+  const auto submit = [&](const std::string& options) {
+    cluster_->AsRoot(
+        fmt::format("setpriv --reuid {0} --regid {0} --init-groups sbatch {1} -J {2} -D {3} "
+                    "-o {3}/slurm.out --open-mode=append {3}/batch.sh {3}",
+                    kTestUser, options, run.handle.run_key, directory));
+  };
+  submit("");
   WaitFor("the stray's end", [&] {
     return ReadWhole(directory + "/slurm.out").find("does nothing") != std::string::npos;
   });
-  cluster_->AsRoot("env SLURM_CONF=" + cluster_->Config().slurm_conf + " " + submit + " --hold");
-  const std::string held = cluster_->AsRoot("squeue -h -t PD -o %i --name=" + run.handle.run_key);
-  ObserveUntil(*backend_, {&run}, v1::RUN_STATE_RUNNING);
+  submit("--hold");
+  const auto waiting = [&] {
+    return Lines(cluster_->AsRoot("squeue -h -t PD -o %i --name=" + run.handle.run_key)).size();
+  };
+  EXPECT_EQ(waiting(), 1u);
+  WaitFor("the held stray's end", [&] {
+    EXPECT_TRUE(ObserveOnce(*backend_, {&run}).ok());
+    return waiting() == 0;
+  });
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_RUNNING);
   EXPECT_EQ(Output(*backend_, run), "started\n");
   EXPECT_TRUE(backend_->Cancel(run.handle).ok());
   ObserveToEnd(*backend_, {&run});
