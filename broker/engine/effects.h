@@ -51,7 +51,8 @@ class Effects {
   // The request was not taken: its answer will not come.
   void Forget(core::Ticket ticket);
 
-  // Answers whatever is still open: UNAVAILABLE, the outcome is not known. Call when no CarryOut will follow.
+  // Answers whatever is still open: UNAVAILABLE, the outcome is not known. Call when no CarryOut
+  // will follow.
   void Abandon();
 
   core::SessionId Open(std::shared_ptr<AgentPeer> peer);

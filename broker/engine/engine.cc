@@ -97,8 +97,9 @@ void Engine::Report(core::SessionId session, v1::RunEvents events,
 
 void Engine::Beat(core::SessionId session, v1::AgentHeartbeat heartbeat,
                   std::shared_ptr<AgentPeer> peer) {
-  inbox_.Push(Inbox::Lane::kAgents,
-              {core::AgentBeat{session, std::move(heartbeat)}, std::move(peer), {}});
+  // No heartbeat is urgent, and one wake-up for many saves most of what an idle agent costs.
+  inbox_.PushLazily(Inbox::Lane::kAgents,
+                    {core::AgentBeat{session, std::move(heartbeat)}, std::move(peer), {}});
 }
 
 void Engine::Gone(core::SessionId session) {

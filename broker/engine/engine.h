@@ -31,7 +31,7 @@ struct EngineOptions {
   absl::Duration retry_after = absl::Milliseconds(200);  // what a refused client is told
   // affects performance
   size_t batch_items = 4096;  // jobs or events of each lane in one batch
-  absl::Duration tick_interval = absl::Seconds(1);
+  absl::Duration tick_interval = absl::Milliseconds(250);  // also how long a heartbeat may wait
   Committer::Options committer;
 };
 

@@ -8,18 +8,28 @@ bool Inbox::Push(Lane lane, Entry entry) {
   bool wake = false;
   {
     std::lock_guard lock(mutex_);
-    if (closed_) return false;
-    Queue& queue = lanes_[static_cast<size_t>(lane)];
-    const Cost& bound = bounds_[static_cast<size_t>(lane)];
-    const bool fits = queue.fill.items + entry.cost.items <= bound.items &&
-                      queue.fill.bytes + entry.cost.bytes <= bound.bytes;
-    if (!fits && !queue.entries.empty()) return false;
-    queue.fill.items += entry.cost.items;
-    queue.fill.bytes += entry.cost.bytes;
-    queue.entries.push_back(std::move(entry));
+    if (!Add(lane, std::move(entry))) return false;
     wake = std::exchange(consumer_waits_, false);
   }
   if (wake) changed_.notify_one();
+  return true;
+}
+
+bool Inbox::PushLazily(Lane lane, Entry entry) {
+  std::lock_guard lock(mutex_);
+  return Add(lane, std::move(entry));
+}
+
+bool Inbox::Add(Lane lane, Entry entry) {
+  if (closed_) return false;
+  Queue& queue = lanes_[static_cast<size_t>(lane)];
+  const Cost& bound = bounds_[static_cast<size_t>(lane)];
+  const bool fits = queue.fill.items + entry.cost.items <= bound.items &&
+                    queue.fill.bytes + entry.cost.bytes <= bound.bytes;
+  if (!fits && !queue.entries.empty()) return false;
+  queue.fill.items += entry.cost.items;
+  queue.fill.bytes += entry.cost.bytes;
+  queue.entries.push_back(std::move(entry));
   return true;
 }
 

@@ -49,6 +49,9 @@ class Inbox {
   // False: the lane is full or the inbox is closed. An entry is taken whatever it costs if its lane
   // is empty.
   bool Push(Lane lane, Entry entry);
+  // The same for what may wait until the consumer wakes for another reason, its deadline at the
+  // latest.
+  bool PushLazily(Lane lane, Entry entry);
 
   // Waits until there is something, the deadline has passed or the inbox is closed. An
   // absl::InfinitePast() deadline does not wait.
@@ -65,6 +68,7 @@ class Inbox {
     std::deque<Entry> entries;
     Cost fill{0, 0};
   };
+  bool Add(Lane lane, Entry entry);
   bool Empty() const;
 
   const std::array<Cost, kLanes> bounds_;
