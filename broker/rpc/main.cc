@@ -84,13 +84,13 @@ absl::Status MakeDirectory(const std::string& path) {
   std::_Exit(kExitError);
 }
 
-// The port for scripts that asked for any free one.
+std::string PortFile(const Config& config) { return config.state_dir + "/broker.port"; }
+
+// The port for scripts that asked for any free one. It is there while the broker serves one.
 absl::Status WritePortFile(const Config& config, int port) {
-  const std::string path = config.state_dir + "/broker.port";
-  if (port == 0) {
-    std::remove(path.c_str());
-    return absl::OkStatus();
-  }
+  const std::string path = PortFile(config);
+  std::remove(path.c_str());
+  if (port == 0) return absl::OkStatus();
   std::ofstream file(path, std::ios::trunc);
   file << port << '\n';
   file.close();
@@ -139,6 +139,7 @@ int Serve(const Config& config) {
     }
     (*broker)->Housekeep();
   }
+  std::remove(PortFile(config).c_str());
   (*broker)->Shutdown();
   LogEvent(spdlog::level::info, "stopped");
   return 0;
