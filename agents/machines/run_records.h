@@ -1,18 +1,16 @@
 // What is in a run's directory, and what each file says.
 //
-//   spec        written by the agent before it says that it has the run: what to run. Mode 0600, it
-//   holds the user's
-//               variables. With it, and without a claim, the run is in the queue.
-//   claim       written by whoever starts the run, or cancels it in the queue; made with link(2),
-//   so that there is one
-//               winner and the file is whole from its first moment. A run with a claim is never
-//               started again.
-//   started     written when the command has started.
-//   exit        written when nothing of the run is left.
-//   cancel      empty; made by the agent when someone asked that the run end.
-//   setup, command   the user's scripts.
-//   stdout, stderr   the output of setup and command.
-//   work/       the user's: where setup and command start unless the spec says otherwise.
+// - spec: what to run, written by the agent before it says that it has the run. Mode 0600, because
+//   it holds the user's variables. A run with a spec and without a claim is in the queue.
+// - claim: written by whoever starts the run, or cancels it in the queue; made with link(2), so
+//   that there is one winner and the file is whole from its first moment. A run with a claim is
+//   never started again.
+// - started: written when the command has started.
+// - exit: written when nothing of the run is left.
+// - cancel: empty; made by the agent when someone asked that the run end.
+// - setup, command: the user's scripts.
+// - stdout, stderr: the output of setup and command.
+// - work/: the user's; setup and command start there unless the spec says otherwise.
 //
 // Uses nothing but the standard library: the supervisor links it.
 #ifndef MUSTER_AGENTS_MACHINES_RUN_RECORDS_H_
