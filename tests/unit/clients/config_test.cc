@@ -21,7 +21,7 @@ class ConfigTest : public ::testing::Test {
     directory_ = mkdtemp(pattern.data());
     variables_["HOME"] = directory_;
   }
-  ~ConfigTest() override { std::filesystem::remove_all(directory_); }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
 
   void WriteFile(const std::string& text, const std::string& folder = "/.config/muster") {
     std::filesystem::create_directories(directory_ + folder);

@@ -19,7 +19,7 @@ template <typename Hook, typename Request, typename Response>
 grpc::Status Unary(const Hook& hook, const Request& request, Response* response) {
   if (!hook) return grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "the test has no answer to this");
   absl::StatusOr<Response> answer = hook(request);
-  if (answer.ok()) *response = *std::move(answer);
+  if (answer.ok()) *response = *answer;
   return rpc::ToGrpc(answer.status());
 }
 
