@@ -12,11 +12,11 @@
 #include "agents/core/backoff.h"
 #include "agents/core/broker_link.h"
 #include "agents/core/inbox.h"
-#include "agents/core/log.h"
 #include "agents/core/steady_time.h"
 #include "agents/core/worker_lane.h"
 #include "contract/errors.h"
 #include "contract/text.h"
+#include "daemon/log.h"
 
 namespace muster::agent {
 namespace {

@@ -18,11 +18,11 @@
 #include "agents/core/backoff.h"
 #include "agents/core/broker_session.h"
 #include "agents/core/file_watch.h"
-#include "agents/core/log.h"
 #include "agents/core/log_tail.h"
 #include "agents/core/steady_time.h"
 #include "agents/core/wakeup.h"
 #include "contract/text.h"
+#include "daemon/log.h"
 
 namespace muster::agent {
 namespace {

@@ -1,7 +1,5 @@
 // muster-agent: speaks for one cluster until SIGTERM or SIGINT. Runs go on without it.
 #include <fmt/core.h>
-#include <spdlog/sinks/stdout_sinks.h>
-#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
@@ -21,9 +19,10 @@
 #include "agents/core/agent.h"
 #include "agents/core/agent_config.h"
 #include "agents/core/journal.h"
-#include "agents/core/log.h"
 #include "clients/cpp/address.h"
 #include "contract/text.h"
+#include "daemon/log.h"
+#include "daemon/process.h"
 
 namespace muster::agent {
 namespace {
@@ -44,22 +43,6 @@ absl::Status ReadConfigFile(const std::string& path, const std::vector<Setting>&
         fmt::format("cannot read the settings file {}: {}", path, std::strerror(errno)));
   }
   return ApplyYaml(text.str(), path, settings);
-}
-
-void StartLogging(const AgentConfig& config) {
-  auto logger = spdlog::stderr_logger_mt("muster-agent");
-  logger->set_formatter(std::make_unique<EventFormatter>(config.json_logs));
-  logger->set_level(spdlog::level::from_str(config.log_level));
-  logger->flush_on(spdlog::level::trace);
-  spdlog::set_default_logger(std::move(logger));
-}
-
-// Logs, pipes and connections are descriptors, and 1024, the usual soft limit, is few.
-void RaiseDescriptorLimit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(AgentConfig config) {
@@ -92,7 +75,7 @@ int Serve(AgentConfig config) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before any thread begins
   std::signal(SIGPIPE, SIG_IGN);
   RaiseDescriptorLimit();
-  StartLogging(config);
+  StartLogging("muster-agent", config.json_logs, config.log_level);
 
   // The journal first: its lock keeps a second agent from the backend's files.
   absl::StatusOr<std::unique_ptr<Journal>> journal =

@@ -4,9 +4,9 @@
 
 #include <utility>
 
-#include "broker/engine/event_log.h"
 #include "contract/errors.h"
 #include "contract/text.h"
+#include "daemon/log.h"
 
 namespace muster::broker {
 namespace {

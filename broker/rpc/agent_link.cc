@@ -10,12 +10,12 @@
 
 #include "absl/time/clock.h"
 #include "broker/engine/engine.h"
-#include "broker/engine/event_log.h"
 #include "broker/rpc/connected_agents.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/stream_registry.h"
 #include "contract/errors.h"
 #include "contract/text.h"
+#include "daemon/log.h"
 #include "muster/v1/agent_link.grpc.pb.h"
 #include "rpc/status.h"
 #include "rpc/stream_writer.h"

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "broker/engine/event_log.h"
 #include "broker/rpc/connected_agents.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/listen_address.h"
@@ -20,6 +19,7 @@
 #include "broker/rpc/users.h"
 #include "broker/rpc/watch_hub.h"
 #include "contract/text.h"
+#include "daemon/log.h"
 
 namespace muster::broker {
 namespace {

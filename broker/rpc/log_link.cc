@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "broker/engine/event_log.h"
 #include "broker/logs/archive.h"
 #include "broker/rpc/connected_agents.h"
 #include "broker/rpc/context.h"
@@ -21,6 +20,7 @@
 #include "contract/errors.h"
 #include "contract/run_key.h"
 #include "contract/text.h"
+#include "daemon/log.h"
 #include "muster/v1/log_link.grpc.pb.h"
 #include "rpc/status.h"
 #include "rpc/stream_writer.h"

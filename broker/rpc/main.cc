@@ -1,7 +1,5 @@
 // muster-broker: one broker over one state directory, until SIGTERM or SIGINT.
 #include <fmt/format.h>
-#include <spdlog/sinks/stdout_sinks.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
@@ -16,12 +14,13 @@
 #include <string>
 
 #include "absl/time/clock.h"
-#include "broker/engine/event_log.h"
 #include "broker/logs/archive.h"
 #include "broker/rpc/broker.h"
 #include "broker/rpc/config.h"
 #include "broker/store/sqlite/sqlite_store.h"
 #include "contract/text.h"
+#include "daemon/log.h"
+#include "daemon/process.h"
 
 namespace muster::broker {
 namespace {
@@ -45,22 +44,6 @@ absl::Status ReadConfigFile(const std::string& path, Config* config) {
                                ToAbsl(fmt::format("cannot read the settings file {}", path)));
   }
   return ApplyYaml(text.str(), path, config);
-}
-
-void StartLogging(const Config& config) {
-  auto logger = spdlog::stderr_logger_mt("muster-broker");
-  logger->set_formatter(std::make_unique<EventFormatter>(config.json_logs));
-  logger->set_level(spdlog::level::from_str(config.log_level));
-  logger->flush_on(spdlog::level::trace);
-  spdlog::set_default_logger(std::move(logger));
-}
-
-// Each connection is a descriptor, and 1024, the usual soft limit, is few.
-void RaiseDescriptorLimit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 absl::Status MakeDirectory(const std::string& path) {
@@ -119,7 +102,7 @@ int Serve(const Config& config) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before any thread begins
   std::signal(SIGPIPE, SIG_IGN);
   RaiseDescriptorLimit();
-  StartLogging(config);
+  StartLogging("muster-broker", config.json_logs, config.log_level);
 
   auto broker = StartBroker(config);
   if (!broker.ok()) return Fail(broker.status());

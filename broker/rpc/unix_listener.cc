@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "broker/engine/event_log.h"
 #include "contract/text.h"
+#include "daemon/log.h"
 
 namespace muster::broker {
 namespace {

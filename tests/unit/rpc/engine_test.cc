@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "broker/engine/committer.h"
-#include "broker/engine/event_log.h"
 #include "broker/engine/inbox.h"
 #include "broker/engine/spec_cache.h"
+#include "daemon/log.h"
 #include "tests/unit/rpc/harness.h"
 
 namespace muster::broker {

@@ -1,12 +1,12 @@
 // Structured logs: one line for each event, its name first, then what is to be said of it as pairs.
 //
-//   text   2026-01-02T03:04:05.678Z INFO connected broker=unix:/run/broker.sock
+//   text   2026-01-02T03:04:05.678Z INFO agent_connected cluster=gpu kind=SLURM
 //   json
-//   {"time":"2026-01-02T03:04:05.678Z","level":"info","event":"connected","broker":"unix:/run/broker.sock"}
+//   {"time":"2026-01-02T03:04:05.678Z","level":"info","event":"agent_connected","cluster":"gpu","kind":"SLURM"}
 //
 // Any thread. spdlog carries the lines; EventFormatter gives them one of the two forms.
-#ifndef MUSTER_AGENTS_CORE_LOG_H_
-#define MUSTER_AGENTS_CORE_LOG_H_
+#ifndef MUSTER_PROTO_DAEMON_LOG_H_
+#define MUSTER_PROTO_DAEMON_LOG_H_
 
 #include <spdlog/formatter.h>
 #include <spdlog/spdlog.h>
@@ -17,7 +17,7 @@
 #include <string_view>
 #include <utility>
 
-namespace muster::agent {
+namespace muster {
 
 using LogFields = std::initializer_list<std::pair<std::string_view, std::string>>;
 
@@ -34,6 +34,9 @@ class EventFormatter : public spdlog::formatter {
   const bool json_;
 };
 
-}  // namespace muster::agent
+// From now on events go to standard error as lines of `program`. `level` as spdlog names it.
+void StartLogging(const std::string& program, bool json, const std::string& level);
 
-#endif  // MUSTER_AGENTS_CORE_LOG_H_
+}  // namespace muster
+
+#endif  // MUSTER_PROTO_DAEMON_LOG_H_

@@ -1,13 +1,14 @@
-#include "agents/core/log.h"
+#include "daemon/log.h"
 
 #include <fmt/format.h>
+#include <spdlog/sinks/stdout_sinks.h>
 
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
 
-namespace muster::agent {
+namespace muster {
 namespace {
 
 // Between the parts of an event on its way through spdlog; a value that holds it (control
@@ -102,4 +103,12 @@ std::unique_ptr<spdlog::formatter> EventFormatter::clone() const {
   return std::make_unique<EventFormatter>(json_);
 }
 
-}  // namespace muster::agent
+void StartLogging(const std::string& program, bool json, const std::string& level) {
+  auto logger = spdlog::stderr_logger_mt(program);
+  logger->set_formatter(std::make_unique<EventFormatter>(json));
+  logger->set_level(spdlog::level::from_str(level));
+  logger->flush_on(spdlog::level::trace);
+  spdlog::set_default_logger(std::move(logger));
+}
+
+}  // namespace muster
