@@ -16,7 +16,7 @@ class FullDiskTest : public BackendTest {
  protected:
   void SetUp() override {
     if (mount("tmpfs", dir_.path().c_str(), "tmpfs", 0, "size=256k") != 0) {
-      GTEST_SKIP() << "cannot mount a tmpfs here";
+      FAIL() << "cannot mount a tmpfs here";
     }
     mounted_ = true;
     StartBackend();
