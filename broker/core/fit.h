@@ -22,8 +22,8 @@ struct Fit {
   };
 
   Verdict verdict = Verdict::kFits;
-  std::string lacks = "";  // e.g. `pool "gpu" has 2 nodes with 8 GPUs of type h100, 4 are needed`; empty
-                      // if it fits
+  std::string lacks = "";  // e.g. `pool "gpu" has 2 nodes with 8 GPUs of type h100, 4 are needed`;
+                           // empty if it fits
 
   bool now() const { return verdict == Verdict::kFits; }
   // Whether waiting could help.

@@ -40,7 +40,8 @@ class Shapes {
   // As Add, with the id that it had before.
   Shape* Restore(uint32_t id, std::string bytes, v1::JobSpec spec);
 
-  // Forgets shapes without jobs if they are many and more than the others; calls `forget` for each of them before.
+  // Forgets shapes without jobs if they are many and more than the others; calls `forget` for each
+  // of them before.
   template <typename F>
   void Sweep(F forget) {
     if (unused_ <= kKeptUnused + (by_id_.size() - unused_)) return;

@@ -9,8 +9,9 @@
 //   operator   = "=" | "!=" | "<" | "<=" | ">" | ">="     (the ordered ones for create_time only)
 //   value      = WORD | "\"" text with \" and \\ "\""
 //
-// Keywords are upper case; AND binds tighter than OR (unlike AIP-160, like SQL); times are RFC 3339. An absent label
-// equals no value: `label.a = "x"` is false and `label.a != "x"` is true for a job without label a.
+// Keywords are upper case; AND binds tighter than OR (unlike AIP-160, like SQL); times are RFC
+// 3339. An absent label equals no value: `label.a = "x"` is false and `label.a != "x"` is true for
+// a job without label a.
 #ifndef MUSTER_PROTO_CONTRACT_FILTER_H_
 #define MUSTER_PROTO_CONTRACT_FILTER_H_
 
@@ -36,11 +37,11 @@ struct Filter {
 
   Kind kind = Kind::kAll;
   Op op = Op::kEq;
-  std::string key;                                     // kLabel
-  std::string value;                                   // kName, kCluster, kProject, kLabel
-  v1::JobState state = v1::JOB_STATE_UNSPECIFIED;      // kState
-  absl::Time time;                                     // kCreateTime
-  std::vector<Filter> children;                        // kAnd, kOr (two or more), kNot (one)
+  std::string key;                                 // kLabel
+  std::string value;                               // kName, kCluster, kProject, kLabel
+  v1::JobState state = v1::JOB_STATE_UNSPECIFIED;  // kState
+  absl::Time time;                                 // kCreateTime
+  std::vector<Filter> children;                    // kAnd, kOr (two or more), kNot (one)
 
   // Whether the job is taken; reads its state, name, cluster, project, labels and create_time.
   bool Matches(const v1::Job& job) const;

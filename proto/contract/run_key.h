@@ -1,7 +1,7 @@
 // Run keys: "<instance>-<job>-<run>", e.g. "k7m2-42-1".
 //
-// Slurm knows a run by it as a job name, Kubernetes as a DNS label, a machine as a directory. It is unique for ever:
-// the instance names the broker's database, and job numbers are never used again.
+// Slurm knows a run by it as a job name, Kubernetes as a DNS label, a machine as a directory. It is
+// unique for ever: the instance names the broker's database, and job numbers are never used again.
 #ifndef MUSTER_PROTO_CONTRACT_RUN_KEY_H_
 #define MUSTER_PROTO_CONTRACT_RUN_KEY_H_
 
@@ -18,8 +18,8 @@ inline constexpr int kInstanceLength = 4;
 
 struct RunKey {
   std::string instance;
-  uint64_t job = 0;   // from 1
-  uint32_t run = 0;   // from 1
+  uint64_t job = 0;  // from 1
+  uint32_t run = 0;  // from 1
 
   std::string ToString() const;
   // INVALID_ARGUMENT that quotes the text if it is not exactly what ToString makes.

@@ -1,15 +1,17 @@
 // The states of jobs and runs, and the one table of legal transitions.
 //
 //   job: QUEUED -> PENDING -> RUNNING <-> SUSPENDED -> SUCCEEDED | FAILED | CANCELED
-//   run: ASSIGNED -> LAUNCHING -> PENDING -> STARTING -> RUNNING -> FINISHING -> SUCCEEDED | FAILED | CANCELED
+//   run: ASSIGNED -> LAUNCHING -> PENDING -> STARTING -> RUNNING -> FINISHING -> SUCCEEDED | FAILED
+//   | CANCELED
 //                       |            ^                     <-> SUSPENDED
 //                       v            |
 //                  LAUNCH_UNKNOWN ---+                     any -> LOST
 //
-// An agent sees a cluster now and then, not at every moment, so a run may skip states on its way forward: a fast
-// command goes from LAUNCHING to SUCCEEDED. It never goes back, with three exceptions: LAUNCH_UNKNOWN back to
-// LAUNCHING (the scheduler does not know the run: launch again), SUSPENDED back to RUNNING, and a requeue by the
-// scheduler itself, which takes a run that had started back to PENDING under the same run key.
+// An agent sees a cluster now and then, not at every moment, so a run may skip states on its way
+// forward: a fast command goes from LAUNCHING to SUCCEEDED. It never goes back, with three
+// exceptions: LAUNCH_UNKNOWN back to LAUNCHING (the scheduler does not know the run: launch again),
+// SUSPENDED back to RUNNING, and a requeue by the scheduler itself, which takes a run that had
+// started back to PENDING under the same run key.
 #ifndef MUSTER_PROTO_CONTRACT_STATES_H_
 #define MUSTER_PROTO_CONTRACT_STATES_H_
 

@@ -1,5 +1,5 @@
-// Debian's Abseil is built with a string_view of its own that does not convert to or from std::string_view.
-// Our API uses std::string_view; these two functions are the only bridge.
+// Debian's Abseil is built with a string_view of its own that does not convert to or from
+// std::string_view. Our API uses std::string_view; these two functions are the only bridge.
 #ifndef MUSTER_PROTO_CONTRACT_TEXT_H_
 #define MUSTER_PROTO_CONTRACT_TEXT_H_
 

@@ -1,4 +1,5 @@
-// What makes a job spec acceptable, and the defaults that it gets. Client, broker and agent all trust this one check.
+// What makes a job spec acceptable, and the defaults that it gets. Client, broker and agent all
+// trust this one check.
 #ifndef MUSTER_PROTO_CONTRACT_VALIDATE_H_
 #define MUSTER_PROTO_CONTRACT_VALIDATE_H_
 
@@ -12,7 +13,8 @@
 
 namespace muster::contract {
 
-// A spec is kept in memory while it travels, and one gRPC message carries up to 1000 assignments in 4 MiB pieces.
+// A spec is kept in memory while it travels, and one gRPC message carries up to 1000 assignments in
+// 4 MiB pieces.
 inline constexpr size_t kMaxSpecBytes = 1 << 20;
 // Linux refuses a single argument or variable longer than this (MAX_ARG_STRLEN, execve(2)).
 inline constexpr size_t kMaxArgBytes = 131071;
@@ -25,10 +27,12 @@ inline constexpr size_t kMaxRequestIdBytes = 128;
 
 // The spec with defaults filled in. Errors, each naming every bad field, its value and the remedy:
 //   INVALID_ARGUMENT with a google.rpc.BadRequest (one FieldViolation for each bad field);
-//   UNIMPLEMENTED with an ErrorInfo {reason: FIELD_NOT_HONOURED, metadata: field} for a field of a later version.
+//   UNIMPLEMENTED with an ErrorInfo {reason: FIELD_NOT_HONOURED, metadata: field} for a field of a
+//   later version.
 absl::StatusOr<v1::JobSpec> NormalizeJobSpec(v1::JobSpec spec);
 
-// Names of clusters: 1 to 63 characters of a-z, 0-9 and '-', beginning and ending with a letter or digit.
+// Names of clusters: 1 to 63 characters of a-z, 0-9 and '-', beginning and ending with a letter or
+// digit.
 absl::Status ValidateClusterName(std::string_view name);
 absl::Status ValidateRequestId(std::string_view request_id);
 

@@ -1,15 +1,16 @@
-// Writes of one gRPC callback stream: a bounded queue with one write in flight and exactly one Finish.
+// Writes of one gRPC callback stream: a bounded queue with one write in flight and exactly one
+// Finish.
 //
-// gRPC allows one outstanding write for a stream, and its reactions run on any thread. This class is the one place
-// that keeps to that: all methods may be called from any thread.
+// gRPC allows one outstanding write for a stream, and its reactions run on any thread. This class
+// is the one place that keeps to that: all methods may be called from any thread.
 #ifndef MUSTER_PROTO_RPC_STREAM_WRITER_H_
 #define MUSTER_PROTO_RPC_STREAM_WRITER_H_
 
 #include <grpcpp/support/status.h>
 
 #include <cstddef>
-#include <list>
 #include <functional>
+#include <list>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -19,8 +20,8 @@ namespace muster::rpc {
 template <typename Message>
 class StreamWriter {
  public:
-  // `start_write` and `finish` are called with the lock held; they only start an operation. `finish` on a client
-  // half-closes (StartWritesDone).
+  // `start_write` and `finish` are called with the lock held; they only start an operation.
+  // `finish` on a client half-closes (StartWritesDone).
   StreamWriter(size_t capacity, std::function<void(const Message*)> start_write,
                std::function<void(const grpc::Status&)> finish)
       : capacity_(capacity), start_write_(std::move(start_write)), finish_(std::move(finish)) {}
@@ -77,7 +78,8 @@ class StreamWriter {
   const std::function<void(const grpc::Status&)> finish_;
 
   mutable std::mutex mutex_;
-  // The front is being written. A list, because most streams are idle, and an empty deque holds 576 bytes.
+  // The front is being written. A list, because most streams are idle, and an empty deque holds 576
+  // bytes.
   std::list<Message> queue_;
   std::optional<grpc::Status> final_status_;
   bool closing_ = false;

@@ -24,7 +24,7 @@ struct BrokerState {
 
   // What the agent did.
   std::vector<v1::AgentHello> hellos;
-  size_t connections = 0;  // that were welcomed
+  size_t connections = 0;            // that were welcomed
   std::vector<v1::RunEvent> events;  // each number once, in order
   std::vector<v1::AgentHeartbeat> heartbeats;
   int repeated_events = 0;

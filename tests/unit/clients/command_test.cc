@@ -1,76 +1,24 @@
 // The muster binary against a fake broker: what it sends, what it prints where, and how it exits.
-#include "tests/unit/clients/command.h"
-
+// Verbs that wait and follow are in command_follow_test.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 
-#include <atomic>
-#include <filesystem>
-#include <fstream>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "contract/errors.h"
-#include "tests/unit/clients/fake_broker.h"
+#include "tests/unit/clients/command_fixture.h"
 
 namespace muster::cli {
 namespace {
 
-using client::FakeBroker;
 using client::JobInState;
 using client::Piece;
-using client::Step;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-class CommandTest : public ::testing::Test {
- protected:
-  CommandTest() {
-    broker_.submit_job =
-        [this](const v1::SubmitJobRequest& request) -> absl::StatusOr<v1::SubmitJobResponse> {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      submitted_.push_back(request);
-      v1::SubmitJobResponse response;
-      response.set_job_id(request.validate_only() ? 0 : 42);
-      return response;
-    };
-    broker_.get_job =
-        [this](const v1::GetJobRequest& request) -> absl::StatusOr<v1::GetJobResponse> {
-      v1::GetJobResponse response;
-      *response.mutable_job() = job_;
-      response.mutable_job()->set_id(request.job_id());
-      return response;
-    };
-    broker_.watch_jobs = [this](const v1::WatchJobsRequest& request, const auto& write) {
-      for (uint64_t id : request.job_ids()) write(Step(id, 3, job_.state()));
-      return absl::OkStatus();
-    };
-  }
-
-  Outcome Run(std::vector<std::string> arguments) {
-    return RunCommand(broker_.address(), std::move(arguments));
-  }
-
-  std::string WriteFile(const std::string& text) {
-    const std::string path =
-        std::filesystem::path(broker_.address().substr(5)).parent_path() / "job.yaml";
-    std::ofstream(path) << text;
-    return path;
-  }
-
-  // Before the broker, whose threads use them to its end.
-  std::mutex mutex_;
-  std::vector<v1::SubmitJobRequest> submitted_;
-  v1::Job job_ = JobInState(42, v1::JOB_STATE_SUCCEEDED);
-  std::atomic<bool> stop_ = false;
-  FakeBroker broker_;
-};
 
 TEST_F(CommandTest, RunSendsWhatItsFlagsSay) {
   const Outcome outcome =
@@ -294,150 +242,6 @@ TEST_F(CommandTest, EveryFormatOfAListing) {
   EXPECT_EQ(Run({"list", "-o", "name"}).out, "1\n2\n");
   EXPECT_THAT(Run({"list"}).out, StartsWith("  ID  NAME"));
   EXPECT_THAT(Run({"list", "-o", "wide"}).out, HasSubstr("PRIORITY"));
-}
-
-TEST_F(CommandTest, WaitExitsAsTheFirstJobThatDidNotSucceed) {
-  const auto code_for = [&](v1::JobState state, v1::FailureClass kind) {
-    job_ = JobInState(42, state);
-    job_.mutable_failure()->set_failure_class(kind);
-    return Run({"wait", "42"}).code;
-  };
-  EXPECT_EQ(code_for(v1::JOB_STATE_SUCCEEDED, v1::FAILURE_CLASS_UNSPECIFIED), 0);
-  EXPECT_EQ(code_for(v1::JOB_STATE_FAILED, v1::FAILURE_CLASS_PROGRAM), 10);
-  EXPECT_EQ(code_for(v1::JOB_STATE_FAILED, v1::FAILURE_CLASS_INFRA), 12);
-  EXPECT_EQ(code_for(v1::JOB_STATE_CANCELED, v1::FAILURE_CLASS_UNSPECIFIED), 11);
-}
-
-TEST_F(CommandTest, WaitGivesUpAtItsTimeOut) {
-  broker_.watch_jobs = [](const auto&, const auto& write) -> absl::Status {
-    while (write(v1::WatchJobsResponse()))
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return absl::OkStatus();
-  };
-  const Outcome outcome = Run({"wait", "--timeout", "1s", "42"});
-  EXPECT_EQ(outcome.code, 8);
-  EXPECT_EQ(outcome.out, "");
-}
-
-TEST_F(CommandTest, RunWithWaitPassesBothOutputsOnAndExitsAsTheJob) {
-  job_ = JobInState(42, v1::JOB_STATE_FAILED);
-  job_.mutable_exit()->set_code(3);
-  job_.mutable_failure()->set_message("exit code 3");
-  job_.mutable_failure()->set_suggestion("look at the log");
-  broker_.read_log = [](const v1::ReadLogRequest& request, const auto& write) -> absl::Status {
-    EXPECT_EQ(request.run(), 1u);
-    EXPECT_TRUE(request.follow());
-    const bool is_out = request.stream() == v1::LOG_STREAM_STDOUT;
-    write(Piece(0, is_out ? "out\x1b[0m\n" : "err\n"));
-    write(Piece(7, "", v1::LOG_END_COMPLETE));
-    return absl::OkStatus();
-  };
-  const Outcome outcome = Run({"run", "--wait", "--", "x"});
-  EXPECT_EQ(outcome.code, 10);
-  EXPECT_EQ(outcome.out, "out\x1b[0m\n");  // not to a terminal: as it is
-  EXPECT_THAT(outcome.err, HasSubstr("err\n"));
-  EXPECT_THAT(outcome.err, HasSubstr("muster: job 42 FAILED: exit code 3\n"));
-  EXPECT_THAT(outcome.err, HasSubstr("look at the log"));
-  const Outcome quiet = Run({"run", "--wait", "-q", "--", "x"});
-  EXPECT_EQ(quiet.code, 10);
-  EXPECT_EQ(quiet.err, "err\n");
-}
-
-TEST_F(CommandTest, AnInterruptEndsTheWaitingAndTellsHowToGoOn) {
-  broker_.watch_jobs = [](const auto&, const auto& write) -> absl::Status {
-    write(Step(42, 1, v1::JOB_STATE_QUEUED, 0));
-    while (write(v1::WatchJobsResponse()))
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return absl::OkStatus();
-  };
-  Command command(broker_.address(), {"run", "--wait", "--", "x"});
-  command.AwaitErr("job 42 is QUEUED");
-  command.Signal(SIGINT);
-  const Outcome outcome = command.Finish();
-  EXPECT_EQ(outcome.code, 130);
-  EXPECT_THAT(outcome.err, HasSubstr("the job goes on"));
-  EXPECT_THAT(outcome.err, HasSubstr("muster logs -f 42"));
-}
-
-TEST_F(CommandTest, AnInterruptIsHeardThoughNobodyReadsTheOutput) {
-  broker_.watch_jobs = [this](const auto&, const auto& write) -> absl::Status {
-    write(Step(42, 1, v1::JOB_STATE_RUNNING));
-    while (!stop_ && write(v1::WatchJobsResponse())) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return absl::OkStatus();
-  };
-  broker_.read_log = [](const v1::ReadLogRequest& request, const auto& write) -> absl::Status {
-    if (request.stream() == v1::LOG_STREAM_STDERR) return absl::OkStatus();
-    for (uint64_t at = 0; write(Piece(at, std::string(4096, 'x'))); at += 4096) {
-    }
-    return absl::OkStatus();
-  };
-  Command command(broker_.address(), {"run", "--wait", "--", "x"});
-  command.AwaitFullOut();
-  command.Signal(SIGINT);
-  command.AwaitErrAlone("the job goes on");
-  EXPECT_EQ(command.Finish().code, 130);
-  stop_ = true;
-}
-
-TEST_F(CommandTest, LogsAreExactInAPipeAndHarmlessOnATerminal) {
-  const std::string log = "a\x1b]0;x\x07\xff\xe6\x97\xa5\n";
-  broker_.read_log = [&](const v1::ReadLogRequest& request, const auto& write) -> absl::Status {
-    for (uint64_t at = request.offset(); at < log.size(); ++at) write(Piece(at, log.substr(at, 1)));
-    write(Piece(log.size(), "", v1::LOG_END_COMPLETE));
-    return absl::OkStatus();
-  };
-  EXPECT_EQ(Run({"logs", "42"}).out, log);
-  EXPECT_EQ(Run({"logs", "42", "--since-offset", "7"}).out, log.substr(7));
-  EXPECT_EQ(RunOnTerminal(broker_.address(), {"logs", "42"}).out, "a\\x1b]0;x\\x07\\xff日\r\n");
-  EXPECT_THAT(RunOnTerminal(broker_.address(), {"logs", "--raw", "42"}).out,
-              HasSubstr("\x1b]0;x\x07"));
-}
-
-TEST_F(CommandTest, LogsAskForTheRunRankAndStreamThatWereNamed) {
-  v1::ReadLogRequest seen;
-  broker_.read_log = [&](const v1::ReadLogRequest& request, const auto& write) -> absl::Status {
-    seen = request;
-    write(Piece(0, "", v1::LOG_END_TRUNCATED));
-    return absl::OkStatus();
-  };
-  const Outcome outcome = Run({"logs", "42.3", "--rank", "2", "--stderr", "-f"});
-  EXPECT_EQ(outcome.code, 0);
-  EXPECT_THAT(outcome.err, HasSubstr("more bytes than the broker keeps"));
-  EXPECT_EQ(seen.run(), 3u);
-  EXPECT_EQ(seen.rank(), 2u);
-  EXPECT_EQ(seen.stream(), v1::LOG_STREAM_STDERR);
-  EXPECT_TRUE(seen.follow());
-  Run({"logs", "42", "--run", "2"});
-  EXPECT_EQ(seen.run(), 2u);
-}
-
-TEST_F(CommandTest, LogsOfAJobThatHasNotRunSayWhy) {
-  job_ = JobInState(42, v1::JOB_STATE_QUEUED);
-  job_.clear_runs();
-  job_.set_reason("box is full");
-  const Outcome outcome = Run({"logs", "42"});
-  EXPECT_EQ(outcome.code, 0);
-  EXPECT_EQ(outcome.out, "");
-  EXPECT_THAT(outcome.err, HasSubstr("job 42 QUEUED: box is full; it has no log yet"));
-}
-
-TEST_F(CommandTest, EventsEndWithTheLatestOneUnlessFollowed) {
-  broker_.watch_jobs = [](const auto&, const auto& write) -> absl::Status {
-    for (uint64_t i = 1; i <= 3; ++i) write(Step(42, i, v1::JOB_STATE_RUNNING));
-    // A job that goes on has no end.
-    while (write(v1::WatchJobsResponse()))
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return absl::OkStatus();
-  };
-  const Outcome outcome = Run({"events", "42", "-o", "jsonl"});
-  EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 3);
-  Command follower(broker_.address(), {"events", "-f", "42"});
-  follower.AwaitOut("42.1");
-  follower.Signal(SIGTERM);
-  EXPECT_EQ(follower.Finish().code, 128 + SIGTERM);
 }
 
 TEST_F(CommandTest, CancelSendsTheReasonAndShowsTheJobs) {
