@@ -8,6 +8,7 @@
 # is ever read as shell text. Each extra process costs a node a millisecond, so there are few.
 
 set -u
+shopt -s lastpipe
 run_dir=$1
 run_key=${run_dir##*/}
 # A TERM (scancel, time limit) goes to the command, too; this shell stays to write down how that ended.
@@ -19,14 +20,21 @@ note() { printf 'muster: %s\n' "$*" >&2; }
 # The run belongs to the Slurm job that creates the claim. Another job of the same run (a submission whose answer was
 # lost and that was repeated) leaves without a trace. The owner may come again: Slurm requeues under the same id.
 claim() {
-  local owner=
+  local owner='' created=''
   set -o noclobber
-  if ! { printf '%s\n' "$SLURM_JOB_ID" >"$run_dir/claim"; } 2>/dev/null; then
-    read -r owner <"$run_dir/claim"
-    if [[ $owner != "$SLURM_JOB_ID" ]]; then
+  { { created=1 && printf '%s\n' "$SLURM_JOB_ID"; } >"$run_dir/claim"; } 2>/dev/null
+  # Read again: a file server may accept bytes for which it has no room.
+  { read -r owner <"$run_dir/claim"; } 2>/dev/null
+  if [[ $owner != "$SLURM_JOB_ID" ]]; then
+    if [[ $created ]]; then
+      rm -f "$run_dir/claim"
+      note "run $run_key cannot be claimed: $run_dir cannot be written to; job $SLURM_JOB_ID does nothing"
+    else
       note "run $run_key belongs to Slurm job ${owner:-unknown}; job $SLURM_JOB_ID does nothing"
-      exit 75
     fi
+    exit 75
+  fi
+  if [[ ! $created ]]; then
     if ! { : >"$run_dir/claim.${SLURM_RESTART_COUNT:-0}"; } 2>/dev/null; then
       note "job $SLURM_JOB_ID has been started already (restart ${SLURM_RESTART_COUNT:-0}); this start does nothing"
       exit 75
@@ -51,8 +59,7 @@ restart() {
 # run PHASE: PHASE.argv holds the working directory and the words of the program, each ended by a NUL byte; the file
 # `environment` holds variables likewise. Sets status, signal and problem.
 run() {
-  local argv=() variables=() said=
-  local notes=$run_dir/signal.${SLURM_PROCID:-0}
+  local argv=() variables=() pid='' said=''
   status=0 signal=0 problem=
   mapfile -d '' -t argv <"$run_dir/$1.argv"
   mapfile -d '' -t variables <"$run_dir/environment"
@@ -60,26 +67,37 @@ run() {
     status=126 problem=files
     return
   fi
+  # A pipeline whose second half is this shell: the command is not one of the shell's asynchronous ones, which would
+  # ignore INT, and yet it is among its jobs.
   {
-    (
-      exec </dev/null >>"$run_dir/rank-$NODE_RANK.out" 2>>"$run_dir/rank-$NODE_RANK.err"
-      trap - TERM
-      ((${#variables[@]} == 0)) || export "${variables[@]}"
-      trap 'note_problem working_directory' EXIT
-      cd -- "${argv[0]}" || exit 126
-      trap 'note_problem start' EXIT
-      exec "${argv[@]:1}"
-    )
-  } 2>|"$notes"
-  status=$?
+    printf '%s\n' "$BASHPID"
+    exec </dev/null >>"$run_dir/rank-$NODE_RANK.out" 2>>"$run_dir/rank-$NODE_RANK.err"
+    trap - TERM
+    ((${#variables[@]} == 0)) || export "${variables[@]}"
+    trap 'note_problem working_directory' EXIT
+    cd -- "${argv[0]}" || exit 126
+    trap 'note_problem start' EXIT
+    exec "${argv[@]:1}"
+  } | await
+  status=${PIPESTATUS[0]}
   ((status)) || return
-  # Only the shell knows an end by signal N from an exit with 128+N: it complains of the first one, except for INT
-  # and PIPE, which no program takes for its own exit code.
-  read -r said <"$notes"
-  if ((status > 128 && status < 193)) && [[ -n $said || $status -eq 130 || $status -eq 141 ]]; then
+  if ((status > 128 && status < 193)) && [[ $said && $said != *" $pid Exit "* ]]; then
     signal=$((status - 128))
   fi
   if [[ -e $run_dir/problem.$NODE_RANK ]]; then read -r problem <"$run_dir/problem.$NODE_RANK"; fi
+}
+
+# Waits for the process that writes its id to stdin. Sets pid, and said if the status does not tell all: only the list
+# of jobs tells an end by signal N from an exit with 128+N.
+await() {
+  read -r pid
+  while [[ $pid ]]; do
+    wait "$pid"
+    (($? > 128)) || return
+    said=$(jobs -l)
+    # Or else a TERM to this shell has cut the wait short.
+    [[ $said == *" $pid Running "* ]] || return
+  done
 }
 
 # shellcheck disable=SC2317 # called by a trap

@@ -71,17 +71,19 @@ TEST_F(SlurmBackendTest, AnExitCodeIsTheCommandsOwn) {
 }
 
 TEST_F(SlurmBackendTest, ADeathBySignalIsNotAnExitCode) {
-  TestRun killed = NewRun(ScriptSpec("kill -SEGV $$"));
-  TestRun code = NewRun(ScriptSpec("exit 139"));
-  Launch(*backend_, &killed);
-  Launch(*backend_, &code);
-  ObserveToEnd(*backend_, {&killed, &code});
-  ASSERT_TRUE(killed.last.exit.has_value());
-  EXPECT_EQ(killed.last.exit->signal(), 11);
-  EXPECT_EQ(killed.last.exit->code(), 0);
-  ASSERT_TRUE(code.last.exit.has_value());
-  EXPECT_EQ(code.last.exit->signal(), 0);
-  EXPECT_EQ(code.last.exit->code(), 139);
+  for (const int signal : {2, 11, 13}) {
+    TestRun killed = NewRun(ScriptSpec(fmt::format("kill -{} $$", signal)));
+    TestRun code = NewRun(ScriptSpec(fmt::format("exit {}", 128 + signal)));
+    Launch(*backend_, &killed);
+    Launch(*backend_, &code);
+    ObserveToEnd(*backend_, {&killed, &code});
+    ASSERT_TRUE(killed.last.exit.has_value());
+    EXPECT_EQ(killed.last.exit->signal(), static_cast<uint32_t>(signal));
+    EXPECT_EQ(killed.last.exit->code(), 0);
+    ASSERT_TRUE(code.last.exit.has_value());
+    EXPECT_EQ(code.last.exit->signal(), 0U);
+    EXPECT_EQ(code.last.exit->code(), 128 + signal);
+  }
 }
 
 TEST_F(SlurmBackendTest, ArgumentsAndVariablesArriveAsTheyAre) {

@@ -1,0 +1,118 @@
+// batch.sh, run by bash as Slurm would run it on one node.
+#include <signal.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "agents/slurm/exit_record.h"
+#include "agents/slurm/run_files.h"
+#include "fmt/format.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::slurm {
+namespace {
+
+std::string ReadWhole(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+class BatchScriptTest : public ::testing::Test {
+ protected:
+  BatchScriptTest() {
+    std::string pattern = ::testing::TempDir() + "batch-XXXXXX";
+    root_ = mkdtemp(pattern.data());
+    paths_.emplace(root_, "k7m2-42-1");
+    std::filesystem::create_directories(RunPaths::EndedDirectory(root_));
+    std::filesystem::create_directories(paths_->work());
+  }
+  ~BatchScriptTest() override { std::filesystem::remove_all(root_); }
+
+  void Prepare(const std::string& script) {
+    v1::Assignment assignment;
+    assignment.set_run_key(paths_->run_key());
+    assignment.mutable_spec()->mutable_command()->set_script(script);
+    const auto files = MakeRunFiles(assignment, "lab", *paths_);
+    ASSERT_TRUE(files.ok()) << files.status();
+    for (const RunFile& file : *files) {
+      std::ofstream(file.path) << file.content;
+      std::filesystem::permissions(file.path, std::filesystem::perms(file.mode));
+    }
+  }
+  // Runs it as a Slurm job. `before`: shell text that comes first.
+  void Start(int job_id = 17, const std::string& before = "") {
+    const std::string command = fmt::format(
+        "({0} SLURM_JOB_ID={1} SLURM_JOB_NUM_NODES=1 SLURM_JOB_USER=u exec /bin/bash {2}/batch.sh "
+        "{2} 2>&1) | cat >>{3}",
+        before, job_id, paths_->directory(), paths_->slurm_output());
+    EXPECT_EQ(std::system(command.c_str()), 0);
+  }
+  ExitRecord EndOf(const std::string& script) {
+    Prepare(script);
+    Start();
+    std::optional<ExitRecord> record = ParseExitRecord(ReadWhole(paths_->exit_record()));
+    EXPECT_TRUE(record.has_value()) << ReadWhole(paths_->slurm_output());
+    std::filesystem::remove(paths_->exit_record());
+    std::filesystem::remove(paths_->claim());
+    return record.value_or(ExitRecord{});
+  }
+
+  std::string root_;
+  std::optional<RunPaths> paths_;
+};
+
+TEST_F(BatchScriptTest, AnExitCodeIsNeverTakenForASignal) {
+  for (const int code : {0, 1, 127, 129, 130, 137, 139, 141, 143, 192, 255}) {
+    const ExitRecord end = EndOf(fmt::format("exit {}", code));
+    EXPECT_EQ(end.code, code);
+    EXPECT_EQ(end.signal, 0) << code;
+  }
+}
+
+TEST_F(BatchScriptTest, ASignalIsNeverTakenForAnExitCode) {
+  for (const int signal : {1, 2, 3, 6, 9, 11, 13, 15, 34}) {
+    const ExitRecord end = EndOf(fmt::format("kill -{} $$; sleep 60", signal));
+    EXPECT_EQ(end.signal, signal);
+    EXPECT_EQ(end.code, 0) << signal;
+  }
+}
+
+TEST_F(BatchScriptTest, TheCommandDoesNotIgnoreAnInterrupt) {
+  EndOf("#!/bin/bash\nexec awk '/SigIgn/ { print $2 }' /proc/self/status");
+  const uint64_t ignored = std::stoull(ReadWhole(paths_->standard_output(0)), nullptr, 16);
+  EXPECT_EQ(ignored & (1U << (SIGINT - 1) | 1U << (SIGQUIT - 1)), 0U);
+}
+
+TEST_F(BatchScriptTest, ATermThatTheCommandSurvivesDoesNotHideItsEnd) {
+  // The batch shell is the command's parent.
+  const ExitRecord end = EndOf("trap '' TERM; kill $PPID; /bin/true; kill $PPID; exit 3");
+  EXPECT_EQ(end.code, 3);
+  EXPECT_EQ(end.signal, 0);
+  EXPECT_TRUE(end.terminated);
+}
+
+TEST_F(BatchScriptTest, AJobThatCannotWriteItsClaimLeavesNone) {
+  Prepare("echo never");
+  Start(17, "trap '' XFSZ; ulimit -f 0;");
+  EXPECT_FALSE(std::filesystem::exists(paths_->claim()));
+  EXPECT_THAT(ReadWhole(paths_->slurm_output()), ::testing::HasSubstr("cannot be claimed"));
+  Start(18);
+  EXPECT_EQ(ReadWhole(paths_->claim()), "18\n");
+  EXPECT_EQ(ReadWhole(paths_->standard_output(0)), "never\n");
+}
+
+TEST_F(BatchScriptTest, ASecondJobOfTheRunDoesNothing) {
+  Prepare("echo once");
+  Start(17);
+  Start(18);
+  EXPECT_EQ(ReadWhole(paths_->standard_output(0)), "once\n");
+  EXPECT_EQ(ReadWhole(paths_->claim()), "17\n");
+}
+
+}  // namespace
+}  // namespace muster::slurm
