@@ -61,8 +61,8 @@ class SlurmBackend : public agent::Backend {
   // ---- launch
   absl::Status WriteRunFiles(const v1::Assignment& assignment, const RunPaths& paths);
   agent::LaunchOutcome Submit(const v1::Assignment& assignment, std::vector<std::string> argv);
-  // Which Slurm job owns the run: nothing if none has claimed it yet; an error if that cannot be
-  // read.
+  // Which Slurm job owns the run: nothing if none has claimed it yet, or if one died over its claim;
+  // an error if that cannot be read.
   absl::StatusOr<std::optional<uint64_t>> ReadOwner(const RunPaths& paths);
   absl::StatusOr<std::vector<HistoryRow>> HistoryByName(const agent::RunHandle& run);
   void CancelStrays(const std::string& run_key, uint64_t job_id, const std::vector<QueueRow>& rows);

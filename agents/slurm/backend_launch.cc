@@ -20,6 +20,9 @@ using agent::LookupOutcome;
 constexpr uint32_t kPrivateDirectory = 0700;
 // A claim holds one job id.
 constexpr size_t kMaxClaimBytes = 64;
+// A claim is written at once, and file servers show it within a minute; one that holds no id for
+// longer never will.
+constexpr absl::Duration kClaimGrace = absl::Minutes(2);
 // How often the same run may be refused in words that no table holds, each time with proof that
 // Slurm does not know it, before the refusal is believed.
 constexpr int kMaxUnknownRefusals = 3;
@@ -121,6 +124,9 @@ LaunchOutcome SlurmBackend::Launch(const v1::Assignment& assignment) {
       outcome.evidence = found.evidence;
       return outcome;
     }
+    // No job has claimed the run, so a claim that is there is a dead one's, and nobody's.
+    if (absl::Status status = host_->RemoveTree(paths.claim()); !status.ok())
+      return Unclear(std::string(ToStd(status.message())));
   } else if (before.status().code() != absl::StatusCode::kNotFound) {
     return Unclear(std::string(ToStd(before.status().message())));
   }
@@ -174,11 +180,11 @@ absl::StatusOr<std::optional<uint64_t>> SlurmBackend::ReadOwner(const RunPaths& 
   std::string_view line = *text;
   if (line.ends_with('\n')) line.remove_suffix(1);
   const std::optional<uint64_t> owner = ParseNumber<uint64_t>(line);
-  if (!owner.has_value()) {
-    return absl::UnavailableError(
-        fmt::format("\"{}\" does not hold a Slurm job id yet", paths.claim()));
-  }
-  return owner;
+  if (owner.has_value()) return owner;
+  const absl::StatusOr<hosts::FileInfo> claim = host_->Stat(paths.claim());
+  if (claim.ok() && absl::Now() - claim->modify_time > kClaimGrace) return std::nullopt;
+  return absl::UnavailableError(
+      fmt::format("\"{}\" does not hold a Slurm job id yet", paths.claim()));
 }
 
 absl::StatusOr<std::vector<HistoryRow>> SlurmBackend::HistoryByName(const agent::RunHandle& run) {

@@ -12,8 +12,6 @@
 namespace muster::slurm {
 namespace {
 
-// The exit code of batch.sh when another Slurm job owns the run.
-constexpr int kClaimLostCode = 75;
 // slurmd's code for a batch script whose files could not be opened: "0:53".
 constexpr int kLaunchSignal = 53;
 // What a shell ends with when there is no such program.
@@ -108,7 +106,9 @@ Words ExplainWithoutRecord(const RunFacts& facts) {
             "cluster's operator."};
   }
   if (history.exit_code == kClaimLostCode) {
-    return {v1::FAILURE_CLASS_INFRA, "The run belongs to another Slurm job, and that one is gone",
+    return {v1::FAILURE_CLASS_INFRA,
+            "The Slurm job could not claim the run: another job of the run did, and that one is "
+            "gone, or the node could not write to run_dir",
             std::string(kSubmitAgain)};
   }
   return {v1::FAILURE_CLASS_PROGRAM,

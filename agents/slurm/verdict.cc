@@ -106,7 +106,8 @@ void SetTimesAndExit(const RunFacts& facts, bool slurm_code_counts, Observation*
     exit.set_code(facts.record->code);
     exit.set_signal(facts.record->signal);
     exit.set_rank(facts.record->rank);
-  } else if (slurm_code_counts && facts.history.has_value()) {
+  } else if (slurm_code_counts && facts.history.has_value() &&
+             facts.history->exit_code != kClaimLostCode) {
     exit.set_code(facts.history->exit_code);
     exit.set_signal(facts.history->signal);
   } else {

@@ -14,6 +14,10 @@
 
 namespace muster::slurm {
 
+// The exit code of batch.sh when it does not run the command: another Slurm job owns the run, or
+// the claim could not be written.
+inline constexpr int kClaimLostCode = 75;
+
 // What was learnt about one run.
 struct RunFacts {
   std::string run_key;

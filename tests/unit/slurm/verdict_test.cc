@@ -229,6 +229,13 @@ TEST(JudgeTest, AnEndWithoutARecordWaitsForOneAndThenBelievesSlurm) {
   EXPECT_EQ(seen->exit->code(), 3);
 }
 
+TEST(JudgeTest, TheCodeOfAScriptThatDidNotRunTheCommandIsNotTheCommands) {
+  const auto seen = Judged(Facts().Queue("FAILED").History("FAILED", 75));
+  EXPECT_EQ(seen->state, v1::RUN_STATE_FAILED);
+  EXPECT_FALSE(seen->exit.has_value());
+  EXPECT_EQ(Judged(Facts().Queue("FAILED").History("FAILED", 75).Record(75))->exit->code(), 75);
+}
+
 TEST(JudgeTest, AFailureWithoutARecordIsExplainedByWhatSlurmTells) {
   EXPECT_EQ(ClassOf(Facts().Queue("FAILED").History("FAILED", 0, 53)), v1::FAILURE_CLASS_INFRA);
   EXPECT_EQ(ClassOf(Facts().Queue("FAILED").History("FAILED", 1, 0, "")), v1::FAILURE_CLASS_CONFIG);
