@@ -1,11 +1,11 @@
-// Allocator and FifoQueue, together and against a model.
+// Allocator and RunQueue, together and against a model.
 #include "agents/machines/allocator.h"
 
 #include <algorithm>
 #include <optional>
 #include <vector>
 
-#include "agents/machines/fifo_queue.h"
+#include "agents/machines/run_queue.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "rapidcheck.h"
@@ -115,16 +115,20 @@ void CheckNotOversubscribed(const std::vector<ReadyRun>& running) {
 
 RC_GTEST_PROP(Queue, NeverOversubscribesAndStartsInOrder, ()) {
   Allocator allocator(TestCapacity());
-  FifoQueue queue;
-  std::vector<uint64_t> waiting;  // the model: orders of arrival
+  RunQueue queue;
+  std::vector<std::pair<int, uint64_t>> waiting;  // the model: priority negated, arrival
   std::vector<ReadyRun> running;
   uint64_t next_order = 1;
   const auto steps = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 4));
   for (const int step : steps) {
     if (step <= 1) {
-      waiting.push_back(next_order);
-      queue.Push(
-          {.run_key = std::to_string(next_order), .order = next_order, .request = AnyRequest()});
+      const int priority = *rc::gen::inRange(-1, 2);
+      waiting.emplace_back(-priority, next_order);
+      std::sort(waiting.begin(), waiting.end());
+      queue.Push({.run_key = std::to_string(next_order),
+                  .priority = priority,
+                  .order = next_order,
+                  .request = AnyRequest()});
       ++next_order;
     } else if (step == 2 && !running.empty()) {
       const size_t victim = *rc::gen::inRange<size_t>(0, running.size());
@@ -132,12 +136,12 @@ RC_GTEST_PROP(Queue, NeverOversubscribesAndStartsInOrder, ()) {
       running.erase(running.begin() + static_cast<std::ptrdiff_t>(victim));
     } else if (step == 3 && !waiting.empty()) {
       const size_t victim = *rc::gen::inRange<size_t>(0, waiting.size());
-      RC_ASSERT(queue.Remove(std::to_string(waiting[victim])).has_value());
+      RC_ASSERT(queue.Remove(std::to_string(waiting[victim].second)).has_value());
       waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(victim));
     }
     while (std::optional<ReadyRun> ready = queue.PopReady(&allocator)) {
       RC_ASSERT(!waiting.empty());
-      RC_ASSERT(ready->run.order == waiting.front());
+      RC_ASSERT(ready->run.order == waiting.front().second);
       waiting.erase(waiting.begin());
       running.push_back(std::move(*ready));
       CheckNotOversubscribed(running);
@@ -152,9 +156,21 @@ RC_GTEST_PROP(Queue, NeverOversubscribesAndStartsInOrder, ()) {
                 .has_value());
 }
 
+TEST(Queue, AHigherPriorityStartsFirstWheneverItCame) {
+  Allocator allocator(TestCapacity());
+  RunQueue queue;
+  queue.Push({.run_key = "low", .priority = -5, .order = 1, .request = {.cores = 1}});
+  queue.Push({.run_key = "first", .order = 2, .request = {.cores = 1}});
+  queue.Push({.run_key = "second", .order = 3, .request = {.cores = 1}});
+  queue.Push({.run_key = "high", .priority = 1000, .order = 4, .request = {.cores = 1}});
+  for (const char* run_key : {"high", "first", "second", "low"}) {
+    EXPECT_EQ(queue.PopReady(&allocator)->run.run_key, run_key);
+  }
+}
+
 TEST(Queue, TakesBackARunAtItsOldPlace) {
   Allocator allocator(TestCapacity());
-  FifoQueue queue;
+  RunQueue queue;
   queue.Push({.run_key = "b", .order = 2, .request = {.cores = 1}});
   queue.Push({.run_key = "a", .order = 1, .request = {.cores = 1}});
   EXPECT_EQ(queue.Front()->run_key, "a");

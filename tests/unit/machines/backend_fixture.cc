@@ -17,6 +17,8 @@
 
 namespace muster::machines {
 
+std::string RunKeyOf(int job) { return fmt::format("t{}-{}-1", getpid(), job); }
+
 v1::JobSpec Script(const std::string& text) {
   v1::JobSpec spec;
   spec.set_nodes(1);
@@ -89,7 +91,7 @@ agent::LaunchOutcome BackendTest::Launch(const std::string& run_key, const v1::J
 }
 
 std::string BackendTest::Submit(const v1::JobSpec& spec) {
-  const std::string run_key = fmt::format("test-{}-1", next_job_);
+  const std::string run_key = RunKeyOf(next_job_);
   const agent::LaunchOutcome outcome = Launch(run_key, spec);
   EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kLaunched) << outcome.failure.message();
   ++next_job_;

@@ -21,6 +21,10 @@ namespace muster::machines {
 // Only a broken program takes so long.
 inline constexpr absl::Duration kPatience = absl::Seconds(60);
 
+// The key of a test's run. Two tests that run at the same time differ: what a run leaves behind is
+// found, and killed, by its key.
+std::string RunKeyOf(int job);
+
 // A job of one core that runs a shell script.
 v1::JobSpec Script(const std::string& text);
 v1::JobSpec Program(const std::vector<std::string>& words);

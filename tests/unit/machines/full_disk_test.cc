@@ -36,12 +36,12 @@ class FullDiskTest : public BackendTest {
 
 TEST_F(FullDiskTest, ALaunchIsRefusedInTheSystemsWordsAndLeavesNothing) {
   Fill();
-  const agent::LaunchOutcome outcome = Launch("test-1-1", Program({"true"}));
+  const agent::LaunchOutcome outcome = Launch(RunKeyOf(1), Program({"true"}));
   EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kRefused);
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_INFRA);
   EXPECT_THAT(outcome.failure.message(), HasSubstr("No space left on device"));
   EXPECT_THAT(outcome.failure.message(), HasSubstr(dir_.path()));
-  EXPECT_FALSE(Exists(RunDir("test-1-1")));
+  EXPECT_FALSE(Exists(RunDir(RunKeyOf(1))));
 }
 
 TEST_F(FullDiskTest, AQueuedRunWaitsUntilThereIsSpaceAgain) {

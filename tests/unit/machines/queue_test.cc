@@ -77,7 +77,7 @@ TEST_F(QueueTest, ACanceledRunInTheQueueNeverStarts) {
   EXPECT_EQ(end.state, v1::RUN_STATE_CANCELED);
   EXPECT_FALSE(end.exit.has_value());
   Open(gate);
-  AwaitEnd("test-1-1");
+  AwaitEnd(RunKeyOf(1));
   StartBackend();
   EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_CANCELED);
   EXPECT_FALSE(Exists(RunDir(run_key) + "/stdout"));
@@ -139,13 +139,13 @@ TEST_F(QueueTest, LookupFindsWhatWasLaunchedAndNothingElse) {
   const std::string queued = Submit(Program({"true"}));
   EXPECT_EQ(Lookup(running), LookupOutcome::Kind::kFound);
   EXPECT_EQ(Lookup(queued), LookupOutcome::Kind::kFound);
-  EXPECT_EQ(Lookup("test-99-1"), LookupOutcome::Kind::kAbsent);
+  EXPECT_EQ(Lookup(RunKeyOf(99)), LookupOutcome::Kind::kAbsent);
   Open(gate);
   AwaitEnd(queued);
   EXPECT_EQ(Lookup(queued), LookupOutcome::Kind::kFound);
   StartBackend();
   EXPECT_EQ(Lookup(running), LookupOutcome::Kind::kFound);
-  EXPECT_EQ(Lookup("test-99-1"), LookupOutcome::Kind::kAbsent);
+  EXPECT_EQ(Lookup(RunKeyOf(99)), LookupOutcome::Kind::kAbsent);
 }
 
 TEST_F(QueueTest, WhatCanNeverFitIsRefusedInWords) {
@@ -160,24 +160,24 @@ TEST_F(QueueTest, WhatCanNeverFitIsRefusedInWords) {
   v1::JobSpec pool = Program({"true"});
   pool.mutable_placement()->set_pool("fast");
   for (const v1::JobSpec& spec : {cores, memory, gpus, nodes, pool}) {
-    const LaunchOutcome outcome = Launch("test-1-1", spec);
+    const LaunchOutcome outcome = Launch(RunKeyOf(1), spec);
     EXPECT_EQ(outcome.kind, LaunchOutcome::Kind::kRefused);
     EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
     EXPECT_FALSE(outcome.failure.message().empty());
     EXPECT_FALSE(outcome.failure.suggestion().empty());
-    EXPECT_EQ(Lookup("test-1-1"), LookupOutcome::Kind::kAbsent);
+    EXPECT_EQ(Lookup(RunKeyOf(1)), LookupOutcome::Kind::kAbsent);
   }
 }
 
 TEST_F(QueueTest, AnUnreadableRunDirectoryIsNamedAndNotTakenForAbsence) {
-  std::ofstream(RunDir("test-1-1")) << "a file where the directory should be";
-  const LaunchOutcome outcome = Launch("test-1-1", Program({"true"}));
+  std::ofstream(RunDir(RunKeyOf(1))) << "a file where the directory should be";
+  const LaunchOutcome outcome = Launch(RunKeyOf(1), Program({"true"}));
   EXPECT_EQ(outcome.kind, LaunchOutcome::Kind::kRefused);
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_INFRA);
-  EXPECT_THAT(outcome.failure.message(), HasSubstr(RunDir("test-1-1")));
-  EXPECT_EQ(Lookup("test-1-1"), LookupOutcome::Kind::kCouldNotAsk);
+  EXPECT_THAT(outcome.failure.message(), HasSubstr(RunDir(RunKeyOf(1))));
+  EXPECT_EQ(Lookup(RunKeyOf(1)), LookupOutcome::Kind::kCouldNotAsk);
   agent::RunHandle handle;
-  handle.run_key = "test-1-1";
+  handle.run_key = RunKeyOf(1);
   const agent::ObserveOutcome seen = backend_->Observe({handle});
   EXPECT_FALSE(seen.scheduler.ok());
   EXPECT_TRUE(seen.observations.empty());
@@ -197,13 +197,14 @@ TEST_F(QueueTest, ARunWhoseDirectoryIsGoneIsLostAndBlocksNoOther) {
 TEST_F(QueueTest, ForgettingKeepsTheUsersFilesAndTheNewestLogs) {
   config_.keep_finished_runs = 2;
   StartBackend();
-  v1::JobSpec writes = Script("echo result > result");
-  std::vector<std::string> runs = {Submit(writes)};
-  for (int i = 0; i < 3; ++i) runs.push_back(Submit(Script("echo log")));
-  for (const std::string& run_key : runs) {
+  std::vector<std::string> runs;
+  for (const char* text : {"echo result > result", "echo log", "echo log", "echo log"}) {
+    // One after the other, because those that end last are kept.
+    const std::string run_key = Submit(Script(text));
     AwaitEnd(run_key);
     backend_->Forget(handles_[run_key]);
     handles_.erase(run_key);
+    runs.push_back(run_key);
   }
   StartBackend();  // does what may not have been done yet
   EXPECT_FALSE(Exists(RunDir(runs[0]) + "/stdout"));
@@ -265,7 +266,7 @@ TEST_F(GpuTest, EachRunSeesItsOwnGpusAndNoOthers) {
   gpus->set_count_millis(2000);
   std::vector<std::string> runs;
   for (int i = 1; i <= 3; ++i) {
-    Gate(fmt::format("test-{}-1", i));
+    Gate(RunKeyOf(i));
     runs.push_back(Submit(spec));
   }
   AwaitState(runs[0], v1::RUN_STATE_RUNNING);

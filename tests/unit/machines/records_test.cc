@@ -28,6 +28,7 @@ RC_GTEST_PROP(Records, ASpecComesBackAsItWas, ()) {
   RunSpec spec;
   spec.run_key = *Text();
   spec.order = *rc::gen::inRange<uint64_t>(0, 1ULL << 62);
+  spec.priority = *rc::gen::inRange(-1000, 1001);
   spec.memory_bytes = 1ULL << 50;
   spec.command_script = *Text();
   spec.command_words = *rc::gen::container<std::vector<std::string>>(Text());
@@ -36,6 +37,7 @@ RC_GTEST_PROP(Records, ASpecComesBackAsItWas, ()) {
   const std::optional<RunSpec> back = RunSpec::Decode(bytes);
   RC_ASSERT(back.has_value());
   RC_ASSERT(back->Encode() == bytes);
+  RC_ASSERT(back->priority == spec.priority);
   RC_ASSERT(back->command_words == spec.command_words);
   RC_ASSERT(back->environment == spec.environment);
 }

@@ -54,6 +54,24 @@ TEST_F(RestartTest, QueuedRunsKeepTheirPlaces) {
   EXPECT_EQ(ReadAll(dir_ / "order"), expected + "last\n");
 }
 
+TEST_F(RestartTest, QueuedRunsKeepTheirPriorities) {
+  const std::string gate = Gate("gate");
+  v1::JobSpec block = Script("cat " + gate);
+  block.mutable_resources()->set_cpu_millis(2000);
+  AwaitState(Submit(block), v1::RUN_STATE_RUNNING);
+  std::vector<std::string> runs;
+  for (const int priority : {0, -1, 7}) {
+    v1::JobSpec spec = Script(fmt::format("echo {} >> {}", priority, dir_ / "order"));
+    spec.mutable_resources()->set_cpu_millis(2000);
+    spec.set_priority(priority);
+    runs.push_back(Submit(spec));
+  }
+  StartBackend();
+  Open(gate);
+  for (const std::string& run_key : runs) AwaitEnd(run_key);
+  EXPECT_EQ(ReadAll(dir_ / "order"), "7\n0\n-1\n");
+}
+
 TEST_F(RestartTest, ARunInSetupGoesOn) {
   const std::string gate = Gate("gate");
   v1::JobSpec spec = Script("exit 4");
@@ -203,11 +221,11 @@ TEST_F(RestartTest, ASupervisorThatDiedWithTheAgentLeavesNothingBehind) {
 }
 
 TEST_F(RestartTest, ARunOfWhichNothingIsLeftIsLost) {
-  agent::RunHandle& handle = handles_["test-77-1"];
-  handle.run_key = "test-77-1";
+  agent::RunHandle& handle = handles_[RunKeyOf(77)];
+  handle.run_key = RunKeyOf(77);
   handle.state = v1::RUN_STATE_RUNNING;
   StartBackend();
-  EXPECT_EQ(AwaitEnd("test-77-1").state, v1::RUN_STATE_LOST);
+  EXPECT_EQ(AwaitEnd(RunKeyOf(77)).state, v1::RUN_STATE_LOST);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ TEST_F(RunTest, AnExitCodeIsTheProgramsFailure) {
   EXPECT_EQ(end.exit->code(), 3);
   EXPECT_EQ(end.exit->signal(), 0);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
-  EXPECT_EQ(ReadAll(RunDir("test-1-1") + "/stderr"), "to stderr\n");
+  EXPECT_EQ(ReadAll(RunDir(RunKeyOf(1)) + "/stderr"), "to stderr\n");
 }
 
 TEST_F(RunTest, ASignalIsToldFromAnExitCode) {
