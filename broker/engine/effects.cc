@@ -12,7 +12,7 @@ namespace muster::broker {
 namespace {
 
 // What waits between submit and assignment on a broker that keeps up; more is read from the store.
-constexpr size_t kMaxCachedSpecs = 20'000;
+constexpr size_t kMaxCachedSpecs = 4'000;
 constexpr size_t kMaxCachedSpecBytes = 64 << 20;
 
 }  // namespace

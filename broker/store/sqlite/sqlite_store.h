@@ -21,11 +21,11 @@ struct SqliteOptions {
   absl::Duration request_memory = absl::Hours(24);  // as core::Options; what Restore brings back
 
   int readers = 4;                          // connections for readers; more readers wait
-  int64_t writer_cache_bytes = 64 << 20;    // hot pages of the tables and indexes
+  int64_t writer_cache_bytes = 16 << 20;    // hot pages of the tables and indexes
   int64_t reader_cache_bytes = 8 << 20;     // of each reader
   int64_t checkpoint_wal_bytes = 16 << 20;  // beyond, each commit moves what it can to the database
   int64_t restart_wal_bytes =
-      64 << 20;  // beyond, a commit waits for readers, so that the WAL starts anew
+      64 << 20;  // each so many, a commit waits 100 ms for readers, so that the WAL starts anew
   int64_t idle_checkpoint_bytes = 1 << 20;  // below, Idle leaves the WAL alone
   const char* vfs = nullptr;  // SQLite's file layer; tests put faults there. Null: the default
 };
