@@ -80,8 +80,10 @@ struct BadCase {
   Edit edit;
 };
 
-std::vector<BadCase> BadCases() {
-  const std::string nul("a\0b", 3);
+std::string WithNul() { return std::string("a\0b", 3); }
+
+// Names, sizes and limits.
+std::vector<BadCase> BadSizes() {
   return {
       {"name", [](auto* s) { s->set_name(std::string(kMaxNameBytes + 1, 'n')); }},
       {"name", [](auto* s) { s->set_name("a\nb"); }},
@@ -118,7 +120,13 @@ std::vector<BadCase> BadCases() {
          s->mutable_time_limit()->set_seconds(5);
          s->mutable_time_limit()->set_nanos(-1);
        }},
-      {"setup", [nul](auto* s) { s->set_setup(nul); }},
+  };
+}
+
+// What runs, and where it starts.
+std::vector<BadCase> BadPrograms() {
+  return {
+      {"setup", [](auto* s) { s->set_setup(WithNul()); }},
       {"command", [](auto* s) { s->clear_command(); }},
       {"command.argv.args", [](auto* s) { s->mutable_command()->mutable_argv()->clear_args(); }},
       {"command.argv.args", [](auto* s) { s->mutable_command()->mutable_argv()->set_args(0, ""); }},
@@ -131,9 +139,9 @@ std::vector<BadCase> BadCases() {
          s->mutable_command()->mutable_argv()->add_args(std::string(kMaxArgBytes + 1, 'x'));
        }},
       {"command.argv.args[1]",
-       [nul](auto* s) { s->mutable_command()->mutable_argv()->add_args(nul); }},
+       [](auto* s) { s->mutable_command()->mutable_argv()->add_args(WithNul()); }},
       {"command.script", [](auto* s) { s->mutable_command()->set_script(" \n"); }},
-      {"command.script", [nul](auto* s) { s->mutable_command()->set_script(nul); }},
+      {"command.script", [](auto* s) { s->mutable_command()->set_script(WithNul()); }},
       {"env",
        [](auto* s) {
          for (size_t i = 0; i <= kMaxEnvVars; ++i) {
@@ -146,13 +154,22 @@ std::vector<BadCase> BadCases() {
       {"env[\"LD_PRELOAD\"]", [](auto* s) { (*s->mutable_env())["LD_PRELOAD"] = "x"; }},
       {"env[\"SLURM_JOB_ID\"]", [](auto* s) { (*s->mutable_env())["SLURM_JOB_ID"] = "x"; }},
       {"env[\"MUSTER_X\"]", [](auto* s) { (*s->mutable_env())["MUSTER_X"] = "x"; }},
-      {"env[\"X\"]", [nul](auto* s) { (*s->mutable_env())["X"] = nul; }},
+      {"env[\"X\"]", [](auto* s) { (*s->mutable_env())["X"] = WithNul(); }},
       {"env[\"X\"]",
        [](auto* s) { (*s->mutable_env())["X"] = std::string(kMaxArgBytes - 1, 'x'); }},
       {"working_directory", [](auto* s) { s->set_working_directory("home"); }},
       {"working_directory", [](auto* s) { s->set_working_directory("/a\nb"); }},
       {"working_directory",
        [](auto* s) { s->set_working_directory("/" + std::string(4095, 'x')); }},
+      {"setup", [](auto* s) { s->set_setup(std::string(kMaxSpecBytes, 'x')); }},
+      {"command",
+       [](auto* s) { s->mutable_command()->set_script(std::string(kMaxSpecBytes, 'x')); }},
+  };
+}
+
+// Labels, and where it may run.
+std::vector<BadCase> BadPlaces() {
+  return {
       {"labels",
        [](auto* s) {
          for (size_t i = 0; i <= kMaxLabels; ++i) (*s->mutable_labels())[std::to_string(i)] = "";
@@ -176,18 +193,17 @@ std::vector<BadCase> BadCases() {
       {"slurm.exclude", [](auto* s) { s->mutable_slurm()->set_exclude(std::string(1025, 'x')); }},
       {"slurm.comment", [](auto* s) { s->mutable_slurm()->set_comment("a\rb"); }},
       {"slurm.tasks_per_node", [](auto* s) { s->mutable_slurm()->set_tasks_per_node(10001); }},
-      {"setup", [](auto* s) { s->set_setup(std::string(kMaxSpecBytes, 'x')); }},
-      {"command",
-       [](auto* s) { s->mutable_command()->set_script(std::string(kMaxSpecBytes, 'x')); }},
   };
 }
 
 TEST(NormalizeJobSpec, NamesTheOneBadField) {
-  for (const BadCase& bad : BadCases()) {
-    const absl::Status status = NormalizeJobSpec(Edited(bad.edit)).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << bad.field;
-    EXPECT_THAT(BadFields(status), testing::Each(bad.field)) << status;
-    EXPECT_FALSE(BadFields(status).empty()) << bad.field;
+  for (const auto& cases : {BadSizes(), BadPrograms(), BadPlaces()}) {
+    for (const BadCase& bad : cases) {
+      const absl::Status status = NormalizeJobSpec(Edited(bad.edit)).status();
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << bad.field;
+      EXPECT_THAT(BadFields(status), testing::Each(bad.field)) << status;
+      EXPECT_FALSE(BadFields(status).empty()) << bad.field;
+    }
   }
 }
 
