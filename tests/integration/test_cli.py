@@ -4,7 +4,6 @@ import json
 import os
 import pty
 import re
-import time
 
 import pytest
 import yaml
@@ -104,9 +103,7 @@ def test_submit_of_a_file(world, agent, api):
 
 def test_wait_gives_up_at_its_time_out(world, agent):
     number = submit(world, "sleep", "1000")
-    begin = time.monotonic()
     assert world.cli("wait", "--timeout", "1s", number, check=False).returncode == TIME_OUT
-    assert time.monotonic() - begin < 60
 
 
 def test_wait_exits_by_the_outcome(world, agent):
