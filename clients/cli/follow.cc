@@ -35,9 +35,11 @@ void NoteLogEnd(Terminal& terminal, const v1::ReadLogRequest& request, v1::LogEn
                            " ends here: it has more bytes than the broker keeps for a job; "
                            "the rest is on the cluster only");
     case v1::LOG_END_INCOMPLETE:
-      return terminal.Note(log +
-                           " is not complete: the run has ended, and its cluster has not "
-                           "delivered the rest");
+      // Also with -q: what was written is not the log.
+      return terminal.Err(fmt::format(
+          "muster: {} is not complete: the run has ended, and its cluster has not delivered the "
+          "rest\n",
+          log));
     case v1::LOG_END_EXPIRED:
       return terminal.Note(log + " was removed when its time was over");
     default:
@@ -65,8 +67,8 @@ class LogFollowers {
                    raw = session_.call.raw, request, pieces = pieces_,
                    promise = std::move(promise)]() mutable {
         const int fd = request.stream() == v1::LOG_STREAM_STDERR ? 2 : 1;
-        const absl::Status status = CopyLog(client, terminal, request, fd, raw, pieces.get());
-        if (!status.ok()) terminal.Err(ErrorText(status));
+        const auto end = CopyLog(client, terminal, request, fd, raw, pieces.get());
+        if (!end.ok()) terminal.Err(ErrorText(end.status()));
         promise.set_value();
       }).detach();
     }
@@ -173,8 +175,9 @@ absl::StatusOr<v1::Job> StreamJob(Session& session, uint64_t id) {
   return GetWhole(session, id);
 }
 
-absl::Status CopyLog(client::Client& client, Terminal& terminal, const v1::ReadLogRequest& request,
-                     int fd, bool raw, std::atomic<uint64_t>* pieces) {
+absl::StatusOr<v1::LogEnd> CopyLog(client::Client& client, Terminal& terminal,
+                                   const v1::ReadLogRequest& request, int fd, bool raw,
+                                   std::atomic<uint64_t>* pieces) {
   const bool is_terminal = fd == 1 ? terminal.out_is_terminal() : terminal.err_is_terminal();
   const auto write = [&](std::string_view text) {
     if (fd == 1) terminal.Out(text);
@@ -182,6 +185,7 @@ absl::Status CopyLog(client::Client& client, Terminal& terminal, const v1::ReadL
   };
   HarmlessStream harmless;
   uint64_t expected = request.offset();
+  v1::LogEnd end = v1::LOG_END_UNSPECIFIED;
   const auto reader = client.ReadLog(request, absl::InfiniteFuture());
   while (true) {
     const auto piece = reader->Next();
@@ -194,12 +198,12 @@ absl::Status CopyLog(client::Client& client, Terminal& terminal, const v1::ReadL
     expected = (*piece)->offset() + data.size();
     write(is_terminal && !raw ? harmless.Next(data) : data);
     if (pieces != nullptr) pieces->fetch_add(1);
-    if ((*piece)->end() != v1::LOG_END_UNSPECIFIED) {
-      if (is_terminal && !raw) write(harmless.Finish());
-      NoteLogEnd(terminal, request, (*piece)->end());
-    }
+    end = (*piece)->end();
+    if (end == v1::LOG_END_UNSPECIFIED) continue;
+    if (is_terminal && !raw) write(harmless.Finish());
+    NoteLogEnd(terminal, request, end);
   }
-  return absl::OkStatus();
+  return end;
 }
 
 void NoteEnd(Session& session, const v1::Job& job) {

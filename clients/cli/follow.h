@@ -28,9 +28,11 @@ absl::StatusOr<v1::Job> StreamJob(Session& session, uint64_t id);
 
 // Passes one log on until it ends. `fd` is 1 or 2. To a terminal, what would act on it is made
 // harmless unless `raw`; elsewhere the bytes go as they are. `pieces`, if not null, counts them as
-// they are written.
-absl::Status CopyLog(client::Client& client, Terminal& terminal, const v1::ReadLogRequest& request,
-                     int fd, bool raw, std::atomic<uint64_t>* pieces = nullptr);
+// they are written. Returns how the log ended; what is not complete has been said on standard
+// error.
+absl::StatusOr<v1::LogEnd> CopyLog(client::Client& client, Terminal& terminal,
+                                   const v1::ReadLogRequest& request, int fd, bool raw,
+                                   std::atomic<uint64_t>* pieces = nullptr);
 
 // A job's line and, if it failed, what can be done about it, to standard error.
 void NoteEnd(Session& session, const v1::Job& job);

@@ -103,8 +103,9 @@ int Logs(Session& session) {
       return kOk;
     }
   }
-  const absl::Status status = CopyLog(session.client, session.terminal, request, 1, call.raw);
-  return status.ok() ? kOk : Fail(session, status);
+  const auto end = CopyLog(session.client, session.terminal, request, 1, call.raw);
+  if (!end.ok()) return Fail(session, end.status());
+  return *end == v1::LOG_END_INCOMPLETE ? kError : kOk;
 }
 
 int Events(Session& session) {

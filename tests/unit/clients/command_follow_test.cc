@@ -133,6 +133,21 @@ TEST_F(CommandTest, LogsAskForTheRunRankAndStreamThatWereNamed) {
   EXPECT_EQ(seen.run(), 2u);
 }
 
+TEST_F(CommandTest, ALogThatIsNotCompleteIsAnErrorOfLogsButNotOfTheJob) {
+  broker_.read_log = [](const auto&, const auto& write) -> absl::Status {
+    write(Piece(0, "start\n"));
+    write(Piece(6, "", v1::LOG_END_INCOMPLETE));
+    return absl::OkStatus();
+  };
+  const Outcome logs = Run({"logs", "-q", "42"});
+  EXPECT_EQ(logs.code, 1);
+  EXPECT_EQ(logs.out, "start\n");
+  EXPECT_THAT(logs.err, HasSubstr("is not complete"));
+  const Outcome waited = Run({"run", "--wait", "--", "x"});
+  EXPECT_EQ(waited.code, 0);
+  EXPECT_THAT(waited.err, HasSubstr("is not complete"));
+}
+
 TEST_F(CommandTest, LogsOfAJobThatHasNotRunSayWhy) {
   job_ = JobInState(42, v1::JOB_STATE_QUEUED);
   job_.clear_runs();
