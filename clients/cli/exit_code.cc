@@ -1,5 +1,7 @@
 #include "clients/cli/exit_code.h"
 
+#include <string>
+
 #include "contract/errors.h"
 
 namespace muster::cli {
@@ -13,9 +15,12 @@ ExitCode CodeFor(const absl::Status& status) {
       return kNotAllowed;
     case absl::StatusCode::kDeadlineExceeded:
       return kTimeOut;
+    case absl::StatusCode::kNotFound:
     case absl::StatusCode::kFailedPrecondition: {
       const auto info = contract::GetErrorInfo(status);
-      return info && info->reason() == "CANNOT_BE_PLACED" ? kCannotBePlaced : kError;
+      const std::string reason = info ? info->reason() : "";
+      const bool is_misplaced = reason == "CANNOT_BE_PLACED" || reason == "UNKNOWN_CLUSTER";
+      return is_misplaced ? kCannotBePlaced : kError;
     }
     default:
       return kError;

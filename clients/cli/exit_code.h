@@ -16,7 +16,7 @@ enum ExitCode : int {
   kJobFailed = 10,       // a job that was waited for failed by its own doing
   kJobCanceled = 11,     // ... was canceled
   kInfrastructure = 12,  // ... failed by its cluster's doing: INFRA, PREEMPTED, or lost
-  kCannotBePlaced = 13,  // no cluster can ever run the job
+  kCannotBePlaced = 13,  // no known cluster can ever run the job, or it names an unknown one
 };
 
 ExitCode CodeFor(const absl::Status& status);
