@@ -21,7 +21,7 @@ namespace {
 constexpr std::string_view kFooter = R"(
 Results go to standard output, everything else to standard error.
 Exit codes: 0 ok, 1 error, 2 usage, 4 not allowed, 8 time-out; of a job that was waited for:
-10 failed, 11 canceled, 12 failed by its cluster's doing; 13 no cluster can run it.)";
+10 failed, 11 canceled, 12 failed by its cluster's doing; 13 no cluster can run it, or it names an unknown one.)";
 
 constexpr std::string_view kDashes = "put the command after --, as in: muster run -- echo hello";
 
@@ -133,6 +133,9 @@ class Grammar {
     sub->add_option("--workdir", spec.workdir, "The directory on the cluster to start in");
     sub->add_option("--priority", spec.priority, "Higher starts first, -1000 to 1000");
     sub->add_flag("--wait", out_.wait, "Wait for the end and exit as the job did");
+    sub->add_option("--request-id", out_.request_id,
+                    "Submit under this name: a repeat under the same one makes no second job")
+        ->type_name("ID");
     sub->add_flag("--validate,--dry-run", out_.validate_only, "Check only, submit nothing");
     sub->add_flag("--raw", out_.raw, "Show the log's terminal escapes as they are");
   }

@@ -58,6 +58,7 @@ struct Invocation {
   std::vector<std::string> command;
   bool wait = false;
   bool validate_only = false;
+  std::string request_id;  // empty: not given
   // show, logs, events, wait, cancel
   std::vector<JobRef> jobs;
   // list, events

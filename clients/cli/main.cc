@@ -71,11 +71,10 @@ int Dispatch(Session& session) {
 }
 
 // Several streams break at once when the broker goes; one remark is enough for all of them.
-std::function<void(const absl::Status&)> InterruptionNote(Terminal* terminal,
-                                                          absl::Duration patience) {
+std::function<void(const absl::Status&, absl::Duration)> InterruptionNote(Terminal* terminal) {
   constexpr int64_t kSilenceSeconds = 10;
   auto silent_until = std::make_shared<std::atomic<int64_t>>(0);
-  return [terminal, patience, silent_until](const absl::Status& why) {
+  return [terminal, silent_until](const absl::Status& why, absl::Duration patience) {
     const int64_t now = absl::ToUnixSeconds(absl::Now());
     if (silent_until->exchange(now + kSilenceSeconds) > now) return;
     terminal->Note(fmt::format("{}; trying again for up to {}", ToStd(why.message()),
@@ -112,7 +111,7 @@ int Main(int argc, char** argv) {
   }
   client::ClientOptions options;
   options.address = config->broker;
-  options.on_interruption = InterruptionNote(&terminal, options.stream_patience);
+  options.on_interruption = InterruptionNote(&terminal);
   absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Create(options);
   if (!client.ok()) {
     terminal.Err(ErrorText(client.status()));

@@ -22,10 +22,10 @@ absl::Status Check(const v1::JobSpec& spec) {
   return absl::IsUnimplemented(status) ? absl::OkStatus() : status;
 }
 
-v1::SubmitJobRequest RequestFor(v1::JobSpec spec, bool validate_only) {
+v1::SubmitJobRequest RequestFor(v1::JobSpec spec, std::string request_id, bool validate_only) {
   v1::SubmitJobRequest request;
   *request.mutable_spec() = std::move(spec);
-  request.set_request_id(client::NewRequestId());
+  request.set_request_id(std::move(request_id));
   request.set_validate_only(validate_only);
   return request;
 }
@@ -76,18 +76,46 @@ absl::StatusOr<v1::SubmitJobsResponse> Send(Session& session,
   return response;
 }
 
+// The request for all the jobs of one command. `id` is the request_id of a single job; of several,
+// each has its number after it.
+absl::StatusOr<v1::SubmitJobsRequest> RequestForAll(std::vector<v1::JobSpec> specs,
+                                                    const std::string& id, bool validate_only) {
+  v1::SubmitJobsRequest request;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (absl::Status status = Check(specs[i]); !status.ok()) return status;
+    std::string request_id = specs.size() == 1 ? id : fmt::format("{}.{}", id, i + 1);
+    if (absl::Status status = contract::ValidateRequestId(request_id); !status.ok()) return status;
+    *request.add_requests() = RequestFor(std::move(specs[i]), std::move(request_id), validate_only);
+  }
+  return request;
+}
+
+int FailToSubmit(Session& session, const absl::Status& status, const std::string& remark) {
+  const int code = Fail(session, status);
+  const bool is_unclear = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+  if (is_unclear && !session.call.validate_only) {
+    session.terminal.Err(fmt::format("muster: {}\n", remark));
+  }
+  return code;
+}
+
 int SubmitSpecs(Session& session, std::vector<v1::JobSpec> specs) {
   const Invocation& call = session.call;
-  v1::SubmitJobsRequest request;
-  for (v1::JobSpec& spec : specs) {
-    if (absl::Status status = Check(spec); !status.ok()) return Fail(session, status);
-    *request.add_requests() = RequestFor(std::move(spec), call.validate_only);
+  const size_t count = specs.size();
+  const std::string id = call.request_id.empty() ? client::NewRequestId() : call.request_id;
+  const auto request = RequestForAll(std::move(specs), id, call.validate_only);
+  if (!request.ok()) return Fail(session, request.status());
+  const std::string remark = fmt::format(
+      "the broker may have it all the same; to repeat it without making {}, add: --request-id {}",
+      count == 1 ? "a second job" : "the jobs twice", id);
+  if (call.wait) {
+    session.interrupt->SetRemark("interrupted before the broker had answered; " + remark);
   }
-  const absl::StatusOr<v1::SubmitJobsResponse> response = Send(session, request);
-  if (!response.ok()) return Fail(session, response.status());
+  const absl::StatusOr<v1::SubmitJobsResponse> response = Send(session, *request);
+  if (!response.ok()) return FailToSubmit(session, response.status(), remark);
   if (call.validate_only) {
-    session.terminal.Note(specs.size() == 1 ? "the job is good; nothing was submitted"
-                                            : "the jobs are good; nothing was submitted");
+    session.terminal.Note(count == 1 ? "the job is good; nothing was submitted"
+                                     : "the jobs are good; nothing was submitted");
     return kOk;
   }
   std::vector<uint64_t> ids;

@@ -13,8 +13,9 @@ class Backoff {
  public:
   Backoff(absl::Duration first, absl::Duration max) : first_(first), max_(max), next_(first) {}
 
-  // Sleeps for half to all of the next step. False, at once, if that would pass the deadline.
-  bool Wait(absl::Time deadline);
+  // Sleeps for half to all of the next step, or for `at_least` and up to half as much again if that
+  // is longer. False, at once, if that would pass the deadline.
+  bool Wait(absl::Time deadline, absl::Duration at_least = absl::ZeroDuration());
   // After a success: begin again with short steps.
   void Reset() { next_ = first_; }
 

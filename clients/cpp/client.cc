@@ -104,16 +104,19 @@ class GrpcClient final : public Client {
     if (absl::Status status = CheckSize(request); !status.ok()) return status;
     const absl::Time deadline = absl::Now() + options_.call_timeout;
     Backoff backoff(options_.first_backoff, options_.max_backoff);
-    for (int attempt = 1;; ++attempt) {
+    for (bool first = true;; first = false) {
       grpc::ClientContext context;
       context.set_deadline(absl::ToChronoTime(deadline));
       Response response;
       const absl::Status status = rpc::FromGrpc((stub.*method)(&context, request, &response));
       if (status.ok()) return response;
-      const bool again = repeatable && attempt < options_.max_attempts &&
-                         absl::IsUnavailable(status) && IsTransportError(status) &&
-                         backoff.Wait(deadline);
-      if (!again) return Explain(status, address_, options_.call_timeout);
+      const absl::Status error = Explain(status, address_, options_.call_timeout);
+      const bool is_in_time = absl::Now() + RetryDelay(status) < deadline;
+      if (!repeatable || !MayPass(status) || !is_in_time) return error;
+      if (first && options_.on_interruption) {
+        options_.on_interruption(error, options_.call_timeout);
+      }
+      if (!backoff.Wait(deadline, RetryDelay(status))) return error;
     }
   }
 

@@ -31,11 +31,10 @@ struct ClientOptions {
   absl::Duration call_timeout = absl::Seconds(30);  // of one unary call, all its attempts together
   absl::Duration stream_patience =
       absl::Minutes(10);  // how long a broken stream is resumed without success
-  // Told once for each interruption of a stream, before it is resumed. May be called from any
-  // thread that reads.
-  std::function<void(const absl::Status&)> on_interruption;
+  // Told once for each call that is repeated and for each interruption of a stream, before the
+  // first wait, with how long it will be tried. May be called from any thread that calls or reads.
+  std::function<void(const absl::Status&, absl::Duration patience)> on_interruption;
   // affects performance
-  int max_attempts = 3;  // of a unary call that may be repeated and finds no broker
   absl::Duration first_backoff = absl::Milliseconds(100);  // doubles, with jitter
   absl::Duration max_backoff = absl::Seconds(5);
 };
@@ -69,8 +68,9 @@ class Client {
   virtual ~Client() = default;
 
   // Errors of every call: what the broker answered, with its details; or, if there was no answer,
-  // UNAVAILABLE or DEADLINE_EXCEEDED with the address and the remedy. A call that found no broker
-  // is repeated, SubmitJob and SubmitJobs only if each job has a request_id.
+  // UNAVAILABLE or DEADLINE_EXCEEDED with the address and the remedy. A call that found no broker,
+  // or one that asked for patience (RetryInfo), is repeated until call_timeout is over; SubmitJob
+  // and SubmitJobs only if each job has a request_id.
   virtual absl::StatusOr<v1::SubmitJobResponse> SubmitJob(const v1::SubmitJobRequest& request) = 0;
   virtual absl::StatusOr<v1::SubmitJobsResponse> SubmitJobs(
       const v1::SubmitJobsRequest& request) = 0;

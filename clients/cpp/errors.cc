@@ -39,6 +39,15 @@ bool IsTransportError(const absl::Status& status) {
          !contract::GetErrorInfo(status).has_value();
 }
 
+bool MayPass(const absl::Status& status) {
+  return (absl::IsUnavailable(status) && IsTransportError(status)) ||
+         contract::GetRetryDelay(status).has_value();
+}
+
+absl::Duration RetryDelay(const absl::Status& status) {
+  return contract::GetRetryDelay(status).value_or(absl::ZeroDuration());
+}
+
 absl::Status Explain(const absl::Status& status, const Address& address, absl::Duration timeout) {
   if (!IsTransportError(status)) return status;
   if (absl::IsDeadlineExceeded(status)) {

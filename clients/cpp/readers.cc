@@ -75,11 +75,13 @@ class Resumed {
     if (interrupted_since_ == absl::InfiniteFuture()) {
       interrupted_since_ = absl::Now();
       if (context_.options->on_interruption) {
-        context_.options->on_interruption(Interruption(status, *context_.address));
+        context_.options->on_interruption(Interruption(status, *context_.address),
+                                          context_.options->stream_patience);
       }
     }
     const absl::Time give_up = interrupted_since_ + context_.options->stream_patience;
-    if (backoff_.Wait(std::min(give_up, context_.deadline))) return absl::OkStatus();
+    if (backoff_.Wait(std::min(give_up, context_.deadline), RetryDelay(status)))
+      return absl::OkStatus();
     if (context_.deadline < give_up) {
       return absl::DeadlineExceededError("the time given for waiting is over");
     }

@@ -25,7 +25,7 @@ class ClientTest : public ::testing::Test {
     options_.address = broker_.address();
     options_.first_backoff = absl::Milliseconds(1);
     options_.max_backoff = absl::Milliseconds(50);
-    options_.on_interruption = [this](const absl::Status&) { ++interruptions_; };
+    options_.on_interruption = [this](const absl::Status&, absl::Duration) { ++interruptions_; };
   }
 
   std::unique_ptr<Client> NewClient() const {
@@ -70,10 +70,34 @@ TEST_F(ClientTest, RepeatsASubmissionUnderTheSameName) {
   EXPECT_THAT(request_ids_, ElementsAre("a", "a", "a"));
 }
 
-TEST_F(ClientTest, GivesUpAfterThreeAttempts) {
-  FailSubmissions(100);
-  EXPECT_TRUE(absl::IsUnavailable(NewClient()->SubmitJob(Named("a")).status()));
-  EXPECT_EQ(calls_, 3);
+TEST_F(ClientTest, OutlastsABrokerThatIsGoneForAWhile) {
+  FailSubmissions(20);
+  const auto response = NewClient()->SubmitJob(Named("a"));
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(calls_, 21);
+  EXPECT_EQ(interruptions_, 1);
+}
+
+TEST_F(ClientTest, GivesUpWhenTheTimeOfTheCallIsOver) {
+  FailSubmissions(1'000'000);
+  options_.call_timeout = absl::Milliseconds(200);
+  const absl::Status status = NewClient()->SubmitJob(Named("a")).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_GT(calls_, 1);
+}
+
+TEST_F(ClientTest, AsksAgainAfterTheTimeThatTheBrokerNames) {
+  std::vector<absl::Time> asked;
+  broker_.submit_job = [&](const auto&) -> absl::StatusOr<v1::SubmitJobResponse> {
+    asked.push_back(absl::Now());
+    if (asked.size() > 1) return v1::SubmitJobResponse();
+    return contract::RetryableError(absl::StatusCode::kResourceExhausted, "BROKER_BUSY", "busy",
+                                    absl::Milliseconds(200));
+  };
+  const auto response = NewClient()->SubmitJob(Named("a"));
+  ASSERT_TRUE(response.ok()) << response.status();
+  ASSERT_EQ(asked.size(), 2u);
+  EXPECT_GE(asked[1] - asked[0], absl::Milliseconds(200));
 }
 
 TEST_F(ClientTest, NeverRepeatsASubmissionWithoutAName) {
@@ -94,20 +118,21 @@ TEST_F(ClientTest, NeverRepeatsABatchOfWhichOneHasNoName) {
   EXPECT_EQ(calls_, 1);
 }
 
-TEST_F(ClientTest, DoesNotRepeatWhatTheBrokerHasAnswered) {
+TEST_F(ClientTest, DoesNotWaitLongerThanTheCallMayTake) {
   broker_.get_job = [this](const auto&) -> absl::StatusOr<v1::GetJobResponse> {
     ++calls_;
     return contract::RetryableError(absl::StatusCode::kUnavailable, "SHUTTING_DOWN", "going down",
-                                    absl::Seconds(7));
+                                    absl::Minutes(7));
   };
   const absl::Status status = NewClient()->GetJob({}).status();
   EXPECT_EQ(calls_, 1);
   EXPECT_EQ(std::string(status.message()), "going down");
-  EXPECT_EQ(contract::GetRetryDelay(status), absl::Seconds(7));
+  EXPECT_EQ(contract::GetRetryDelay(status), absl::Minutes(7));
 }
 
 TEST_F(ClientTest, NamesTheAddressAndTheRemedyIfThereIsNoBroker) {
   broker_.Stop();
+  options_.call_timeout = absl::Milliseconds(500);
   const absl::Status status = NewClient()->GetJob({}).status();
   EXPECT_TRUE(absl::IsUnavailable(status));
   EXPECT_THAT(std::string(status.message()),

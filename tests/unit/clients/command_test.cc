@@ -2,6 +2,7 @@
 // Verbs that wait and follow are in command_follow_test.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <string>
 #include <vector>
@@ -74,6 +75,10 @@ TEST_F(CommandTest, SubmitSendsSeveralJobsTogether) {
   EXPECT_EQ(outcome.out, "7\n8\n");
   ASSERT_EQ(requests.size(), 1u);
   EXPECT_NE(requests[0].requests(0).request_id(), requests[0].requests(1).request_id());
+  Run({"submit", "--request-id", "mine", WriteFile("run: a\n---\nrun: b\n")});
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_EQ(requests[1].requests(0).request_id(), "mine.1");
+  EXPECT_EQ(requests[1].requests(1).request_id(), "mine.2");
 }
 
 TEST_F(CommandTest, ValidateSubmitsNothing) {
@@ -112,9 +117,11 @@ TEST_F(CommandTest, ExitsByWhatTheBrokerAnswers) {
       {absl::PermissionDeniedError("not for you"), 4, "muster: not for you\n"},
       {contract::Error(absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED", "too big"), 13,
        "muster: too big\n"},
+      {contract::Error(absl::StatusCode::kNotFound, "UNKNOWN_CLUSTER", "no such cluster"), 13,
+       "muster: no such cluster\n"},
       {contract::RetryableError(absl::StatusCode::kResourceExhausted, "QUEUE_FULL", "full",
-                                absl::Seconds(5)),
-       1, "muster: full\nmuster: try again in 5s\n"},
+                                absl::Minutes(5)),
+       1, "muster: full\nmuster: try again in 5m\n"},
       {contract::BadField("nodes", "7 is odd"), 1, "muster: nodes: 7 is odd\n"},
       {contract::Error(absl::StatusCode::kDeadlineExceeded, "SLOW", "too slow"), 8,
        "muster: too slow\n"}};
@@ -124,7 +131,7 @@ TEST_F(CommandTest, ExitsByWhatTheBrokerAnswers) {
     };
     const Outcome outcome = Run({"run", "--", "true"});
     EXPECT_EQ(outcome.code, refusal.code) << refusal.says;
-    EXPECT_EQ(outcome.err, refusal.says);
+    EXPECT_THAT(outcome.err, StartsWith(refusal.says));
     EXPECT_EQ(outcome.out, "");
   }
 }
@@ -174,9 +181,30 @@ TEST_F(CommandTest, WithoutABrokerItSaysHowToNameOne) {
   EXPECT_THAT(outcome.err, HasSubstr("--broker"));
   EXPECT_THAT(outcome.err, HasSubstr("MUSTER_BROKER"));
   broker_.Stop();
-  const Outcome gone = Run({"list"});
-  EXPECT_EQ(gone.code, 1);
-  EXPECT_THAT(gone.err, HasSubstr("cannot reach the broker at " + broker_.address()));
+  Command gone(broker_.address(), {"list"});
+  gone.AwaitErr("cannot reach the broker at " + broker_.address());
+  gone.AwaitErr("trying again for up to 30s");
+  gone.Signal(SIGTERM);
+  gone.Finish();
+}
+
+TEST_F(CommandTest, AnUnclearSubmissionNamesTheIdToRepeatItWith) {
+  broker_.submit_job = [](const auto&) -> absl::StatusOr<v1::SubmitJobResponse> {
+    return contract::RetryableError(absl::StatusCode::kUnavailable, "BROKER_STOPPED", "stopped",
+                                    absl::Minutes(5));
+  };
+  const Outcome outcome = Run({"run", "-q", "--request-id", "mine", "--", "true"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("without making a second job, add: --request-id mine\n"));
+}
+
+TEST_F(CommandTest, SubmitsUnderTheRequestIdThatIsGiven) {
+  EXPECT_EQ(Run({"run", "--request-id", "mine", "--", "true"}).code, 0);
+  ASSERT_EQ(submitted_.size(), 1u);
+  EXPECT_EQ(submitted_[0].request_id(), "mine");
+  const Outcome bad = Run({"run", "--request-id", std::string(1000, 'x'), "--", "true"});
+  EXPECT_EQ(bad.code, 1);
+  EXPECT_THAT(bad.err, HasSubstr("request_id"));
 }
 
 TEST_F(CommandTest, ListPagesOnAndStopsAtItsLimit) {
