@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "agents/core/backend.h"
+#include "agents/core/steady_time.h"
 #include "agents/hosts/host.h"
 #include "agents/slurm/commands.h"
 #include "agents/slurm/inventory.h"
@@ -43,7 +44,7 @@ class SlurmBackend : public agent::Backend {
   std::map<std::string, uint64_t> SchedulerCalls() const override { return commands_.Calls(); }
 
  private:
-  // What is remembered of a run between calls.
+  // What is remembered of a run between calls. Times are those of time_.
   struct Track {
     bool cancel_asked = false;
     int unknown_refusals = 0;                 // submissions refused in words that we do not know
@@ -61,8 +62,8 @@ class SlurmBackend : public agent::Backend {
   // ---- launch
   absl::Status WriteRunFiles(const v1::Assignment& assignment, const RunPaths& paths);
   agent::LaunchOutcome Submit(const v1::Assignment& assignment, std::vector<std::string> argv);
-  // Which Slurm job owns the run: nothing if none has claimed it yet, or if one died over its claim;
-  // an error if that cannot be read.
+  // Which Slurm job owns the run: nothing if none has claimed it yet, or if one died over its
+  // claim; an error if that cannot be read.
   absl::StatusOr<std::optional<uint64_t>> ReadOwner(const RunPaths& paths);
   absl::StatusOr<std::vector<HistoryRow>> HistoryByName(const agent::RunHandle& run);
   void CancelStrays(const std::string& run_key, uint64_t job_id, const std::vector<QueueRow>& rows);
@@ -82,6 +83,8 @@ class SlurmBackend : public agent::Backend {
   // Constant after construction.
   const SlurmConfig config_;
   const std::unique_ptr<hosts::Host> host_;
+  // For intervals and graces; what others are told has the time of day.
+  const agent::SteadyTime time_;
 
   // Thread-safe by themselves.
   Commands commands_;
@@ -92,7 +95,7 @@ class SlurmBackend : public agent::Backend {
   std::map<std::string, Track> tracks_;  // by run key
   GpuTypes gpu_types_;
   bool keeps_accounting_ = true;
-  absl::Time last_queue_time_ = absl::InfinitePast();
+  absl::Time last_queue_time_ = absl::InfinitePast();  // by time_
   absl::Duration last_queue_duration_;
   absl::Status last_queue_status_;
 };

@@ -71,16 +71,16 @@ agent::ObserveOutcome SlurmBackend::Observe(const std::vector<agent::RunHandle>&
 bool SlurmBackend::IsQueueDue() const {
   const absl::Duration interval = ObserveInterval();
   const std::lock_guard lock(mutex_);
-  return absl::Now() - last_queue_time_ >= interval / 2;
+  return time_.Now() - last_queue_time_ >= interval / 2;
 }
 
 absl::StatusOr<SlurmBackend::Queue> SlurmBackend::AskQueue() {
-  const absl::Time begin = absl::Now();
+  const absl::Time begin = time_.Now();
   absl::StatusOr<std::vector<QueueRow>> rows = commands_.Queue();
   {
     const std::lock_guard lock(mutex_);
     last_queue_time_ = begin;
-    last_queue_duration_ = absl::Now() - begin;
+    last_queue_duration_ = time_.Now() - begin;
     last_queue_status_ = rows.status();
   }
   if (!rows.ok()) return rows.status();
@@ -156,10 +156,11 @@ void SlurmBackend::MarkSince(RunFacts* facts) {
   Track& track = tracks_[facts->run_key];
   facts->cancel_asked = track.cancel_asked;
   if (!facts->queue_answered) return;
+  const absl::Time now = time_.Now();
   const auto mark = [&](bool is, std::optional<absl::Time>* since) {
     if (!is) since->reset();
-    if (is && !since->has_value()) *since = facts->now;
-    return is ? facts->now - **since : absl::ZeroDuration();
+    if (is && !since->has_value()) *since = now;
+    return is ? now - **since : absl::ZeroDuration();
   };
   facts->missing_for = mark(!facts->queue.has_value(), &track.missing_since);
   const bool ended = facts->queue.has_value() && HasEnded(facts->queue->state.phase);
