@@ -78,10 +78,10 @@ TEST_F(SlurmBackendTest, ADeathBySignalIsNotAnExitCode) {
     Launch(*backend_, &code);
     ObserveToEnd(*backend_, {&killed, &code});
     ASSERT_TRUE(killed.last.exit.has_value());
-    EXPECT_EQ(killed.last.exit->signal(), static_cast<uint32_t>(signal));
+    EXPECT_EQ(killed.last.exit->signal(), signal);
     EXPECT_EQ(killed.last.exit->code(), 0);
     ASSERT_TRUE(code.last.exit.has_value());
-    EXPECT_EQ(code.last.exit->signal(), 0U);
+    EXPECT_EQ(code.last.exit->signal(), 0);
     EXPECT_EQ(code.last.exit->code(), 128 + signal);
   }
 }
