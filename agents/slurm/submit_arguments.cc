@@ -107,10 +107,13 @@ absl::StatusOr<std::vector<std::string>> SubmitArguments(const v1::Assignment& a
     arguments.Add(*std::move(gres));
   }
   if (spec.has_time_limit()) {
+    // Slurm counts in minutes.
     const uint64_t seconds =
         static_cast<uint64_t>(spec.time_limit().seconds()) + (spec.time_limit().nanos() > 0);
     arguments.Add(fmt::format("--time={}", DivideUp(seconds, 60)));
   }
+  // Users may only lower the priority that Slurm computes.
+  if (spec.priority() < 0) arguments.Add(fmt::format("--nice={}", -spec.priority()));
   AddSlurmOptions(spec, &arguments);
   // The environment of sbatch itself is what the job gets, and it is all but empty. (--export=NONE
   // would have the node make a login environment, which takes seconds and brings the user's profile

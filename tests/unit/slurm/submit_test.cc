@@ -159,6 +159,15 @@ TEST_F(SubmitArgumentsTest, AmountsAreRoundedUp) {
   }
 }
 
+TEST_F(SubmitArgumentsTest, OnlyALowPriorityIsPassedOnBecauseUsersCannotRaiseTheirs) {
+  spec().set_priority(-7);
+  EXPECT_THAT(Build(), Contains("--nice=7"));
+  for (const int priority : {0, 7}) {
+    spec().set_priority(priority);
+    EXPECT_THAT(Build(), Not(Contains(StartsWith("--nice")))) << priority;
+  }
+}
+
 TEST_F(SubmitArgumentsTest, EveryOptionOfTheSpecIsPassedOn) {
   spec().mutable_placement()->set_pool("debug");
   v1::SlurmOptions& slurm = *spec().mutable_slurm();
