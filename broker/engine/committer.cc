@@ -19,9 +19,11 @@ bool Empty(const core::Output& output) { return output.changes.empty() && output
 
 }  // namespace
 
-Committer::Committer(Options options, store::Store* store, CarryOut carry_out, OnFailure on_failure)
+Committer::Committer(Options options, store::Store* store, OnCommit on_commit, CarryOut carry_out,
+                     OnFailure on_failure)
     : options_(options),
       store_(store),
+      on_commit_(std::move(on_commit)),
       carry_out_(std::move(carry_out)),
       on_failure_(std::move(on_failure)) {}
 
@@ -81,7 +83,9 @@ void Committer::Run() {
 
 bool Committer::CommitAndCarryOut(core::Output output) {
   if (!output.changes.empty()) {
+    on_commit_(true);
     const absl::Status status = store_->Commit(output.changes);
+    on_commit_(false);
     if (!status.ok()) {
       Fail(status);
       return false;

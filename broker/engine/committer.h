@@ -29,10 +29,13 @@ class Committer {
   };
   // On the store thread; what was committed comes along, to be moved from.
   using CarryOut = std::function<void(core::Output committed)>;
+  // On the store thread, around each commit: it begins (true), it has ended (false).
+  using OnCommit = std::function<void(bool begins)>;
   // On the store thread, once; nothing is committed or carried out after it.
   using OnFailure = std::function<void(const absl::Status&)>;
 
-  Committer(Options options, store::Store* store, CarryOut carry_out, OnFailure on_failure);
+  Committer(Options options, store::Store* store, OnCommit on_commit, CarryOut carry_out,
+            OnFailure on_failure);
   ~Committer();
 
   void Start();
@@ -51,6 +54,7 @@ class Committer {
 
   const Options options_;
   store::Store* const store_;
+  const OnCommit on_commit_;
   const CarryOut carry_out_;
   const OnFailure on_failure_;
 

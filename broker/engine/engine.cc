@@ -31,6 +31,7 @@ Engine::Engine(EngineOptions options, std::unique_ptr<core::Core> core, store::S
       effects_(store, std::move(jobs_changed)),
       committer_(
           options.committer, store,
+          [this](bool begins) { begins ? inbox_.Hold() : inbox_.Release(); },
           [this](core::Output committed) { effects_.CarryOut(std::move(committed)); },
           std::move(on_failure)) {}
 

@@ -9,7 +9,7 @@ bool Inbox::Push(Lane lane, Entry entry) {
   {
     std::lock_guard lock(mutex_);
     if (!Add(lane, std::move(entry))) return false;
-    wake = std::exchange(consumer_waits_, false);
+    wake = Ready() && std::exchange(consumer_waits_, false);
   }
   if (wake) changed_.notify_one();
   return true;
@@ -27,6 +27,7 @@ bool Inbox::Add(Lane lane, Entry entry) {
   const bool fits = queue.fill.items + entry.cost.items <= bound.items &&
                     queue.fill.bytes + entry.cost.bytes <= bound.bytes;
   if (!fits && !queue.entries.empty()) return false;
+  items_ += entry.cost.items;
   queue.fill.items += entry.cost.items;
   queue.fill.bytes += entry.cost.bytes;
   queue.entries.push_back(std::move(entry));
@@ -38,7 +39,7 @@ std::vector<Inbox::Entry> Inbox::Take(absl::Time deadline) {
   std::unique_lock lock(mutex_);
   if (deadline != absl::InfinitePast()) {
     const auto due = absl::ToChronoTime(deadline);
-    while (Empty() && !closed_) {
+    while (!Ready() && !closed_) {
       consumer_waits_ = true;
       if (changed_.wait_until(lock, due) == std::cv_status::timeout) break;
     }
@@ -49,6 +50,7 @@ std::vector<Inbox::Entry> Inbox::Take(absl::Time deadline) {
     while (!queue.entries.empty() && items < batch_items_) {
       Entry& entry = queue.entries.front();
       items += entry.cost.items;
+      items_ -= entry.cost.items;
       queue.fill.items -= entry.cost.items;
       queue.fill.bytes -= entry.cost.bytes;
       batch.push_back(std::move(entry));
@@ -56,6 +58,21 @@ std::vector<Inbox::Entry> Inbox::Take(absl::Time deadline) {
     }
   }
   return batch;
+}
+
+void Inbox::Hold() {
+  std::lock_guard lock(mutex_);
+  held_ = true;
+}
+
+void Inbox::Release() {
+  bool wake = false;
+  {
+    std::lock_guard lock(mutex_);
+    held_ = false;
+    wake = Ready() && std::exchange(consumer_waits_, false);
+  }
+  if (wake) changed_.notify_one();
 }
 
 void Inbox::Close() {
@@ -75,6 +92,8 @@ bool Inbox::closed() const {
   std::lock_guard lock(mutex_);
   return closed_;
 }
+
+bool Inbox::Ready() const { return held_ ? items_ >= kEagerItems : !Empty(); }
 
 bool Inbox::Empty() const {
   for (const Queue& queue : lanes_) {

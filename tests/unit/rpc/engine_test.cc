@@ -54,6 +54,23 @@ TEST(Inbox, AnEntryThatIsLargerThanItsLaneIsTakenAlone) {
   EXPECT_FALSE(inbox.Push(Inbox::Lane::kSubmits, Entry(2)));
 }
 
+TEST(Inbox, WhileHeldALittleWaitsAndMuchDoesNot) {
+  Inbox inbox({kRoom, kRoom, kRoom}, 1000);
+  inbox.Hold();
+  ASSERT_TRUE(inbox.Push(Inbox::Lane::kSubmits, Entry(1)));
+  std::vector<uint64_t> taken;
+  std::thread consumer([&] { taken = Jobs(inbox.Take(absl::InfiniteFuture())); });
+  ASSERT_TRUE(inbox.Push(Inbox::Lane::kSubmits, Entry(2, {Inbox::kEagerItems, 0})));
+  consumer.join();
+  EXPECT_THAT(taken, ElementsAre(1, 2)) << "one batch, although the consumer waited from the first";
+
+  ASSERT_TRUE(inbox.Push(Inbox::Lane::kSubmits, Entry(3)));
+  consumer = std::thread([&] { taken = Jobs(inbox.Take(absl::InfiniteFuture())); });
+  inbox.Release();
+  consumer.join();
+  EXPECT_THAT(taken, ElementsAre(3));
+}
+
 TEST(Inbox, WhatWaitsAtTheCloseIsStillHandedOut) {
   Inbox inbox({kRoom, kRoom, kRoom}, 10);
   ASSERT_TRUE(inbox.Push(Inbox::Lane::kRequests, Entry(1)));
@@ -76,7 +93,7 @@ TEST(Committer, WhatWaitsIsCommittedTogetherAndCarriedOutInOrder) {
   std::vector<size_t> commits;
   std::vector<uint64_t> carried;
   Committer committer(
-      {}, &store,
+      {}, &store, [](bool) {},
       [&](core::Output committed) {
         commits.push_back(committed.changes.size());
         for (const auto& e : committed.effects) {
@@ -101,7 +118,8 @@ TEST(Committer, AfterAFailureNothingIsCarriedOut) {
   int carried = 0;
   int failures = 0;
   Committer committer(
-      {}, &store, [&](core::Output) { ++carried; }, [&](const absl::Status&) { ++failures; });
+      {}, &store, [](bool) {}, [&](core::Output) { ++carried; },
+      [&](const absl::Status&) { ++failures; });
   committer.Start();
   for (uint64_t i = 1; i <= 100; ++i) committer.Offer(OutputOf(i));
   committer.Stop();
