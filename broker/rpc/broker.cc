@@ -1,6 +1,7 @@
 #include "broker/rpc/broker.h"
 
 #include <fmt/format.h>
+#include <grpc/grpc.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
@@ -34,6 +35,13 @@ constexpr int kMaxReceiveBytes = 16 << 20;
 constexpr int kMaxSendBytes = -1;
 // Jobs whose logs one housekeeping may remove.
 constexpr int kMaxExpirePerRound = 1000;
+
+// gRPC lives as long as the process: its own shutdown, when the last user is gone, may wait 10 s
+// for its threads.
+void KeepGrpc() {
+  static const bool kept = (grpc_init(), true);
+  static_cast<void>(kept);
+}
 
 void SetChannelArguments(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);
@@ -181,6 +189,7 @@ class RunningBroker final : public Broker {
 absl::StatusOr<std::unique_ptr<Broker>> Broker::Start(
     BrokerOptions options, std::unique_ptr<store::Store> store,
     std::unique_ptr<logs::Archive> archive, std::function<void(const absl::Status&)> on_failure) {
+  KeepGrpc();
   auto broker =
       std::make_unique<RunningBroker>(std::move(options), std::move(store), std::move(archive));
   if (absl::Status status = broker->Begin(std::move(on_failure)); !status.ok()) return status;
