@@ -77,8 +77,8 @@ std::function<void(const absl::Status&, absl::Duration)> InterruptionNote(Termin
   return [terminal, silent_until](const absl::Status& why, absl::Duration patience) {
     const int64_t now = absl::ToUnixSeconds(absl::Now());
     if (silent_until->exchange(now + kSilenceSeconds) > now) return;
-    terminal->Note(fmt::format("{}; trying again for up to {}", ToStd(why.message()),
-                               contract::FormatDuration(patience)));
+    terminal->Note(ToStd(why.message()));
+    terminal->Note(fmt::format("trying again for up to {}", contract::FormatDuration(patience)));
   };
 }
 

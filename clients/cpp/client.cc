@@ -21,6 +21,9 @@
 namespace muster::client {
 namespace {
 
+// Between two attempts of a unary call: somebody waits for its answer, as against a stream's.
+constexpr absl::Duration kMaxCallBackoff = absl::Seconds(1);
+
 std::shared_ptr<grpc::Channel> MakeChannel(const Address& address) {
   grpc::ChannelArguments arguments;
   // Repeats are ours, and nothing is configured through DNS or a proxy: looking for that only costs
@@ -103,7 +106,7 @@ class GrpcClient final : public Client {
                                 const Request& request, bool repeatable) {
     if (absl::Status status = CheckSize(request); !status.ok()) return status;
     const absl::Time deadline = absl::Now() + options_.call_timeout;
-    Backoff backoff(options_.first_backoff, options_.max_backoff);
+    Backoff backoff(options_.first_backoff, std::min(options_.max_backoff, kMaxCallBackoff));
     for (bool first = true;; first = false) {
       grpc::ClientContext context;
       context.set_deadline(absl::ToChronoTime(deadline));

@@ -36,7 +36,7 @@ struct ClientOptions {
   std::function<void(const absl::Status&, absl::Duration patience)> on_interruption;
   // affects performance
   absl::Duration first_backoff = absl::Milliseconds(100);  // doubles, with jitter
-  absl::Duration max_backoff = absl::Seconds(5);
+  absl::Duration max_backoff = absl::Seconds(5);  // of a stream; of a unary call at most 1 s
 };
 
 // A UUID (version 4) for SubmitJobRequest.request_id.
