@@ -1,9 +1,10 @@
 // The backend for plain machines: for now, the one that the agent runs on.
 //
-// It has a FIFO queue over the machine's cores, memory and GPUs; a run starts when everything that
-// it asked for is free, and no run overtakes an earlier one. Each run has a supervisor process of
-// its own, so that runs outlive the agent. What the backend knows is in the runs' directories
-// (run_records.h); after a restart it is read from there.
+// It has a queue over the machine's cores, memory and GPUs, by priority and then first come, first
+// served; a run starts when everything that it asked for is free, and no run overtakes one before
+// it in the queue. Each run has a supervisor process of its own, so that runs outlive the agent.
+// What the backend knows is in the runs' directories (run_records.h); after a restart it is read
+// from there.
 #ifndef MUSTER_AGENTS_MACHINES_MACHINES_H_
 #define MUSTER_AGENTS_MACHINES_MACHINES_H_
 

@@ -80,6 +80,13 @@ Request RequestOf(const RunSpec& spec) {
           .gpus = spec.gpus};
 }
 
+QueuedRun QueuedFrom(const RunSpec& spec) {
+  return {.run_key = spec.run_key,
+          .priority = spec.priority,
+          .order = spec.order,
+          .request = RequestOf(spec)};
+}
+
 Allocation AllocationOf(const RunFiles& files) {
   Allocation allocation;
   if (files.spec.has_value()) {
@@ -195,6 +202,7 @@ RunSpec MachinesBackend::SpecOf(const v1::Assignment& assignment) const {
   const std::string directory = DirectoryOf(assignment.run_key()).path();
   RunSpec spec;
   spec.run_key = assignment.run_key();
+  spec.priority = job.priority();
   spec.cores = request.cores;
   spec.memory_bytes = request.memory_bytes;
   spec.gpu_type = request.gpu_type;
@@ -233,8 +241,7 @@ absl::Status MachinesBackend::Adopt(const std::vector<RunHandle>& runs) {
            .claim = files->claim.value_or(Claim{}),
            .allocation = files->claim.has_value() ? AllocationOf(*files) : Allocation{}});
     } else if (handle != held.end() && handle->second->state != v1::RUN_STATE_ASSIGNED) {
-      queued.push_back(
-          {.run_key = run_key, .order = files->spec->order, .request = RequestOf(*files->spec)});
+      queued.push_back(QueuedFrom(*files->spec));
       board_.PutQuietly(PendingVerdict(WitnessOf(run_key), ""));
       if (files->cancel_asked) scheduler_.Cancel(run_key);
     }
@@ -286,12 +293,12 @@ LaunchOutcome MachinesBackend::Launch(const v1::Assignment& assignment) {
                        : "tell the machine's operator");
   }
   Enqueue(run_key, spec);
-  return LaunchedAs(fmt::format("number {} in the machine's queue", spec.order));
+  return LaunchedAs(fmt::format("number {} to enter the machine's queue", spec.order));
 }
 
 void MachinesBackend::Enqueue(const std::string& run_key, const RunSpec& spec) {
   board_.PutQuietly(PendingVerdict(WitnessOf(run_key), ""));
-  scheduler_.Enqueue({.run_key = run_key, .order = spec.order, .request = RequestOf(spec)});
+  scheduler_.Enqueue(QueuedFrom(spec));
 }
 
 LookupOutcome MachinesBackend::Lookup(const RunHandle& run) {

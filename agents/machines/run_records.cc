@@ -39,6 +39,7 @@ ProcessId ProcessOf(const Record& record) {
 std::string RunSpec::Encode() const {
   Record record = NewRecord();
   record.Add("run_key", run_key);
+  record.Add("priority", priority);
   record.Add("order", static_cast<int64_t>(order));
   record.Add("cores", cores);
   record.Add("memory_bytes", static_cast<int64_t>(memory_bytes));
@@ -60,6 +61,7 @@ std::optional<RunSpec> RunSpec::Decode(std::string_view bytes) {
   if (!record.has_value()) return std::nullopt;
   RunSpec spec;
   spec.run_key = record->Text("run_key");
+  spec.priority = static_cast<int32_t>(record->Number("priority"));
   spec.order = static_cast<uint64_t>(record->Number("order"));
   spec.cores = static_cast<uint32_t>(record->Number("cores"));
   spec.memory_bytes = static_cast<uint64_t>(record->Number("memory_bytes"));

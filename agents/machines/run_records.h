@@ -54,7 +54,8 @@ inline constexpr int kSupervisorErrnoBase =
 
 struct RunSpec {
   std::string run_key;
-  uint64_t order = 0;  // of arrival: lower starts first
+  int32_t priority = 0;  // higher starts first
+  uint64_t order = 0;    // of arrival: at the same priority, lower starts first
   // What it takes from the machine.
   uint32_t cores = 0;
   uint64_t memory_bytes = 0;

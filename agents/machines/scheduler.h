@@ -19,10 +19,11 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "agents/core/steady_time.h"
 #include "agents/machines/allocator.h"
-#include "agents/machines/fifo_queue.h"
 #include "agents/machines/run_board.h"
 #include "agents/machines/run_directory.h"
+#include "agents/machines/run_queue.h"
 #include "agents/machines/supervisors.h"
 #include "agents/machines/verdict.h"
 
@@ -118,6 +119,7 @@ class Scheduler {
   void PruneFinished();
 
   const SchedulerOptions options_;
+  const agent::SteadyTime time_;  // for waits; what is reported has the time of day
   RunBoard* const board_;
   const std::unique_ptr<Supervisors> supervisors_;
   std::atomic<uint64_t> supervisors_started_ = 0;
@@ -128,7 +130,7 @@ class Scheduler {
 
   // Owned by the thread.
   Allocator allocator_;
-  FifoQueue queue_;
+  RunQueue queue_;
   std::map<std::string, Active> active_;          // by run key
   std::deque<std::string> finished_;              // run keys, the oldest first
   absl::Time hold_until_ = absl::InfinitePast();  // no start before
