@@ -9,9 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <optional>
 
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "agents/hosts/fd.h"
 #include "agents/hosts/local_host.h"
 #include "agents/hosts/spawn.h"
@@ -24,6 +25,11 @@ namespace {
 constexpr absl::Duration kReapGrace = absl::Seconds(2);
 // The size of a pipe: one read takes all that can be there.
 constexpr size_t kReadBytes = 64 << 10;
+
+// Since some moment, by a clock that nobody sets.
+absl::Duration SteadyNow() {
+  return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
+}
 
 absl::Status LastError(std::string_view what) {
   return absl::ErrnoToStatus(errno, fmt::format("cannot run a command: {}", what));
@@ -88,9 +94,9 @@ struct Output {
 enum class End { kExited, kTimedOut, kTooMuchOutput };
 
 // Collects output until the program has ended, or has no right to go on.
-End Watch(const Child& child, Output& out, Output& err, absl::Time deadline) {
+End Watch(const Child& child, Output& out, Output& err, absl::Duration deadline) {
   while (true) {
-    const absl::Duration left = deadline - absl::Now();
+    const absl::Duration left = deadline - SteadyNow();
     if (left <= absl::ZeroDuration()) return End::kTimedOut;
     // Poll ignores descriptors below 0: outputs that the program has closed.
     pollfd fds[] = {{child.pidfd.get(), POLLIN, 0},
@@ -110,11 +116,11 @@ End Watch(const Child& child, Output& out, Output& err, absl::Time deadline) {
 // The wait status, or nothing if the process has not ended in time.
 std::optional<int> Reap(const Child& child, absl::Duration patience) {
   pollfd fd = {child.pidfd.get(), POLLIN, 0};
-  const absl::Time deadline = absl::Now() + patience;
+  const absl::Duration deadline = SteadyNow() + patience;
   while (true) {
     int status = 0;
     if (waitpid(child.pid, &status, WNOHANG) == child.pid) return status;
-    const absl::Duration left = deadline - absl::Now();
+    const absl::Duration left = deadline - SteadyNow();
     if (left <= absl::ZeroDuration()) return std::nullopt;
     poll(&fd, 1, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1);
   }
@@ -176,7 +182,7 @@ void LocalHost::ReapLeftovers() {
 absl::StatusOr<CommandResult> LocalHost::Run(const Command& command) {
   ReapLeftovers();
   if (absl::Status status = Check(command); !status.ok()) return status;
-  const absl::Time deadline = absl::Now() + command.timeout;
+  const absl::Duration deadline = SteadyNow() + command.timeout;
 
   absl::StatusOr<Fd> stdin_fd = StdinWith(command.stdin_data);
   if (!stdin_fd.ok()) return stdin_fd.status();

@@ -93,7 +93,7 @@ void Scheduler::Loop() {
     StartReady();
     PublishReasons();
     board_->WakeIfNews();
-    const absl::Duration held = hold_until_ - absl::Now();
+    const absl::Duration held = hold_until_ - time_.Now();
     const bool try_again = queue_.size() > 0 && held > absl::ZeroDuration();
     for (const SupervisorEvent& event :
          supervisors_->Wait(try_again ? held : absl::InfiniteDuration())) {
@@ -153,7 +153,7 @@ void Scheduler::AdoptRunning(const RunningRun& run) {
 // ---- starting
 
 void Scheduler::StartReady() {
-  while (absl::Now() >= hold_until_) {
+  while (time_.Now() >= hold_until_) {
     const std::optional<ReadyRun> ready = queue_.PopReady(&allocator_);
     if (!ready.has_value()) return;
     if (const absl::Status started = StartRun(*ready); !started.ok()) {
@@ -182,7 +182,7 @@ absl::Status Scheduler::StartRun(const ReadyRun& ready) {
 void Scheduler::StartLater(const QueuedRun& run, const std::string& why) {
   spdlog::warn("run_not_started run={} retry_in={} reason=\"{}\"", run.run_key,
                absl::FormatDuration(kStartRetry), why);
-  hold_until_ = absl::Now() + kStartRetry;
+  hold_until_ = time_.Now() + kStartRetry;
   hold_reason_ = "the machine cannot start runs now: " + why;
   board_->PutQuietly(PendingVerdict(WitnessOf(run.run_key), hold_reason_));
   queue_.Push(run);
@@ -317,7 +317,7 @@ void Scheduler::PublishReasons() {
     board_->SetReasons("", "");
     return;
   }
-  const bool held = absl::Now() < hold_until_;
+  const bool held = time_.Now() < hold_until_;
   board_->SetReasons(front->run_key,
                      held ? hold_reason_ : "waiting for " + allocator_.Shortage(front->request));
 }
