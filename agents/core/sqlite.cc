@@ -1,6 +1,9 @@
 #include "agents/core/sqlite.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace muster::agent {
 namespace {
@@ -25,6 +28,14 @@ absl::Status ErrorOf(sqlite3* handle, int code) {
     default:
       return absl::InternalError(text);
   }
+}
+
+// SQLite gives its other files the mode of this one. What goes wrong here, it meets and names.
+void MakeForOwnerOnly(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) return;
+  static_cast<void>(fchmod(fd, 0600));  // it may be there already, and someone else's
+  close(fd);
 }
 
 }  // namespace
@@ -85,6 +96,7 @@ std::string Statement::Text(int column) const {
 }
 
 absl::StatusOr<Database> Database::Open(const std::string& path) {
+  MakeForOwnerOnly(path);
   sqlite3* handle = nullptr;
   const int code =
       sqlite3_open_v2(path.c_str(), &handle,

@@ -49,7 +49,8 @@ class Statement {
 
 class Database {
  public:
-  // Makes the file if it is missing.
+  // Makes the file if it is missing. It is for its owner only, as specs hold what others must not
+  // read.
   static absl::StatusOr<Database> Open(const std::string& path);
 
   absl::Status Execute(const std::string& sql);
