@@ -5,6 +5,7 @@
 #ifndef MUSTER_AGENTS_CORE_JOURNAL_H_
 #define MUSTER_AGENTS_CORE_JOURNAL_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -27,12 +28,18 @@ class Journal {
   virtual absl::Status Commit(const std::vector<JournalChange>& changes) = 0;
 };
 
+// More than this is a fault that must not fill the disk. Above what an agent can need, because a
+// journal that is full to its bound could not take the acknowledgements that would empty it: each
+// run's spec of up to 1 MiB, four times over for its events and for runs whose logs are on their
+// way.
+constexpr uint64_t MaxJournalBytes(uint32_t max_active_runs) {
+  return std::max(uint64_t{4} << 30, uint64_t{max_active_runs} * (4 << 20));
+}
+
 struct JournalOptions {
   std::string state_dir;  // made if it is missing
   std::string cluster;    // a journal serves one cluster for ever
-  // A thousand runs with specs of 1 MiB, four times over: more is a fault that must not fill the
-  // disk.
-  uint64_t max_bytes = uint64_t{4} << 30;
+  uint64_t max_bytes = MaxJournalBytes(1000);
 };
 
 // STATE_DIR/journal.db (SQLite), and STATE_DIR/lock against a second agent. Every error names the

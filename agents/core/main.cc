@@ -2,16 +2,12 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -33,16 +29,6 @@ constexpr int kExitUsage = 2;
 int Fail(const absl::Status& status, int code = kExitError) {
   fmt::print(stderr, "muster-agent: {}\n", ToStd(status.message()));
   return code;
-}
-
-absl::Status ReadConfigFile(const std::string& path, const std::vector<Setting>& settings) {
-  std::ifstream file(path);
-  std::stringstream text;
-  if (!file || !(text << file.rdbuf())) {
-    return absl::InvalidArgumentError(
-        fmt::format("cannot read the settings file {}: {}", path, std::strerror(errno)));
-  }
-  return ApplyYaml(text.str(), path, settings);
 }
 
 absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(AgentConfig config) {
@@ -79,7 +65,9 @@ int Serve(AgentConfig config) {
 
   // The journal first: its lock keeps a second agent from the backend's files.
   absl::StatusOr<std::unique_ptr<Journal>> journal =
-      OpenJournal({.state_dir = config.state_dir, .cluster = config.cluster});
+      OpenJournal({.state_dir = config.state_dir,
+                   .cluster = config.cluster,
+                   .max_bytes = MaxJournalBytes(config.max_active_runs)});
   if (!journal.ok()) return Fail(journal.status());
   config.state_dir = std::filesystem::canonical(config.state_dir);
   absl::StatusOr<std::unique_ptr<Backend>> backend = MakeBackend(config);
@@ -136,7 +124,7 @@ int Main(int argc, char** argv) {
     if (const char* path = std::getenv("MUSTER_AGENT_CONFIG")) config_file = path;
   }
   absl::Status status;
-  if (!config_file.empty()) status = ReadConfigFile(config_file, settings);
+  if (!config_file.empty()) status = ApplyYamlFile(config_file, settings);
   if (status.ok()) status = ApplyEnvironment(std::getenv, settings);
   for (const Setting& setting : settings) {
     if (!status.ok() || !flags.contains(setting.key)) continue;

@@ -4,8 +4,12 @@
 #include <yaml-cpp/yaml.h>
 
 #include <cctype>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
+#include <fstream>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include "contract/text.h"
@@ -109,6 +113,17 @@ absl::Status ApplyYaml(std::string_view text, std::string_view file,
     return Invalid(
         fmt::format("{}:{}:{}: {}", file, error.mark.line + 1, error.mark.column + 1, error.msg));
   }
+}
+
+absl::Status ApplyYamlFile(const std::string& path, const std::vector<Setting>& settings) {
+  std::ifstream file(path);
+  std::stringstream text;
+  // Copying nothing counts as a failure to the library, and an empty file is none.
+  if (file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();
+  if (!file.is_open() || file.bad() || text.bad()) {
+    return Invalid(fmt::format("cannot read the settings file {}: {}", path, std::strerror(errno)));
+  }
+  return ApplyYaml(text.str(), path, settings);
 }
 
 absl::Status ApplyEnvironment(const std::function<const char*(const char*)>& get,

@@ -34,6 +34,8 @@ std::string FlagName(std::string_view key);
 // twice, a value of the wrong form, no YAML, or more than 1 MiB.
 absl::Status ApplyYaml(std::string_view text, std::string_view file,
                        const std::vector<Setting>& settings);
+// The same for a file, which may be empty. INVALID_ARGUMENT also if it cannot be read.
+absl::Status ApplyYamlFile(const std::string& path, const std::vector<Setting>& settings);
 // Sets what the environment has; `get` as getenv. INVALID_ARGUMENT names the variable.
 absl::Status ApplyEnvironment(const std::function<const char*(const char*)>& get,
                               const std::vector<Setting>& settings);

@@ -95,6 +95,17 @@ TEST_F(JournalTest, ARunThatWasNeverLaunchedStaysSo) {
   EXPECT_EQ(Reopened().runs[0].launch_time, absl::InfinitePast());
 }
 
+TEST_F(JournalTest, NoFileOfItIsForOthersToRead) {
+  constexpr auto kOthers = std::filesystem::perms::group_all | std::filesystem::perms::others_all;
+  std::filesystem::permissions(options_.state_dir, std::filesystem::perms(0755));
+  auto journal = Open();
+  ASSERT_TRUE(journal->Commit({PutRun{RunOf(1)}}).ok());
+  for (const std::string& file : {path(), path() + "-wal"}) {
+    EXPECT_EQ(std::filesystem::status(file).permissions() & kOthers, std::filesystem::perms::none)
+        << file;
+  }
+}
+
 TEST_F(JournalTest, ASecondAgentIsRefused) {
   auto first = Open();
   absl::StatusOr<std::unique_ptr<Journal>> second = OpenJournal(options_);
@@ -164,6 +175,13 @@ TEST_F(JournalTest, AFullDiskChangesNothingAndTheSameCommitWorksOnceThereIsRoom)
   ASSERT_TRUE(journal->Commit(large).ok());
   journal.reset();
   EXPECT_THAT(Reopened().runs, SizeIs(2));
+}
+
+TEST_F(JournalTest, TheLargestFleetOfTheLargestSpecsFitsWithinTheBound) {
+  constexpr uint64_t kMaxActiveRuns = 100'000;
+  EXPECT_GE(MaxJournalBytes(kMaxActiveRuns), kMaxActiveRuns * 2 * (1 << 20));
+  options_.max_bytes = MaxJournalBytes(kMaxActiveRuns);
+  EXPECT_TRUE(Open()->Commit({PutRun{RunOf(1, 1 << 20)}}).ok());
 }
 
 TEST_F(JournalTest, ADirectoryThatCannotBeMadeIsNamed) {

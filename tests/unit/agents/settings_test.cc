@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <map>
+
+#include "tests/unit/agents/temp_dir.h"
 
 namespace muster::agent {
 namespace {
@@ -40,6 +43,20 @@ TEST_F(SettingsTest, AFileSetsWhatItHas) {
 TEST_F(SettingsTest, AnEmptyFileOrSectionSetsNothing) {
   EXPECT_TRUE(Yaml("").ok());
   EXPECT_TRUE(Yaml("# nothing\nmachines:\n").ok());
+}
+
+TEST_F(SettingsTest, AFileOnDiskMayBeEmptyButMustBeReadable) {
+  const TempDir dir;
+  const std::string path = dir.path() + "/agent.yaml";
+  std::ofstream{path};
+  EXPECT_TRUE(ApplyYamlFile(path, settings_).ok());
+  std::ofstream(path) << "cluster: here\n";
+  EXPECT_TRUE(ApplyYamlFile(path, settings_).ok());
+  EXPECT_EQ(cluster_, "here");
+  EXPECT_THAT(std::string(ApplyYamlFile(dir.path(), settings_).message()),
+              HasSubstr("Is a directory"));
+  EXPECT_THAT(std::string(ApplyYamlFile(path + ".no", settings_).message()),
+              HasSubstr(path + ".no: No such file"));
 }
 
 TEST_F(SettingsTest, AnUnknownKeyIsRefusedWithItsPlace) {
