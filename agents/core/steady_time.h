@@ -9,7 +9,14 @@
 
 namespace muster::agent {
 
-// The wall clock as it was when this was made, moved on by a clock that nobody sets. Any thread.
+// The wall clock as it was when this was made, moved on by a clock that nobody sets
+// (CLOCK_MONOTONIC). Any thread.
+//
+// It is meant for waits. The agent's core has no other time, so it also stamps what the agent
+// itself writes: a run's launch_time, observed_at of evidence that a backend left without one, and
+// the scheduler's last answer in heartbeats. Until the agent's next start these stamps differ from
+// the wall clock by each step of that clock and by the time that the machine was suspended. A
+// cluster's own times (start, end, observed_at of a backend) are not touched.
 class SteadyTime {
  public:
   absl::Time Now() const {
