@@ -14,6 +14,10 @@ namespace muster::store {
 namespace {
 
 constexpr int64_t kPageBytes = 4096;
+// For an operator's sqlite3 that writes; no other writer of ours exists.
+constexpr int kOtherWriterPatienceMs = 5000;
+// For readers that keep the WAL from starting anew. Commits wait meanwhile.
+constexpr int kReaderPatienceMs = 100;
 
 void BindTime(const std::optional<absl::Time>& time, Statement& statement) {
   if (time) {
@@ -49,13 +53,13 @@ absl::StatusOr<std::unique_ptr<Writer>> Writer::Open(const std::string& path,
   // First of all, so that nobody else's file is touched.
   if (absl::Status status = CheckSchema(**database); !status.ok()) return status;
   const std::string pragmas = fmt::format(
-      "PRAGMA busy_timeout = 5000;"  // for an operator's sqlite3; no other writer of ours exists
+      "PRAGMA busy_timeout = {};"
       "PRAGMA synchronous = FULL;"
       "PRAGMA wal_autocheckpoint = 0;"
       "PRAGMA mmap_size = 0;"
       "PRAGMA temp_store = MEMORY;"
       "PRAGMA cache_size = -{};",
-      options.writer_cache_bytes / 1024);
+      kOtherWriterPatienceMs, options.writer_cache_bytes / 1024);
   if (absl::Status status = (*database)->Execute(pragmas); !status.ok()) return status;
   if (absl::Status status = UseWal(**database); !status.ok()) return status;
   if (absl::Status status = Migrate(**database); !status.ok()) return status;
@@ -65,7 +69,9 @@ absl::StatusOr<std::unique_ptr<Writer>> Writer::Open(const std::string& path,
 }
 
 Writer::Writer(std::unique_ptr<Database> database, const SqliteOptions& options)
-    : options_(options), database_(std::move(database)) {
+    : options_(options),
+      database_(std::move(database)),
+      restart_at_bytes_(options.restart_wal_bytes) {
   auto keep_count = [](void* self, sqlite3*, const char*, int pages) {
     static_cast<Writer*>(self)->wal_pages_ = pages;
     return SQLITE_OK;
@@ -255,7 +261,11 @@ absl::Status Writer::Apply(const core::PutBrokerEpoch& change) {
 int64_t Writer::wal_bytes() const { return wal_pages_ * kPageBytes; }
 
 absl::Status Writer::CheckpointIfDue() {
-  if (wal_bytes() >= options_.restart_wal_bytes) return Checkpoint(SQLITE_CHECKPOINT_RESTART);
+  if (wal_bytes() >= restart_at_bytes_) {
+    // A reader that is slower than this is not waited for again until as much has been written.
+    restart_at_bytes_ = wal_bytes() + options_.restart_wal_bytes;
+    return Checkpoint(SQLITE_CHECKPOINT_RESTART);
+  }
   if (wal_bytes() >= options_.checkpoint_wal_bytes) return Checkpoint(SQLITE_CHECKPOINT_PASSIVE);
   return absl::OkStatus();
 }
@@ -268,12 +278,17 @@ absl::Status Writer::Idle() {
 
 absl::Status Writer::Checkpoint(int mode) {
   int in_wal = 0, moved = 0;
+  sqlite3_busy_timeout(database_->handle(), kReaderPatienceMs);
   const int code = sqlite3_wal_checkpoint_v2(database_->handle(), nullptr, mode, &in_wal, &moved);
-  // A reader was slow; the next commit tries again.
+  sqlite3_busy_timeout(database_->handle(), kOtherWriterPatienceMs);
+  // A reader was slow; what it still needs is moved after a later commit.
   if (code == SQLITE_BUSY) return absl::OkStatus();
   if (code != SQLITE_OK) return database_->ToStatus(code, "checkpoint");
   // Everything has been moved: the next commit writes the WAL from its beginning.
-  if (in_wal == moved) wal_pages_ = 0;
+  if (in_wal == moved) {
+    wal_pages_ = 0;
+    restart_at_bytes_ = options_.restart_wal_bytes;
+  }
   return absl::OkStatus();
 }
 

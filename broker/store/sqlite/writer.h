@@ -55,6 +55,7 @@ class Writer {
   const std::unique_ptr<Database> database_;
   absl::Status broken_;    // of the first commit that failed: what is on disk is not known any more
   int64_t wal_pages_ = 0;  // after the last commit
+  int64_t restart_at_bytes_;          // how long the WAL may be until a commit waits for readers
   std::map<uint64_t, Times> blocks_;  // of the jobs inserted by the current commit
   std::string buffer_;
 

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/time/clock.h"
 #include "contract/errors.h"
 #include "contract/filter.h"
 #include "tests/unit/store/store_fixture.h"
@@ -231,6 +232,30 @@ TEST_F(SqliteTest, CheckpointsKeepTheLogShort) {
   EXPECT_OK(store->Idle());
   EXPECT_GT(fs::file_size(path()), 2u << 20);
   EXPECT_THAT(store->Restore(kStart)->jobs, SizeIs(500));
+}
+
+TEST_F(SqliteTest, AReaderThatStaysDoesNotHoldUpEachCommit) {
+  options_.checkpoint_wal_bytes = 256 << 10;
+  options_.restart_wal_bytes = 1 << 20;
+  auto store = MustOpen();
+  EXPECT_OK(store->Commit({Insert(1)}));
+  sqlite3* reader = nullptr;
+  ASSERT_EQ(sqlite3_open(path().c_str(), &reader), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(reader, "BEGIN; SELECT count(*) FROM job", nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  const absl::Time begin = absl::Now();
+  for (uint64_t id = 2; id <= 500; ++id) {
+    EXPECT_OK(store->Commit({Insert(id, {.script_bytes = 5000})}));
+  }
+  // Were each commit beyond the bound to wait for the reader, a minute would be the least.
+  EXPECT_LT(absl::Now() - begin, absl::Minutes(1));
+  EXPECT_GT(fs::file_size(path("broker.db-wal")), 2u << 20) << "the bound was passed";
+  sqlite3_close(reader);
+  EXPECT_OK(store->Commit({Insert(501)}));
+  EXPECT_OK(store->Commit({Insert(502)}));
+  const auto size = fs::file_size(path("broker.db-wal"));
+  for (uint64_t id = 503; id <= 520; ++id) EXPECT_OK(store->Commit({Insert(id)}));
+  EXPECT_EQ(fs::file_size(path("broker.db-wal")), size) << "the log begins anew";
 }
 
 TEST_F(SqliteTest, ItsFilesAreForTheirOwnerOnly) {
