@@ -47,6 +47,8 @@ struct UpdateJob {
 struct PutRun {
   uint64_t job = 0;
   v1::Run run;
+  // Nothing more will be heard of it, although its logs are not complete: it is not restored.
+  bool is_last = false;
 };
 
 struct AppendTransition {

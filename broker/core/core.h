@@ -144,7 +144,8 @@ struct Restored {
   std::vector<InsertShape> shapes;
   std::vector<PutCluster> clusters;
   std::vector<LiveJob> jobs;  // not ended
-  std::vector<PutRun> runs;   // latest runs that have not ended, or whose logs are not complete
+  // Latest runs that have not ended, or the rest of whose logs may still come.
+  std::vector<PutRun> runs;
   std::vector<RememberedRequest> requests;
 };
 

@@ -186,6 +186,7 @@ void Core::Impl::Reconcile(Cluster* cluster, const v1::AgentHello& hello, Step& 
     const bool is_held = held.contains(id);
     if (ended && !is_held) {
       // Its journal is gone, so nobody will deliver the rest of the logs.
+      step.out->changes.push_back(PutRun{id.job, *run, /*is_last=*/true});
       it = cluster->runs.erase(it);
       continue;
     }

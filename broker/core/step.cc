@@ -96,10 +96,10 @@ void Core::Impl::PutTouchedJob(Step& step, uint64_t id) {
 void Core::Impl::PutTouchedRun(Step& step, Cluster* cluster, RunId id) {
   auto it = cluster->runs.find(id);
   if (it->second->logs_complete()) {
-    step.out->changes.push_back(PutRun{id.job, std::move(*it->second)});
+    step.out->changes.push_back(PutRun{id.job, std::move(*it->second), /*is_last=*/true});
     cluster->runs.erase(it);
   } else {
-    step.out->changes.push_back(PutRun{id.job, *it->second});
+    step.out->changes.push_back(PutRun{id.job, *it->second, /*is_last=*/false});
   }
 }
 

@@ -44,8 +44,8 @@ absl::StatusOr<core::Restored> MemoryStore::Restore(absl::Time now) {
       live.runs = record.runs.empty() ? 0 : record.runs.rbegin()->first;
       if (job.has_start_time()) live.start_time = core::ToTime(job.start_time());
     }
-    if (!record.runs.empty() && !record.runs.rbegin()->second.logs_complete()) {
-      out.runs.push_back({id, record.runs.rbegin()->second});
+    if (!record.runs.empty() && !record.latest_run_is_closed) {
+      out.runs.push_back({id, record.runs.rbegin()->second, /*is_last=*/false});
     }
     if (record.request_id.empty()) continue;
     core::RememberedRequest request{job.project(), record.request_id, record.fingerprint, id, {}};
@@ -124,7 +124,9 @@ void MemoryStore::Apply(const core::UpdateJob& change) {
 }
 
 void MemoryStore::Apply(const core::PutRun& change) {
-  jobs_.at(change.job).runs[change.run.number()] = change.run;
+  Record& record = jobs_.at(change.job);
+  record.runs[change.run.number()] = change.run;
+  record.latest_run_is_closed = change.is_last || change.run.logs_complete();
 }
 
 void MemoryStore::Apply(const core::AppendTransition& change) {

@@ -43,6 +43,7 @@ class MemoryStore : public Store {
     v1::Job job;  // without spec and runs
     std::shared_ptr<const v1::JobSpec> spec;
     std::map<uint32_t, v1::Run> runs;
+    bool latest_run_is_closed = false;  // nothing more will be heard of it
     std::vector<v1::Transition> transitions;
     std::string request_id;
     core::Fingerprint fingerprint = 0;

@@ -74,7 +74,7 @@ CREATE TABLE label (
 
 CREATE TABLE run (
   id INTEGER PRIMARY KEY,  -- job * 65536 + number
-  open INTEGER NOT NULL,   -- it has not ended, or its logs are not complete
+  open INTEGER NOT NULL,   -- it has not ended, or the rest of its logs may still come
   run BLOB NOT NULL
 ) STRICT;
 CREATE INDEX run_open ON run (open) WHERE open = 1;

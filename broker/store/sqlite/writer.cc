@@ -214,7 +214,7 @@ absl::Status Writer::Apply(const core::PutRun& change) {
   change.run.SerializeToString(&buffer_);
   return put_run_.Start()
       .Bind(RunRowId(change.job, change.run.number()))
-      .Bind(IsOpen(change.run))
+      .Bind(!change.is_last && IsOpen(change.run))
       .BindBlob(buffer_)
       .Run();
 }

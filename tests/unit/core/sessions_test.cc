@@ -181,6 +181,7 @@ TEST_F(SessionsTest, AnEndedRunWhoseJournalIsGoneIsNotSentAgain) {
   Report(session, {Event(1, Key(job), v1::RUN_STATE_FAILED)});
   EXPECT_THAT(Assigned(Connect("a")), IsEmpty());
   EXPECT_FALSE(Job(job).runs(0).logs_complete());
+  EXPECT_THAT(store_.Restore(now_)->runs, IsEmpty()) << "no restart loads it again";
 }
 
 TEST_F(SessionsTest, ANewJournalStartsAtOneAndGetsAllActiveRuns) {

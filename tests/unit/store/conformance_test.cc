@@ -164,6 +164,16 @@ TEST_P(StoreTest, ARunWhoseLogsAreNotCompleteIsRestored) {
   EXPECT_THAT(Restore().runs, IsEmpty());
 }
 
+TEST_P(StoreTest, ARunThatIsNeverHeardOfAgainIsNotRestoredAndItsLogsStayIncomplete) {
+  core::Change last = RunOf(1, 1, v1::RUN_STATE_SUCCEEDED, false);
+  std::get<core::PutRun>(last).is_last = true;
+  Commit({Insert(1), Update(1, v1::JOB_STATE_SUCCEEDED, 2, "here"),
+          RunOf(1, 1, v1::RUN_STATE_SUCCEEDED, false), last});
+  Reopen();
+  EXPECT_THAT(Restore().runs, IsEmpty());
+  EXPECT_FALSE(store().GetJob(1)->runs(0).logs_complete());
+}
+
 TEST_P(StoreTest, AShapeWithoutLiveJobsIsForgottenAndItsNumberCanBeUsedAgain) {
   Commit({Shape(1), Shape(2), Insert(1, {.shape = 2})});
   auto shapes = Restore().shapes;
