@@ -84,7 +84,11 @@ struct AgentGone {
   SessionId session = 0;
 };
 // Time passes; at least once for each heartbeat interval.
-struct Tick {};
+struct Tick {
+  // How far somebody set the clock since the last one, forwards or backwards: that much of the time
+  // since an agent was heard has not passed.
+  absl::Duration clock_set_by;
+};
 
 using Input = std::variant<Submit, Cancel, Explain, ListClusters, AgentConnected, AgentReported,
                            AgentBeat, AgentGone, Tick>;

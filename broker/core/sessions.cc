@@ -274,9 +274,10 @@ void Core::Impl::CloseSession(Cluster* cluster, absl::Status status, Step& step)
   Disconnect(cluster, step);
 }
 
-void Core::Impl::On(Tick&, Step& step) {
+void Core::Impl::On(Tick& in, Step& step) {
   const absl::Duration patience = options_.heartbeat_interval * options_.silent_heartbeats;
   for (const auto& [name, cluster] : clusters_by_name_) {
+    cluster->last_heard += in.clock_set_by;
     if (!cluster->session || step.now - cluster->last_heard < patience) continue;
     CloseSession(cluster,
                  contract::Error(absl::StatusCode::kDeadlineExceeded, "SILENT",

@@ -9,6 +9,9 @@
 namespace muster::broker {
 namespace {
 
+// Two clocks are not read at the same instant; agents are given far more than this.
+constexpr absl::Duration kClockTolerance = absl::Milliseconds(500);
+
 constexpr size_t kUnbounded = std::numeric_limits<size_t>::max() / 2;
 
 bool Assigns(const core::Output& output, size_t from) {
@@ -111,17 +114,20 @@ void Engine::Gone(core::SessionId session) {
 void Engine::Run() {
   bool more_to_place = false;
   while (!inbox_.drained()) {
-    const absl::Time deadline = more_to_place ? absl::InfinitePast() : next_tick_;
-    more_to_place = HandleBatch(inbox_.Take(deadline));
+    const absl::Duration patience =
+        more_to_place ? absl::ZeroDuration() : absl::FromChrono(next_tick_ - SteadyClock::now());
+    more_to_place = HandleBatch(inbox_.Take(patience));
   }
 }
 
 bool Engine::HandleBatch(std::vector<Inbox::Entry> batch) {
   const absl::Time now = absl::Now();
   core::Output output;
-  if (now >= next_tick_) {
-    core_->Handle(core::Tick{}, now, &output);
-    next_tick_ = now + options_.tick_interval;
+  const SteadyClock::time_point steady = SteadyClock::now();
+  const absl::Duration clock_set_by = ClockSetBy(now, steady);
+  if (steady >= next_tick_ || clock_set_by != absl::ZeroDuration()) {
+    core_->Handle(core::Tick{clock_set_by}, now, &output);
+    next_tick_ = steady + absl::ToChronoNanoseconds(options_.tick_interval);
   }
   for (Inbox::Entry& entry : batch) {
     core_->Handle(std::move(entry.input), now, &output);
@@ -132,6 +138,13 @@ bool Engine::HandleBatch(std::vector<Inbox::Entry> batch) {
   const bool placed = Assigns(output, before);
   committer_.Offer(std::move(output));
   return placed;
+}
+
+absl::Duration Engine::ClockSetBy(absl::Time now, SteadyClock::time_point steady) {
+  const absl::Duration set_by = (now - last_now_) - absl::FromChrono(steady - last_steady_);
+  last_now_ = now;
+  last_steady_ = steady;
+  return absl::AbsDuration(set_by) < kClockTolerance ? absl::ZeroDuration() : set_by;
 }
 
 absl::Status Engine::Refusal() const {

@@ -7,12 +7,14 @@
 #ifndef MUSTER_BROKER_ENGINE_ENGINE_H_
 #define MUSTER_BROKER_ENGINE_ENGINE_H_
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <thread>
 
 #include "absl/status/status.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "broker/core/core.h"
 #include "broker/engine/agent_peer.h"
@@ -64,9 +66,14 @@ class Engine {
   void Gone(core::SessionId session);
 
  private:
+  // Waits and intervals go by a clock that nobody sets; the wall clock is for records.
+  using SteadyClock = std::chrono::steady_clock;
+
   void Run();
   // Whether runs were assigned, so that another round may find more to assign.
   bool HandleBatch(std::vector<Inbox::Entry> batch);
+  // How far the wall clock was set since the last call; zero for what is within kClockTolerance.
+  absl::Duration ClockSetBy(absl::Time now, SteadyClock::time_point steady);
   absl::Status Refusal() const;
 
   const EngineOptions options_;
@@ -74,7 +81,12 @@ class Engine {
   Inbox inbox_;
   Effects effects_;
   Committer committer_;
-  absl::Time next_tick_ = absl::InfinitePast();  // core thread
+
+  // core thread
+  SteadyClock::time_point next_tick_;
+  absl::Time last_now_ = absl::Now();
+  SteadyClock::time_point last_steady_ = SteadyClock::now();
+
   std::thread thread_;
 };
 

@@ -1,5 +1,7 @@
 #include "broker/engine/inbox.h"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace muster::broker {
@@ -34,11 +36,13 @@ bool Inbox::Add(Lane lane, Entry entry) {
   return true;
 }
 
-std::vector<Inbox::Entry> Inbox::Take(absl::Time deadline) {
+std::vector<Inbox::Entry> Inbox::Take(absl::Duration patience) {
   std::vector<Entry> batch;
   std::unique_lock lock(mutex_);
-  if (deadline != absl::InfinitePast()) {
-    const auto due = absl::ToChronoTime(deadline);
+  if (patience > absl::ZeroDuration()) {
+    // Bounded, so that the sum does not overflow.
+    const auto due = std::chrono::steady_clock::now() +
+                     absl::ToChronoNanoseconds(std::min(patience, absl::Hours(1)));
     while (!Ready() && !closed_) {
       consumer_waits_ = true;
       if (changed_.wait_until(lock, due) == std::cv_status::timeout) break;

@@ -53,16 +53,16 @@ class Inbox {
   // False: the lane is full or the inbox is closed. An entry is taken whatever it costs if its lane
   // is empty.
   bool Push(Lane lane, Entry entry);
-  // The same for what may wait until the consumer wakes for another reason, its deadline at the
+  // The same for what may wait until the consumer wakes for another reason, its patience at the
   // latest.
   bool PushLazily(Lane lane, Entry entry);
 
-  // Waits until there is something, the deadline has passed or the inbox is closed. An
-  // absl::InfinitePast() deadline does not wait.
-  std::vector<Entry> Take(absl::Time deadline);
+  // Waits until there is something, the time is over or the inbox is closed.
+  std::vector<Entry> Take(absl::Duration patience);
 
-  // While held, Take waits for kEagerItems or its deadline. A commit holds the inbox: nothing that
-  // comes meanwhile could be answered before its end, and one wake-up for all of it saves many.
+  // While held, Take waits for kEagerItems or the end of its patience. A commit holds the inbox:
+  // nothing that comes meanwhile could be answered before its end, and one wake-up for all of it
+  // saves many.
   void Hold();
   void Release();
 

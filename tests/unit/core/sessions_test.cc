@@ -246,6 +246,19 @@ TEST_F(SessionsTest, ASilentConnectionIsClosedAfterThreeIntervals) {
   EXPECT_EQ(cluster.state(), v1::CLUSTER_STATE_DISCONNECTED);
 }
 
+TEST_F(SessionsTest, SettingTheClockMakesNoAgentSilentAndHidesNoSilence) {
+  const SessionId session = Connect("a");
+  now_ += absl::Hours(1);
+  Do(core::Tick{absl::Hours(1)});
+  EXPECT_FALSE(Closed(session).has_value());
+  now_ -= absl::Hours(2);
+  Do(core::Tick{-absl::Hours(2)});
+  EXPECT_FALSE(Closed(session).has_value());
+  now_ += absl::Seconds(15);
+  Tick();
+  EXPECT_TRUE(Closed(session).has_value());
+}
+
 TEST_F(SessionsTest, EventsAreASignOfLife) {
   const SessionId session = Connect("a");
   now_ += absl::Seconds(14);
