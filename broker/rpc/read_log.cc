@@ -113,9 +113,14 @@ class LogReadStream final : public PullStream<v1::ReadLogResponse> {
     const v1::Run& run = job->runs(static_cast<int>(log_.run) - 1);
     logs_complete_ = run.logs_complete();
     if (!contract::IsTerminal(run.state())) return absl::OkStatus();
+    if (!ended_) {
+      // A follower may hear of the end long after it, when an agent is back; the log comes behind.
+      const absl::Time heard = request_.follow()
+                                   ? absl::Now()
+                                   : ToTime(run.has_end_time() ? run.end_time() : job->end_time());
+      progress_time_ = std::max(progress_time_, heard);
+    }
     ended_ = true;
-    progress_time_ =
-        std::max(progress_time_, ToTime(run.has_end_time() ? run.end_time() : job->end_time()));
     return absl::OkStatus();
   }
 
@@ -171,7 +176,7 @@ class LogReadStream final : public PullStream<v1::ReadLogResponse> {
   bool ended_ = false;  // the run; the job, if it never had one
   bool logs_complete_ = false;
   bool caught_up_ = false;  // all that had come was read; bytes from now on are new
-  absl::Time progress_time_ = absl::InfinitePast();  // the run's end, or when new bytes came
+  absl::Time progress_time_ = absl::InfinitePast();  // when the end was heard of, or new bytes came
   std::atomic<bool> awaits_rest_ = false;
   std::unique_ptr<logs::Follow> follow_;
 };
