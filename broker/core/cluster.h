@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -42,6 +43,8 @@ struct Cluster {
   // Runs that have not ended, and ended ones whose logs are not complete.
   absl::btree_map<RunId, std::unique_ptr<v1::Run>> runs;
   uint32_t active = 0;  // those of them that have not ended
+  // Those of them that the connected agent does not hold and has not been sent yet.
+  std::deque<RunId> to_resend;
 
   const std::string& name() const { return saved.name; }
   bool TakesRuns() const { return session.has_value() && active < saved.max_active_runs; }

@@ -39,7 +39,9 @@ struct Options {
   // expire.
   uint64_t max_remembered_requests = 20'000'000;
   // affects performance
-  int max_assignments_per_round = 1000;  // bounds one batch of one commit
+  // Bounds what one batch adds to a commit and, because each assignment has a spec, to what is read
+  // after it.
+  int max_assignments_per_round = 1000;
 };
 
 // ---- inputs
@@ -167,9 +169,9 @@ class Core {
   ~Core();
 
   void Handle(Input input, absl::Time now, Output* out);
-  // Assigns queued jobs to clusters. Call after each batch of inputs, so that a burst costs one
-  // round. True: the round ended at max_assignments_per_round, call again once this output has been
-  // handed on.
+  // Assigns queued jobs to clusters, and again the runs that an agent has lost. Call after each
+  // batch of inputs, so that a burst costs one round. True: the round ended at
+  // max_assignments_per_round, call again once this output has been handed on.
   bool PlaceJobs(absl::Time now, Output* out);
 
   Counters counters() const;

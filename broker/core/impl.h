@@ -104,8 +104,11 @@ class Core::Impl {
   absl::Status CheckHello(const v1::AgentHello& hello) const;
   absl::Status CheckIdentity(const v1::AgentHello& hello, const Cluster* cluster) const;
   void Welcome(Cluster* cluster, SessionId session, v1::AgentHello& hello, Step& step);
-  // Sends what differs between what the agent holds and what it should hold.
+  // Sends what differs between what the agent holds and what it should hold; what it lacks is only
+  // noted, for ResendRuns.
   void Reconcile(Cluster* cluster, const v1::AgentHello& hello, Step& step);
+  // Assigns runs again that agents have lost, at most `limit`; how many it were.
+  int ResendRuns(int limit, Step& step);
   void TakeInventory(Cluster* cluster, v1::Inventory& inventory, Step& step);
   void Disconnect(Cluster* cluster, Step& step);
   void CloseSession(Cluster* cluster, absl::Status status, Step& step);

@@ -35,7 +35,7 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
     }
   });
   std::map<SessionId, std::vector<v1::Assignment>> assignments;
-  int assigned = 0;
+  int assigned = ResendRuns(options_.max_assignments_per_round, step);
   while (!contenders.empty() && assigned < options_.max_assignments_per_round) {
     Contender next = contenders.top();
     contenders.pop();

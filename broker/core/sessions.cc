@@ -178,7 +178,6 @@ void Core::Impl::Reconcile(Cluster* cluster, const v1::AgentHello& hello, Step& 
       releases.push_back(run.run_key());
     }
   }
-  std::vector<v1::Assignment> assignments;
   std::vector<std::string> cancellations;
   for (auto it = cluster->runs.begin(); it != cluster->runs.end();) {
     const auto& [id, run] = *it;
@@ -190,15 +189,9 @@ void Core::Impl::Reconcile(Cluster* cluster, const v1::AgentHello& hello, Step& 
       it = cluster->runs.erase(it);
       continue;
     }
-    const bool canceled = !ended && jobs_.at(id.job).cancel_requested;
     if (!is_held) {
-      v1::Assignment& assignment = assignments.emplace_back();
-      assignment.set_run_key(run->run_key());
-      assignment.set_job_id(id.job);
-      assignment.set_run(id.number);
-      assignment.set_may_have_been_launched(true);
-      assignment.set_cancel_requested(canceled);
-    } else if (canceled) {
+      cluster->to_resend.push_back(id);
+    } else if (!ended && jobs_.at(id.job).cancel_requested) {
       cancellations.push_back(run->run_key());
     }
     ++it;
@@ -210,10 +203,30 @@ void Core::Impl::Reconcile(Cluster* cluster, const v1::AgentHello& hello, Step& 
     for (std::string& key : keys) send.message.mutable_releases()->add_run_keys(std::move(key));
     step.out->effects.push_back(std::move(send));
   });
-  InChunks(assignments, [&](std::vector<v1::Assignment> chunk) {
-    step.out->effects.push_back(SendAssignments{session, std::move(chunk)});
-  });
   SendCancellations(session, cancellations, step);
+}
+
+int Core::Impl::ResendRuns(int limit, Step& step) {
+  int sent = 0;
+  for (const auto& [name, cluster] : clusters_by_name_) {
+    if (!cluster->session || cluster->to_resend.empty()) continue;
+    SendAssignments resend;
+    resend.session = *cluster->session;
+    for (; sent < limit && !cluster->to_resend.empty(); cluster->to_resend.pop_front()) {
+      const RunId id = cluster->to_resend.front();
+      const auto run = cluster->runs.find(id);
+      if (run == cluster->runs.end() || contract::IsTerminal(run->second->state())) continue;
+      v1::Assignment& assignment = resend.assignments.emplace_back();
+      assignment.set_run_key(run->second->run_key());
+      assignment.set_job_id(id.job);
+      assignment.set_run(id.number);
+      assignment.set_may_have_been_launched(true);
+      assignment.set_cancel_requested(jobs_.at(id.job).cancel_requested);
+      ++sent;
+    }
+    if (!resend.assignments.empty()) step.out->effects.push_back(std::move(resend));
+  }
+  return sent;
 }
 
 void Core::Impl::On(AgentBeat& in, Step& step) {
@@ -265,6 +278,7 @@ void Core::Impl::On(AgentGone& in, Step& step) {
 void Core::Impl::Disconnect(Cluster* cluster, Step& step) {
   sessions_.erase(*cluster->session);
   cluster->session.reset();
+  cluster->to_resend.clear();
   cluster->saved.last_seen = cluster->last_heard;
   PutNow(*cluster, step);
 }

@@ -15,6 +15,17 @@ void MoveAppend(std::vector<T>& to, std::vector<T>&& from) {
   }
 }
 
+// What must be written, and what may have to be read before it is carried out.
+size_t Rows(const core::Output& output) {
+  size_t rows = output.changes.size();
+  for (const core::Effect& effect : output.effects) {
+    if (const auto* send = std::get_if<core::SendAssignments>(&effect)) {
+      rows += send->assignments.size();
+    }
+  }
+  return rows;
+}
+
 bool Empty(const core::Output& output) { return output.changes.empty() && output.effects.empty(); }
 
 }  // namespace
@@ -35,10 +46,11 @@ void Committer::Start() {
 
 void Committer::Offer(core::Output output) {
   if (Empty(output)) return;
+  const size_t rows = Rows(output);
   std::unique_lock lock(mutex_);
-  changed_.wait(
-      lock, [this] { return failed_ || waiting_.changes.size() < options_.max_waiting_changes; });
+  changed_.wait(lock, [this] { return failed_ || waiting_rows_ < options_.max_waiting_rows; });
   if (failed_) return;
+  waiting_rows_ += rows;
   const bool wake = Empty(waiting_);
   MoveAppend(waiting_.changes, std::move(output.changes));
   MoveAppend(waiting_.effects, std::move(output.effects));
@@ -59,7 +71,7 @@ core::Output Committer::Take(absl::Duration timeout) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, absl::ToChronoNanoseconds(timeout),
                     [this] { return stopping_ || !Empty(waiting_); });
-  const bool was_full = waiting_.changes.size() >= options_.max_waiting_changes;
+  const bool was_full = std::exchange(waiting_rows_, 0) >= options_.max_waiting_rows;
   core::Output taken = std::exchange(waiting_, {});
   lock.unlock();
   if (was_full) changed_.notify_all();

@@ -19,9 +19,10 @@ namespace muster::broker {
 class Committer {
  public:
   struct Options {
-    // The core thread waits while this many changes wait for the disk: a bound on memory and on the
-    // length of one commit (about 0.2 s at 100,000 rows/s).
-    size_t max_waiting_changes = 20'000;
+    // The core thread waits while this many changes and assignments wait: a bound on memory and on
+    // the time of one commit with its effects, for each change is a row to write and each
+    // assignment may have a spec to read (about 0.2 s at 100,000 rows/s).
+    size_t max_waiting_rows = 20'000;
     // The store may do its housekeeping when nothing came for this long, and again each
     // idle_interval.
     absl::Duration idle_after = absl::Milliseconds(100);
@@ -61,6 +62,7 @@ class Committer {
   std::mutex mutex_;
   std::condition_variable changed_;
   core::Output waiting_;
+  size_t waiting_rows_ = 0;
   bool stopping_ = false;
   bool failed_ = false;
   std::thread thread_;

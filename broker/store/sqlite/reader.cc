@@ -38,7 +38,7 @@ absl::Status Reader::Prepare() {
       {&run_, "SELECT run FROM run WHERE id = ?"},
       {&runs_, "SELECT run FROM run WHERE id >= ? AND id < ? ORDER BY id"},
       {&spec_, "SELECT spec FROM job_spec WHERE id = ?"},
-      {&user_, "SELECT user FROM job WHERE id = ?"},
+      {&spec_and_user_, "SELECT s.spec, j.user FROM job_spec s JOIN job j USING (id) WHERE id = ?"},
       {&blocks_,
        "SELECT block FROM job_block WHERE block <= ? AND last_create_time >= ?"
        " AND first_create_time <= ? ORDER BY block DESC LIMIT ?"},
@@ -140,11 +140,14 @@ absl::StatusOr<std::vector<StoredSpec>> Reader::GetSpecs(absl::Span<const uint64
   specs.reserve(ids.size());
   for (uint64_t id : ids) {
     StoredSpec& stored = specs.emplace_back();
-    if (absl::Status status = ReadSpec(id, &stored.spec); !status.ok()) return status;
-    ScopedReset reset(&user_);
-    absl::StatusOr<bool> row = user_.Start().Bind(id).Step();
+    ScopedReset reset(&spec_and_user_);
+    absl::StatusOr<bool> row = spec_and_user_.Start().Bind(id).Step();
     if (!row.ok()) return row.status();
-    if (*row) stored.user = user_.Text(0);
+    if (!*row) return NoSuchJob(id);
+    if (absl::Status status = Parse(spec_and_user_.Blob(0), &stored.spec); !status.ok()) {
+      return status;
+    }
+    stored.user = spec_and_user_.Text(1);
   }
   return specs;
 }

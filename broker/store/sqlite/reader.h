@@ -76,7 +76,7 @@ class Reader {
   std::string instance_;
 
   Statement begin_, end_;
-  Statement job_, run_, runs_, spec_, user_, blocks_;
+  Statement job_, run_, runs_, spec_, spec_and_user_, blocks_;
   Statement transitions_, transition_, sequences_, last_sequence_;
   std::map<ListPlan::Index, Statement> lists_;
 };

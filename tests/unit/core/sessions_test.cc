@@ -149,6 +149,25 @@ TEST_F(SessionsTest, ActiveRunsThatTheAgentDoesNotListAreSentAgain) {
   }
 }
 
+TEST_F(SessionsTest, RunsThatAnAgentHasLostAreSentAgainAFewInEachRound) {
+  options_.max_assignments_per_round = 2;
+  Restart(options_);
+  SessionId session = Connect("a");
+  for (int i = 0; i < 6; ++i) MustSubmit(Spec());
+  session = Connect("a");
+  EXPECT_THAT(Assigned(session), ElementsAre(Key(1), Key(2)));
+  ASSERT_TRUE(Cancel({4}).ok());
+  ASSERT_THAT(Assigned(session), ElementsAre(Key(3), Key(4)));
+  EXPECT_FALSE(Assignments(session)[0].cancel_requested());
+  EXPECT_TRUE(Assignments(session)[1].cancel_requested()) << "asked for since the agent came";
+  session = Connect(Holding({Key(1), Key(2)}));
+  EXPECT_THAT(Assigned(session), ElementsAre(Key(3), Key(4))) << "begins with what it lacks now";
+  MustSubmit(Spec());
+  EXPECT_THAT(Assigned(session), ElementsAre(Key(5), Key(6))) << "the lost ones first";
+  Tick();
+  EXPECT_THAT(Assigned(session), ElementsAre(Key(7)));
+}
+
 TEST_F(SessionsTest, RunsThatTheBrokerDoesNotHoldAreReleased) {
   const SessionId session = Connect("a");
   const uint64_t job = MustSubmit(Spec());
@@ -199,8 +218,6 @@ TEST_F(SessionsTest, ANewJournalStartsAtOneAndGetsAllActiveRuns) {
 }
 
 TEST_F(SessionsTest, ManyRunsTravelInMessagesOfAThousand) {
-  options_.max_assignments_per_round = 10'000;
-  Restart();
   v1::AgentHello hello = Hello("a");
   hello.set_max_active_runs(10'000);
   Connect(hello);
@@ -214,8 +231,12 @@ TEST_F(SessionsTest, ManyRunsTravelInMessagesOfAThousand) {
   }
   for (int i = 0; i < 2500; ++i) hello.add_runs()->set_run_key(Key(100'000 + i));
   const SessionId again = Connect(hello);  // the fixture checks the size of each message
-  EXPECT_THAT(Assigned(again), SizeIs(2500));
   EXPECT_THAT(Released(again), SizeIs(2500));
+  EXPECT_THAT(Assigned(again), SizeIs(1000));
+  Tick();
+  EXPECT_THAT(Assigned(again), SizeIs(1000));
+  Tick();
+  EXPECT_THAT(Assigned(again), SizeIs(500));
 }
 
 TEST_F(SessionsTest, AHeartbeatIsAnsweredWithWhatIsAcknowledged) {

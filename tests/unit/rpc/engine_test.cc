@@ -112,6 +112,21 @@ TEST(Committer, WhatWaitsIsCommittedTogetherAndCarriedOutInOrder) {
   EXPECT_THAT(carried, ElementsAre(1, 2, 3, 4, 5));
 }
 
+TEST(Committer, NoCommitHasMoreAssignmentsToCarryOutThanItsBound) {
+  GatedStore store;
+  size_t most = 0;
+  Committer committer(
+      {.max_waiting_rows = 3}, &store, [](bool) {},
+      [&](core::Output committed) { most = std::max(most, committed.effects.size()); },
+      [](const absl::Status&) {});
+  committer.Start();
+  core::Output resend;
+  resend.effects.push_back(core::SendAssignments{1, std::vector<v1::Assignment>(3)});
+  for (int i = 0; i < 1000; ++i) committer.Offer(resend);
+  committer.Stop();
+  EXPECT_EQ(most, 1u) << "each of them is as much as may wait";
+}
+
 TEST(Committer, AfterAFailureNothingIsCarriedOut) {
   GatedStore store;
   store.FailCommits(absl::DataLossError("the disk is gone"));

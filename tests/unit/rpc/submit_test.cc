@@ -141,7 +141,7 @@ TEST(Submit, ABatchIsAcceptedWholeOrNotAtAll) {
 TEST(Submit, MoreThanTheInboxHoldsIsRefusedWithATimeToRetry) {
   TestBroker broker([](BrokerOptions& options) {
     options.engine.max_waiting_jobs = 10;
-    options.engine.committer.max_waiting_changes = 1;
+    options.engine.committer.max_waiting_rows = 1;
   });
   broker.store().CloseGate();
   v1::SubmitJobsRequest batch;
