@@ -23,6 +23,8 @@ bool Assigns(const core::Output& output, size_t from) {
 
 }  // namespace
 
+Instant Now() { return {absl::Now(), std::chrono::steady_clock::now()}; }
+
 Engine::Engine(EngineOptions options, std::unique_ptr<core::Core> core, store::Store* store,
                JobsChanged jobs_changed, Committer::OnFailure on_failure)
     : options_(options),
@@ -112,38 +114,40 @@ void Engine::Gone(core::SessionId session) {
 }
 
 void Engine::Run() {
+  last_ = options_.clock();
+  next_tick_ = last_.steady;
   bool more_to_place = false;
   while (!inbox_.drained()) {
-    const absl::Duration patience =
-        more_to_place ? absl::ZeroDuration() : absl::FromChrono(next_tick_ - SteadyClock::now());
+    const absl::Duration patience = more_to_place
+                                        ? absl::ZeroDuration()
+                                        : absl::FromChrono(next_tick_ - options_.clock().steady);
     more_to_place = HandleBatch(inbox_.Take(patience));
   }
 }
 
 bool Engine::HandleBatch(std::vector<Inbox::Entry> batch) {
-  const absl::Time now = absl::Now();
+  const Instant now = options_.clock();
   core::Output output;
-  const SteadyClock::time_point steady = SteadyClock::now();
-  const absl::Duration clock_set_by = ClockSetBy(now, steady);
-  if (steady >= next_tick_ || clock_set_by != absl::ZeroDuration()) {
-    core_->Handle(core::Tick{clock_set_by}, now, &output);
-    next_tick_ = steady + absl::ToChronoNanoseconds(options_.tick_interval);
+  const absl::Duration clock_set_by = ClockSetBy(now);
+  if (now.steady >= next_tick_ || clock_set_by != absl::ZeroDuration()) {
+    core_->Handle(core::Tick{clock_set_by}, now.wall, &output);
+    next_tick_ = now.steady + absl::ToChronoNanoseconds(options_.tick_interval);
   }
   for (Inbox::Entry& entry : batch) {
-    core_->Handle(std::move(entry.input), now, &output);
+    core_->Handle(std::move(entry.input), now.wall, &output);
     if (entry.peer) entry.peer->Handled();
   }
   const size_t before = output.effects.size();
-  core_->PlaceJobs(now, &output);
+  core_->PlaceJobs(now.wall, &output);
   const bool placed = Assigns(output, before);
   committer_.Offer(std::move(output));
   return placed;
 }
 
-absl::Duration Engine::ClockSetBy(absl::Time now, SteadyClock::time_point steady) {
-  const absl::Duration set_by = (now - last_now_) - absl::FromChrono(steady - last_steady_);
-  last_now_ = now;
-  last_steady_ = steady;
+absl::Duration Engine::ClockSetBy(Instant now) {
+  const absl::Duration set_by =
+      (now.wall - last_.wall) - absl::FromChrono(now.steady - last_.steady);
+  last_ = now;
   return absl::AbsDuration(set_by) < kClockTolerance ? absl::ZeroDuration() : set_by;
 }
 

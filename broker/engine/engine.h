@@ -14,7 +14,6 @@
 #include <thread>
 
 #include "absl/status/status.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "broker/core/core.h"
 #include "broker/engine/agent_peer.h"
@@ -24,6 +23,15 @@
 #include "broker/store/store.h"
 
 namespace muster::broker {
+
+// An instant on both clocks. Waits and intervals go by the steady one, which nobody sets; the wall
+// clock is for records.
+struct Instant {
+  absl::Time wall;
+  std::chrono::steady_clock::time_point steady;
+};
+// This machine's clocks.
+Instant Now();
 
 struct EngineOptions {
   // affects behaviour
@@ -35,6 +43,8 @@ struct EngineOptions {
   size_t batch_items = 4096;  // jobs or events of each lane in one batch
   absl::Duration tick_interval = absl::Milliseconds(250);  // also how long a heartbeat may wait
   Committer::Options committer;
+  // Read on the core thread; tests bring their own.
+  std::function<Instant()> clock = Now;
 };
 
 class Engine {
@@ -66,14 +76,11 @@ class Engine {
   void Gone(core::SessionId session);
 
  private:
-  // Waits and intervals go by a clock that nobody sets; the wall clock is for records.
-  using SteadyClock = std::chrono::steady_clock;
-
   void Run();
   // Whether runs were assigned, so that another round may find more to assign.
   bool HandleBatch(std::vector<Inbox::Entry> batch);
   // How far the wall clock was set since the last call; zero for what is within kClockTolerance.
-  absl::Duration ClockSetBy(absl::Time now, SteadyClock::time_point steady);
+  absl::Duration ClockSetBy(Instant now);
   absl::Status Refusal() const;
 
   const EngineOptions options_;
@@ -83,9 +90,8 @@ class Engine {
   Committer committer_;
 
   // core thread
-  SteadyClock::time_point next_tick_;
-  absl::Time last_now_ = absl::Now();
-  SteadyClock::time_point last_steady_ = SteadyClock::now();
+  Instant last_;  // when the last batch was handled
+  std::chrono::steady_clock::time_point next_tick_;
 
   std::thread thread_;
 };
