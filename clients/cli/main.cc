@@ -78,7 +78,8 @@ std::function<void(const absl::Status&, absl::Duration)> InterruptionNote(Termin
     const int64_t now = absl::ToUnixSeconds(absl::Now());
     if (silent_until->exchange(now + kSilenceSeconds) > now) return;
     terminal->Note(ToStd(why.message()));
-    terminal->Note(fmt::format("trying again for up to {}", contract::FormatDuration(patience)));
+    terminal->Note(fmt::format("trying again for up to {}; Ctrl-C to stop",
+                               contract::FormatDuration(patience)));
   };
 }
 

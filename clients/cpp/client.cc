@@ -7,6 +7,7 @@
 #include <grpcpp/security/credentials.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <utility>
 
@@ -88,10 +89,12 @@ class GrpcClient final : public Client {
 
   std::unique_ptr<WatchReader> WatchJobs(v1::WatchJobsRequest request,
                                          absl::Time deadline) override {
-    return NewWatchReader({jobs_.get(), &options_, &address_, deadline}, std::move(request));
+    return NewWatchReader({jobs_.get(), &options_, &address_, &was_answered_, deadline},
+                          std::move(request));
   }
   std::unique_ptr<LogReader> ReadLog(v1::ReadLogRequest request, absl::Time deadline) override {
-    return NewLogReader({jobs_.get(), &options_, &address_, deadline}, std::move(request));
+    return NewLogReader({jobs_.get(), &options_, &address_, &was_answered_, deadline},
+                        std::move(request));
   }
 
  private:
@@ -105,21 +108,26 @@ class GrpcClient final : public Client {
                                                              Response*),
                                 const Request& request, bool repeatable) {
     if (absl::Status status = CheckSize(request); !status.ok()) return status;
-    const absl::Time deadline = absl::Now() + options_.call_timeout;
+    const absl::Time start = absl::Now();
+    const absl::Time deadline = start + options_.call_timeout;
     Backoff backoff(options_.first_backoff, std::min(options_.max_backoff, kMaxCallBackoff));
     for (bool first = true;; first = false) {
       grpc::ClientContext context;
       context.set_deadline(absl::ToChronoTime(deadline));
       Response response;
       const absl::Status status = rpc::FromGrpc((stub.*method)(&context, request, &response));
+      if (!IsTransportError(status)) was_answered_ = true;
       if (status.ok()) return response;
       const absl::Status error = Explain(status, address_, options_.call_timeout);
-      const bool is_in_time = absl::Now() + RetryDelay(status) < deadline;
+      const absl::Duration patience =
+          Patience(status, address_, was_answered_, options_, options_.call_timeout);
+      const absl::Time give_up = start + patience;
+      const bool is_in_time = absl::Now() + RetryDelay(status) < give_up;
       if (!repeatable || !MayPass(status) || !is_in_time) return error;
       if (first && options_.on_interruption) {
-        options_.on_interruption(error, options_.call_timeout);
+        options_.on_interruption(Interruption(status, address_, was_answered_), patience);
       }
-      if (!backoff.Wait(deadline, RetryDelay(status))) return error;
+      if (!backoff.Wait(give_up, RetryDelay(status))) return error;
     }
   }
 
@@ -128,6 +136,7 @@ class GrpcClient final : public Client {
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::Jobs::Stub> jobs_;
   const std::unique_ptr<v1::Clusters::Stub> clusters_;
+  std::atomic<bool> was_answered_ = false;  // by a broker, on any call or stream
 };
 
 }  // namespace

@@ -31,6 +31,9 @@ struct ClientOptions {
   absl::Duration call_timeout = absl::Seconds(30);  // of one unary call, all its attempts together
   absl::Duration stream_patience =
       absl::Minutes(10);  // how long a broken stream is resumed without success
+  // The same for a client that no broker has answered yet, if nobody listens on the Unix socket of
+  // its address: enough for the socket of a broker that restarts, and soon over if it is mistyped.
+  absl::Duration absent_patience = absl::Seconds(2);
   // Told once for each call that is repeated and for each interruption of a stream, before the
   // first wait, with how long it will be tried. May be called from any thread that calls or reads.
   std::function<void(const absl::Status&, absl::Duration patience)> on_interruption;
@@ -68,8 +71,9 @@ class Client {
   virtual ~Client() = default;
 
   // Errors of every call: what the broker answered, with its details; or, if there was no answer,
-  // UNAVAILABLE or DEADLINE_EXCEEDED with the address and the remedy. A call that found no broker,
-  // or one that asked for patience (RetryInfo), is repeated until call_timeout is over; SubmitJob
+  // UNAVAILABLE or DEADLINE_EXCEEDED with the address and the remedy; PERMISSION_DENIED at once if
+  // this user may not connect to the socket. A call that found no broker, or one that asked for
+  // patience (RetryInfo), is repeated until call_timeout (or absent_patience) is over; SubmitJob
   // and SubmitJobs only if each job has a request_id.
   virtual absl::StatusOr<v1::SubmitJobResponse> SubmitJob(const v1::SubmitJobRequest& request) = 0;
   virtual absl::StatusOr<v1::SubmitJobsResponse> SubmitJobs(

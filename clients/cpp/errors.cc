@@ -1,8 +1,17 @@
 #include "clients/cpp/errors.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cerrno>
 #include <string>
 
 #include "absl/time/time.h"
@@ -17,6 +26,74 @@ namespace {
 std::string_view Cause(std::string_view message) {
   const size_t at = message.rfind(": ");
   return at == std::string_view::npos ? message : message.substr(at + 2);
+}
+
+// What a Unix socket says to a connection, as an errno; 0: it is accepted, or there is no such
+// address to ask at. Local and at once, as against gRPC's error, which may be an older one's.
+int ConnectError(const Address& address) {
+  sockaddr_un name{};
+  if (address.unix_path.empty() || address.unix_path.size() >= sizeof(name.sun_path)) return 0;
+  name.sun_family = AF_UNIX;
+  address.unix_path.copy(name.sun_path, sizeof(name.sun_path) - 1);
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return 0;
+  const int result = connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name));
+  const int error = result == 0 ? 0 : errno;
+  close(fd);
+  return error;
+}
+
+bool IsAbsent(const Address& address) {
+  const int error = ConnectError(address);
+  return error == ENOENT || error == ENOTDIR || error == ECONNREFUSED;
+}
+
+bool IsForbidden(const Address& address) {
+  const int error = ConnectError(address);
+  return error == EACCES || error == EPERM;
+}
+
+std::string UserName(uid_t id) {
+  std::array<char, 1024> buffer;
+  passwd entry;
+  passwd* found = nullptr;
+  getpwuid_r(id, &entry, buffer.data(), buffer.size(), &found);
+  return found == nullptr ? fmt::format("{}", id) : found->pw_name;
+}
+
+std::string GroupName(gid_t id) {
+  std::array<char, 4096> buffer;  // holds the members too
+  group entry;
+  group* found = nullptr;
+  getgrgid_r(id, &entry, buffer.data(), buffer.size(), &found);
+  return found == nullptr ? fmt::format("{}", id) : found->gr_name;
+}
+
+// The part of the path that keeps this user out: the first directory that may not be entered, or
+// the socket itself.
+std::string Obstacle(const std::string& path) {
+  for (size_t slash = path.find('/', 1); slash != std::string::npos;
+       slash = path.find('/', slash + 1)) {
+    const std::string directory = path.substr(0, slash);
+    if (faccessat(AT_FDCWD, directory.c_str(), X_OK, AT_EACCESS) != 0) return directory;
+  }
+  return path;
+}
+
+std::string ForbiddenText(const Address& address) {
+  const std::string place = Obstacle(address.unix_path);
+  struct stat info;
+  std::string whose;
+  std::string group = "its group";
+  if (stat(place.c_str(), &info) == 0) {
+    group = fmt::format("group {}", GroupName(info.st_gid));
+    whose = fmt::format(" (owner {}, {}, mode {:04o})", UserName(info.st_uid), group,
+                        info.st_mode & 07777);
+  }
+  return fmt::format(
+      "permission denied on {}{}, so {} cannot use the broker at {}. Ask its operator to let {} in "
+      "(muster-broker --socket-mode 0660), or name another broker with --broker or MUSTER_BROKER.",
+      place, whose, UserName(geteuid()), address.text, group);
 }
 
 std::string Remedy(const Address& address) {
@@ -55,13 +132,23 @@ absl::Status Explain(const absl::Status& status, const Address& address, absl::D
                                                    address.text,
                                                    ToStd(absl::FormatDuration(timeout))));
   }
+  if (IsForbidden(address)) return absl::PermissionDeniedError(ForbiddenText(address));
   return absl::UnavailableError(fmt::format("cannot reach the broker at {}: {}. {}", address.text,
                                             Cause(ToStd(status.message())), Remedy(address)));
 }
 
-absl::Status Interruption(const absl::Status& status, const Address& address) {
-  return absl::Status(status.code(), fmt::format("lost the broker at {}: {}", address.text,
-                                                 Cause(ToStd(status.message()))));
+absl::Duration Patience(const absl::Status& status, const Address& address, bool was_answered,
+                        const ClientOptions& options, absl::Duration patience) {
+  if (was_answered || !IsTransportError(status)) return patience;
+  if (IsForbidden(address)) return absl::ZeroDuration();
+  return IsAbsent(address) ? std::min(patience, options.absent_patience) : patience;
+}
+
+absl::Status Interruption(const absl::Status& status, const Address& address, bool was_answered) {
+  if (!IsTransportError(status)) return status;
+  return absl::Status(status.code(),
+                      fmt::format("{} the broker at {}: {}", was_answered ? "lost" : "cannot reach",
+                                  address.text, Cause(ToStd(status.message()))));
 }
 
 }  // namespace muster::client

@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "clients/cpp/address.h"
+#include "clients/cpp/client.h"
 
 namespace muster::client {
 
@@ -19,11 +20,18 @@ bool MayPass(const absl::Status& status);
 absl::Duration RetryDelay(const absl::Status& status);
 
 // A transport's failure in words that help: the address, the cause and the remedy. An answer of the
-// broker stays as it is. `timeout` is what the call was given.
+// broker stays as it is. `timeout` is what the call was given. PERMISSION_DENIED: the socket is
+// there, and this user may not connect to it.
 absl::Status Explain(const absl::Status& status, const Address& address, absl::Duration timeout);
 
-// Why a stream broke off that will be resumed, in one line.
-absl::Status Interruption(const absl::Status& status, const Address& address);
+// How long what failed with this status is worth trying again, out of `patience`. `was_answered`:
+// a broker has answered this client before, so that one that is gone probably restarts. Zero: not
+// at all.
+absl::Duration Patience(const absl::Status& status, const Address& address, bool was_answered,
+                        const ClientOptions& options, absl::Duration patience);
+
+// Why something that will be tried again did not work out, in one line.
+absl::Status Interruption(const absl::Status& status, const Address& address, bool was_answered);
 
 }  // namespace muster::client
 

@@ -46,6 +46,7 @@ class Resumed {
     while (true) {
       if (!reader_) Open(resume);
       if (reader_->Read(&response)) {
+        *context_.was_answered = true;
         interrupted_since_ = absl::InfiniteFuture();
         backoff_.Reset();
         return std::optional<Response>(std::move(response));
@@ -72,14 +73,17 @@ class Resumed {
       return absl::DeadlineExceededError("the time given for waiting is over");
     }
     if (!IsInterruption(status)) return status;
-    if (interrupted_since_ == absl::InfiniteFuture()) {
-      interrupted_since_ = absl::Now();
-      if (context_.options->on_interruption) {
-        context_.options->on_interruption(Interruption(status, *context_.address),
-                                          context_.options->stream_patience);
-      }
+    const bool is_first = interrupted_since_ == absl::InfiniteFuture();
+    if (is_first) interrupted_since_ = absl::Now();
+    if (!IsTransportError(status)) *context_.was_answered = true;
+    const bool was_answered = *context_.was_answered;
+    const absl::Duration patience = Patience(status, *context_.address, was_answered,
+                                             *context_.options, context_.options->stream_patience);
+    if (is_first && patience > absl::ZeroDuration() && context_.options->on_interruption) {
+      context_.options->on_interruption(Interruption(status, *context_.address, was_answered),
+                                        patience);
     }
-    const absl::Time give_up = interrupted_since_ + context_.options->stream_patience;
+    const absl::Time give_up = interrupted_since_ + patience;
     if (backoff_.Wait(std::min(give_up, context_.deadline), RetryDelay(status)))
       return absl::OkStatus();
     if (context_.deadline < give_up) {

@@ -2,6 +2,7 @@
 #ifndef MUSTER_CLIENTS_CPP_READERS_H_
 #define MUSTER_CLIENTS_CPP_READERS_H_
 
+#include <atomic>
 #include <memory>
 
 #include "absl/time/time.h"
@@ -16,7 +17,8 @@ struct StreamContext {
   v1::Jobs::Stub* stub;
   const ClientOptions* options;
   const Address* address;
-  absl::Time deadline;  // of the whole stream
+  std::atomic<bool>* was_answered;  // by a broker, on any call or stream of the client
+  absl::Time deadline;              // of the whole stream
 };
 
 std::unique_ptr<WatchReader> NewWatchReader(StreamContext context, v1::WatchJobsRequest request);

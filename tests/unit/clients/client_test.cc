@@ -2,8 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
 #include <set>
 #include <string>
 #include <thread>
@@ -138,6 +142,67 @@ TEST_F(ClientTest, NamesTheAddressAndTheRemedyIfThereIsNoBroker) {
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("cannot reach the broker at " + broker_.address()));
   EXPECT_THAT(std::string(status.message()), HasSubstr("start the broker"));
+}
+
+TEST_F(ClientTest, ASocketOnWhichNobodyListensIsGivenUpSoon) {
+  broker_.Stop();
+  options_.call_timeout = absl::Hours(1);
+  options_.stream_patience = absl::Hours(1);
+  options_.absent_patience = absl::Milliseconds(50);
+  const auto client = NewClient();
+  EXPECT_TRUE(absl::IsUnavailable(client->GetJob({}).status()));
+  EXPECT_TRUE(absl::IsUnavailable(client->WatchJobs({}, absl::InfiniteFuture())->Next().status()));
+  // A socket that a killed broker has left behind.
+  const std::string path = broker_.address().substr(5);
+  const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un name{.sun_family = AF_UNIX, .sun_path = {}};
+  path.copy(name.sun_path, sizeof(name.sun_path) - 1);
+  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&name), sizeof(name)), 0);
+  EXPECT_TRUE(absl::IsUnavailable(NewClient()->GetJob({}).status()));
+  close(fd);
+}
+
+TEST_F(ClientTest, ABrokerThatHasAnsweredIsWaitedForThoughItsSocketIsGone) {
+  FailSubmissions(0);
+  options_.absent_patience = absl::ZeroDuration();
+  const auto client = NewClient();
+  ASSERT_TRUE(client->SubmitJob(Named("a")).ok());
+  broker_.Stop();
+  std::thread restart([&] {
+    while (interruptions_ == 0) std::this_thread::yield();
+    broker_.Start();
+  });
+  EXPECT_TRUE(client->SubmitJob(Named("b")).ok());
+  restart.join();
+}
+
+TEST_F(ClientTest, ASocketThatTheUserMayNotUseIsNamedWithItsOwnerAndMode) {
+  const std::filesystem::path path = broker_.address().substr(5);
+  // Root may do everything; glibc tells the other threads too.
+  constexpr uid_t kNobody = 65534;
+  const uid_t user = geteuid();
+  const auto refusal = [&] {
+    EXPECT_EQ(seteuid(user == 0 ? kNobody : user), 0);
+    const absl::Status status = NewClient()->GetJob({}).status();
+    EXPECT_EQ(seteuid(user), 0);
+    return status;
+  };
+  std::filesystem::permissions(path.parent_path(), std::filesystem::perms(0755));
+  std::filesystem::permissions(path, std::filesystem::perms(0));
+  const absl::Status by_socket = refusal();
+  std::filesystem::permissions(path.parent_path(), std::filesystem::perms(0600));
+  const absl::Status by_directory = refusal();
+  std::filesystem::permissions(path.parent_path(), std::filesystem::perms(0700));
+
+  EXPECT_TRUE(absl::IsPermissionDenied(by_socket)) << by_socket;
+  EXPECT_THAT(std::string(by_socket.message()),
+              HasSubstr("permission denied on " + path.string() + " (owner "));
+  EXPECT_THAT(std::string(by_socket.message()), HasSubstr("mode 0000)"));
+  EXPECT_THAT(std::string(by_socket.message()), HasSubstr("--broker"));
+  EXPECT_TRUE(absl::IsPermissionDenied(by_directory)) << by_directory;
+  EXPECT_THAT(std::string(by_directory.message()),
+              HasSubstr("permission denied on " + path.parent_path().string() + " (owner "));
+  EXPECT_EQ(interruptions_, 0);
 }
 
 TEST_F(ClientTest, EveryCallHasADeadline) {
