@@ -50,6 +50,7 @@ class SlurmBackend : public agent::Backend {
     int unknown_refusals = 0;                 // submissions refused in words that we do not know
     std::optional<absl::Time> ended_since;    // when squeue first told of the end
     std::optional<absl::Time> missing_since;  // when squeue first did not list it
+    std::optional<absl::Time> limit_end;      // when its time limit ends it; the time of day
     std::set<uint64_t> strays_canceled;
   };
   using Queue = std::multimap<std::string, QueueRow>;  // by job name
@@ -75,6 +76,7 @@ class SlurmBackend : public agent::Backend {
   RunFacts Gather(const agent::RunHandle& run, const std::optional<Queue>& queue, bool has_record);
   void ChooseRow(const agent::RunHandle& run, const std::vector<QueueRow>& rows, RunFacts* facts);
   void MarkSince(RunFacts* facts);
+  void MarkLimit(const agent::RunHandle& run, RunFacts* facts);
   void AskHistory(const std::vector<agent::RunHandle>& runs, std::vector<RunFacts>* facts);
   void AskAccounting(const std::vector<RunFacts*>& facts, absl::Time since);
   void AskController(const std::vector<RunFacts*>& facts);

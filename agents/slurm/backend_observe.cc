@@ -122,11 +122,11 @@ RunFacts SlurmBackend::Gather(const agent::RunHandle& run, const std::optional<Q
     for (auto row = first; row != last; ++row) rows.push_back(row->second);
   }
   ChooseRow(run, rows, &facts);
-  const bool live = facts.queue.has_value() && !HasEnded(facts.queue->state.phase);
-  const bool succeeded = facts.record.has_value() && facts.record->Succeeded();
-  if (queue.has_value() && !live && !succeeded)
-    facts.slurm_output = ReadSlurmOutput(PathsOf(run.run_key));
   MarkSince(&facts);
+  MarkLimit(run, &facts);
+  const bool live = facts.queue.has_value() && !HasEnded(facts.queue->state.phase);
+  if (queue.has_value() && !live && !ProvesSuccess(facts))
+    facts.slurm_output = ReadSlurmOutput(PathsOf(run.run_key));
   return facts;
 }
 
@@ -165,6 +165,19 @@ void SlurmBackend::MarkSince(RunFacts* facts) {
   facts->missing_for = mark(!facts->queue.has_value(), &track.missing_since);
   const bool ended = facts->queue.has_value() && HasEnded(facts->queue->state.phase);
   facts->ended_for = mark(ended, &track.ended_since);
+}
+
+void SlurmBackend::MarkLimit(const agent::RunHandle& run, RunFacts* facts) {
+  const bool runs = facts->queue.has_value() && facts->queue->state.phase == JobPhase::kRunning;
+  const std::lock_guard lock(mutex_);
+  Track& track = tracks_[facts->run_key];
+  if (runs) track.limit_end = facts->queue->end_time;
+  facts->limit_end = track.limit_end;
+  if (facts->limit_end.has_value() || !facts->record.has_value() || run.assignment == nullptr)
+    return;
+  const v1::JobSpec& spec = run.assignment->spec();
+  if (spec.has_time_limit())
+    facts->limit_end = facts->record->start + absl::Minutes(TimeLimitMinutes(spec));
 }
 
 void SlurmBackend::AskHistory(const std::vector<agent::RunHandle>& runs,

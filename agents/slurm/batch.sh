@@ -11,9 +11,11 @@ set -u
 shopt -s lastpipe
 run_dir=$1
 run_key=${run_dir##*/}
-# A TERM (scancel, time limit) goes to the command, too; this shell stays to write down how that ended.
-terminated=
+# A TERM (scancel, time limit) goes to the command, too; this shell stays to write down how that ended. It may come here
+# after the command has answered it, but Slurm sends all processes a CONT before any of them gets the TERM.
+terminated='' continued=''
 trap 'terminated=1' TERM
+trap 'continued=1' CONT
 
 note() { printf 'muster: %s\n' "$*" >&2; }
 
@@ -44,11 +46,11 @@ claim() {
   set +o noclobber
 }
 
-# A command that has ended with 0 does not run again; any other end before a requeue is void.
+# A command that has ended with 0 by itself does not run again; any other end before a requeue is void.
 restart() {
   local line
   while read -r line; do
-    if [[ $line == 'code=0 signal=0 terminated=0 '* ]]; then
+    if [[ $line == 'code=0 signal=0 terminated=0 continued=0 '* ]]; then
       note "the command of run $run_key has ended with 0 before; it does not run again"
       exit 0
     fi
@@ -72,7 +74,7 @@ run() {
   {
     printf '%s\n' "$BASHPID"
     exec </dev/null >>"$run_dir/rank-$NODE_RANK.out" 2>>"$run_dir/rank-$NODE_RANK.err"
-    trap - TERM
+    trap - TERM CONT
     ((${#variables[@]} == 0)) || export "${variables[@]}"
     trap 'note_problem working_directory' EXIT
     cd -- "${argv[0]}" || exit 126
@@ -149,11 +151,13 @@ set_up_environment() {
 
 # The last line makes the record whole: one without it is still being written.
 write_record() {
-  local end
+  local end form='job=%s restart=%s\nphase=%s problem=%s\n'
+  form+='code=%d signal=%d terminated=%d continued=%d rank=%d\nstart=%d end=%d\ncomplete\n'
   printf -v end '%(%s)T' -1
-  printf 'job=%s restart=%s\nphase=%s problem=%s\ncode=%d signal=%d terminated=%d rank=%d\nstart=%d end=%d\ncomplete\n' \
-    "$SLURM_JOB_ID" "${SLURM_RESTART_COUNT:-0}" "$phase" "${problem:-none}" \
-    "$((signal ? 0 : status))" "$signal" "${terminated:-0}" "$rank" "$start" "$end" >|"$record"
+  # shellcheck disable=SC2059 # one printf is one write: the record is seldom seen in part
+  printf "$form" "$SLURM_JOB_ID" "${SLURM_RESTART_COUNT:-0}" "$phase" "${problem:-none}" \
+    "$((signal ? 0 : status))" "$signal" "${terminated:-0}" "${continued:-0}" "$rank" \
+    "$start" "$end" >|"$record"
 }
 
 main() {

@@ -75,8 +75,13 @@ std::optional<ExitRecord> ParseExitRecord(std::string_view text) {
       Take(*fields, "signal", &record.signal) && Take(*fields, "rank", &record.rank) &&
       TakeTime(*fields, "start", &record.start) && TakeTime(*fields, "end", &record.end);
   int terminated = 0;
-  if (!whole || !Take(*fields, "terminated", &terminated)) return std::nullopt;
+  int continued = 0;
+  if (!whole || !Take(*fields, "terminated", &terminated) ||
+      !Take(*fields, "continued", &continued)) {
+    return std::nullopt;
+  }
   record.terminated = terminated != 0;
+  record.continued = continued != 0;
   return record;
 }
 

@@ -29,15 +29,16 @@ struct ExitRecord {
   int code = 0;
   int signal = 0;
   uint32_t rank = 0;
-  // Slurm sent a TERM (a cancel, a time limit) before the command ended: a 0 may be its answer to
-  // that.
+  // The batch shell got a TERM (a cancel, a time limit) before it knew of the command's end: a 0
+  // may be the answer to that.
   bool terminated = false;
+  // It got a CONT, which Slurm sends everywhere before any TERM (and after a suspension): the
+  // command may have answered a TERM that had yet to reach the batch shell.
+  bool continued = false;
   absl::Time start;
   absl::Time end;
 
-  // The command did what it was asked; batch.sh never runs it again after that, so this needs no
-  // one else's word.
-  bool Succeeded() const { return code == 0 && signal == 0 && !terminated; }
+  bool EndedWithZero() const { return code == 0 && signal == 0; }
   // Whether the program ran at all, so that code and signal are its own.
   bool HasExitStatus() const { return problem == Problem::kNone; }
 };

@@ -27,6 +27,9 @@ absl::StatusOr<std::vector<std::string>> SubmitArguments(const v1::Assignment& a
                                                          const RunPaths& paths,
                                                          const GpuTypes& gpu_types);
 
+// The spec's time limit as Slurm counts it; 0 if it has none.
+uint64_t TimeLimitMinutes(const v1::JobSpec& spec);
+
 // What is known after sbatch. `result` is an error if sbatch was not run to its end.
 struct SubmitOutcome {
   agent::LaunchOutcome::Kind kind = agent::LaunchOutcome::Kind::kUnclear;

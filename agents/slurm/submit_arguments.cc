@@ -85,6 +85,12 @@ void AddSlurmOptions(const v1::JobSpec& spec, Arguments* arguments) {
 
 }  // namespace
 
+uint64_t TimeLimitMinutes(const v1::JobSpec& spec) {
+  const uint64_t seconds =
+      static_cast<uint64_t>(spec.time_limit().seconds()) + (spec.time_limit().nanos() > 0);
+  return DivideUp(seconds, 60);
+}
+
 absl::StatusOr<std::vector<std::string>> SubmitArguments(const v1::Assignment& assignment,
                                                          const RunPaths& paths,
                                                          const GpuTypes& gpu_types) {
@@ -106,12 +112,7 @@ absl::StatusOr<std::vector<std::string>> SubmitArguments(const v1::Assignment& a
     if (!gres.ok()) return gres.status();
     arguments.Add(*std::move(gres));
   }
-  if (spec.has_time_limit()) {
-    // Slurm counts in minutes.
-    const uint64_t seconds =
-        static_cast<uint64_t>(spec.time_limit().seconds()) + (spec.time_limit().nanos() > 0);
-    arguments.Add(fmt::format("--time={}", DivideUp(seconds, 60)));
-  }
+  if (spec.has_time_limit()) arguments.Add(fmt::format("--time={}", TimeLimitMinutes(spec)));
   // Users may only lower the priority that Slurm computes.
   if (spec.priority() < 0) arguments.Add(fmt::format("--nice={}", -spec.priority()));
   AddSlurmOptions(spec, &arguments);

@@ -28,7 +28,9 @@ std::string QueueWords(const QueueRow& row) {
 std::string RecordWords(const ExitRecord& record) {
   return fmt::format("exit record of Slurm job {}: {} ended with code {}, signal {} on rank {}{}",
                      record.job_id, record.phase, record.code, record.signal, record.rank,
-                     record.terminated ? ", after a TERM" : "");
+                     record.terminated  ? ", after a TERM"
+                     : record.continued ? ", after a CONT"
+                                        : "");
 }
 
 Observation MakeObservation(const RunFacts& facts, v1::RunState state) {
@@ -143,25 +145,25 @@ SlurmEnd EndAccordingToRecord(const RunFacts& facts) {
   SlurmEnd end{PhaseInOutput(facts.slurm_output), v1::EVIDENCE_SOURCE_EXIT_RECORD, ""};
   if (end.phase != JobPhase::kUnknown) return end;
   const ExitRecord& record = *facts.record;
-  if (facts.cancel_asked && record.terminated) {
+  if (facts.cancel_asked && (record.terminated || record.continued)) {
     end.phase = JobPhase::kCancelled;
   } else {
-    end.phase = record.code == 0 && record.signal == 0 ? JobPhase::kCompleted : JobPhase::kFailed;
+    end.phase = record.EndedWithZero() ? JobPhase::kCompleted : JobPhase::kFailed;
   }
   return end;
 }
 
 Observation Ended(const RunFacts& facts, const SlurmEnd& end) {
-  const bool record_failed =
-      facts.record.has_value() && (facts.record->code != 0 || facts.record->signal != 0);
+  const bool record_failed = facts.record.has_value() && !facts.record->EndedWithZero();
   v1::RunState state = v1::RUN_STATE_FAILED;
   if (end.phase == JobPhase::kCompleted && !record_failed) state = v1::RUN_STATE_SUCCEEDED;
   if (end.phase == JobPhase::kCancelled) state = v1::RUN_STATE_CANCELED;
 
   Observation observation = MakeObservation(facts, state);
-  std::string detail =
-      end.words.empty() ? "" : fmt::format("Slurm job {}: {}", facts.job_id, end.words);
-  if (facts.record.has_value()) detail += (detail.empty() ? "" : "; ") + RecordWords(*facts.record);
+  std::string detail = fmt::format(
+      "Slurm job {}: {}", facts.job_id,
+      end.words.empty() ? "gone from the queue, and no history tells of its end" : end.words);
+  if (facts.record.has_value()) detail += "; " + RecordWords(*facts.record);
   if (state == v1::RUN_STATE_CANCELED && facts.history.has_value() &&
       !facts.history->state.cancelled_by.empty()) {
     detail += fmt::format("; canceled by user id {}", facts.history->state.cancelled_by);
@@ -218,6 +220,9 @@ std::optional<Observation> JudgeMissing(const RunFacts& facts, const Patience& p
   return std::nullopt;
 }
 
+// Slurm ended the job, and not its command.
+bool IsStopped(JobPhase phase) { return HasEnded(phase) && phase > JobPhase::kFailed; }
+
 // Whether more can still come that would change the verdict on a job that has ended in the queue's
 // eyes.
 bool MoreMayCome(const RunFacts& facts) {
@@ -237,8 +242,22 @@ bool MoreMayCome(const RunFacts& facts) {
 
 }  // namespace
 
+Doubt DoubtOf(const RunFacts& facts) {
+  const ExitRecord& record = *facts.record;
+  if (record.terminated || record.continued) return Doubt::kSignal;
+  if (facts.queue.has_value() && IsStopped(facts.queue->state.phase)) return Doubt::kStopped;
+  if (facts.limit_end.has_value() && record.end >= *facts.limit_end - kLimitSlack)
+    return Doubt::kTimeLimit;
+  return Doubt::kNone;
+}
+
+bool ProvesSuccess(const RunFacts& facts) {
+  return facts.record.has_value() && facts.record->EndedWithZero() &&
+         DoubtOf(facts) == Doubt::kNone;
+}
+
 bool NeedsHistory(const RunFacts& facts) {
-  if (facts.record.has_value() && facts.record->Succeeded()) return false;
+  if (ProvesSuccess(facts)) return false;
   if (!facts.queue.has_value()) return facts.queue_answered;
   switch (facts.queue->state.phase) {
     case JobPhase::kCompleted:
@@ -252,7 +271,7 @@ bool NeedsHistory(const RunFacts& facts) {
 }
 
 std::optional<Observation> Judge(const RunFacts& facts, const Patience& patience) {
-  if (facts.record.has_value() && facts.record->Succeeded()) return Succeeded(facts);
+  if (ProvesSuccess(facts)) return Succeeded(facts);
   if (facts.queue.has_value() && !HasEnded(facts.queue->state.phase)) {
     // The record of an earlier start is void once Slurm has put the job back.
     const bool pending = facts.queue->state.phase == JobPhase::kPending;

@@ -41,6 +41,9 @@ struct RunFacts {
   std::optional<HistoryRow> history;
 
   std::optional<ExitRecord> record;
+  // When the run's time limit ends it: as squeue last said, or else counted from the record's
+  // start. Nothing if neither is known.
+  std::optional<absl::Time> limit_end;
   // What Slurm wrote into the batch script's output; its end is enough.
   std::string slurm_output;
 
@@ -56,6 +59,22 @@ struct Patience {
   absl::Duration record_grace;
   absl::Duration absence_grace;
 };
+
+// Why a record that says 0 is not believed before Slurm has said how the job ended.
+enum class Doubt {
+  kNone,       // the command ended with 0 by itself, and batch.sh never runs it again
+  kSignal,     // Slurm had begun to stop the job: the 0 may be the command's answer to that
+  kTimeLimit,  // it ended about when its time limit would have ended it
+  kStopped,    // Slurm says that it stopped the job
+};
+// Needs a record that says 0.
+Doubt DoubtOf(const RunFacts& facts);
+// Whether there is a record, and it alone proves a success.
+bool ProvesSuccess(const RunFacts& facts);
+
+// An end this close to the time limit, or after it, may be the limit's work: the clocks of node and
+// controller differ, and a prolog comes before the record's start.
+inline constexpr absl::Duration kLimitSlack = absl::Seconds(10);
 
 // Whether asking the history would help to judge.
 bool NeedsHistory(const RunFacts& facts);

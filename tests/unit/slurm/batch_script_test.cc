@@ -96,6 +96,26 @@ TEST_F(BatchScriptTest, ATermThatTheCommandSurvivesDoesNotHideItsEnd) {
   EXPECT_TRUE(end.terminated);
 }
 
+TEST_F(BatchScriptTest, AContIsTheFirstSignOfATermAndEndsNothing) {
+  const ExitRecord end = EndOf("kill -CONT $PPID; exit 0");
+  EXPECT_TRUE(end.EndedWithZero());
+  EXPECT_TRUE(end.continued);
+  EXPECT_FALSE(end.terminated);
+}
+
+TEST_F(BatchScriptTest, AfterARequeueOnlyAnUndoubtedZeroIsNotRunAgain) {
+  for (const auto& [signal, output] :
+       {std::pair("", "run\n"), {"kill -CONT $PPID", "run\nrun\n"}}) {
+    Prepare(fmt::format("echo run; {}", signal));
+    Start();
+    Start(17, "SLURM_RESTART_COUNT=1");
+    EXPECT_EQ(ReadWhole(paths_->standard_output(0)), output) << signal;
+    std::filesystem::remove_all(paths_->directory());
+    std::filesystem::remove(paths_->exit_record());
+    std::filesystem::create_directories(paths_->work());
+  }
+}
+
 TEST_F(BatchScriptTest, AJobThatCannotWriteItsClaimLeavesNone) {
   Prepare("echo never");
   Start(17, "trap '' XFSZ; ulimit -f 0;");

@@ -6,7 +6,8 @@ namespace muster::slurm {
 namespace {
 
 constexpr std::string_view kWhole =
-    "job=17 restart=1\nphase=command problem=none\ncode=0 signal=9 terminated=0 rank=2\nstart=100 "
+    "job=17 restart=1\nphase=command problem=none\ncode=0 signal=9 terminated=0 continued=1 "
+    "rank=2\nstart=100 "
     "end=160\ncomplete\n";
 
 TEST(ParseExitRecordTest, ReadsAWholeRecord) {
@@ -19,7 +20,9 @@ TEST(ParseExitRecordTest, ReadsAWholeRecord) {
   EXPECT_EQ(record->signal, 9);
   EXPECT_EQ(record->rank, 2u);
   EXPECT_EQ(record->end - record->start, absl::Minutes(1));
-  EXPECT_FALSE(record->Succeeded());
+  EXPECT_FALSE(record->terminated);
+  EXPECT_TRUE(record->continued);
+  EXPECT_FALSE(record->EndedWithZero());
 }
 
 TEST(ParseExitRecordTest, APartOfARecordIsNone) {
@@ -30,22 +33,14 @@ TEST(ParseExitRecordTest, APartOfARecordIsNone) {
 
 TEST(ParseExitRecordTest, ARecordWithStrangeValuesIsNone) {
   for (const char* text : {"job=x restart=0\nphase=command problem=none\ncode=0 signal=0 "
-                           "terminated=0 rank=0\nstart=1 end=1\ncomplete\n",
+                           "terminated=0 continued=0 rank=0\nstart=1 end=1\ncomplete\n",
                            "job=1 restart=0\nphase=command problem=odd\ncode=0 signal=0 "
-                           "terminated=0 rank=0\nstart=1 end=1\ncomplete\n",
+                           "terminated=0 continued=0 rank=0\nstart=1 end=1\ncomplete\n",
                            "job=1 restart=0\nphase=command problem=none\ncode= signal=0 "
-                           "terminated=0 rank=0\nstart=1 end=1\ncomplete\n",
+                           "terminated=0 continued=0 rank=0\nstart=1 end=1\ncomplete\n",
                            "\ncomplete\n"}) {
     EXPECT_FALSE(ParseExitRecord(text).has_value()) << text;
   }
-}
-
-TEST(ParseExitRecordTest, AZeroAfterATermIsNoProofOfSuccess) {
-  const auto record = ParseExitRecord(
-      "job=1 restart=0\nphase=command problem=none\ncode=0 signal=0 terminated=1 rank=0\nstart=1 "
-      "end=1\ncomplete\n");
-  ASSERT_TRUE(record.has_value());
-  EXPECT_FALSE(record->Succeeded());
 }
 
 }  // namespace

@@ -66,6 +66,15 @@ class Facts {
     facts_.record->terminated = true;
     return *this;
   }
+  Facts& Continued() {
+    facts_.record->continued = true;
+    return *this;
+  }
+  // When the time limit ends the run, in seconds; the record's end is at 950.
+  Facts& LimitEnd(int64_t seconds) {
+    facts_.limit_end = absl::FromUnixSeconds(seconds);
+    return *this;
+  }
   Facts& Problem(ExitRecord::Problem problem, std::string phase = "command") {
     facts_.record->problem = problem;
     facts_.record->phase = std::move(phase);
@@ -205,6 +214,70 @@ TEST(JudgeTest, AZeroAfterATermIsWhatSlurmCallsIt) {
             v1::RUN_STATE_CANCELED);
   EXPECT_EQ(ClassOf(Facts().Queue("TIMEOUT").Record(0).Terminated()), v1::FAILURE_CLASS_TIMEOUT);
   EXPECT_EQ(StateOf(Facts().Queue("COMPLETED").Record(0).Terminated()), v1::RUN_STATE_SUCCEEDED);
+}
+
+TEST(JudgeTest, AZeroIsDoubtedWhereSlurmMayHaveStoppedTheCommand) {
+  const std::pair<RunFacts, Doubt> cases[] = {
+      {Facts().Record(0), Doubt::kNone},
+      {Facts().NoAnswer().Record(0), Doubt::kNone},
+      {Facts().Queue("RUNNING").Record(0), Doubt::kNone},
+      {Facts().Queue("PENDING", "BeginTime").Record(0), Doubt::kNone},
+      {Facts().Queue("COMPLETED").Record(0), Doubt::kNone},
+      {Facts().Queue("FAILED").Record(0), Doubt::kNone},
+      {Facts().Record(0).CancelAsked(), Doubt::kNone},
+      {Facts().Record(0).Terminated(), Doubt::kSignal},
+      {Facts().Record(0).Continued(), Doubt::kSignal},
+      {Facts().Record(0).LimitEnd(961), Doubt::kNone},
+      {Facts().Record(0).LimitEnd(960), Doubt::kTimeLimit},
+      {Facts().Record(0).LimitEnd(900), Doubt::kTimeLimit},
+      {Facts().Queue("CANCELLED").Record(0), Doubt::kStopped},
+      {Facts().Queue("TIMEOUT").Record(0), Doubt::kStopped},
+      {Facts().Queue("PREEMPTED").Record(0), Doubt::kStopped},
+      {Facts().Queue("NODE_FAIL").Record(0), Doubt::kStopped},
+      {Facts().Queue("OUT_OF_MEMORY").Record(0), Doubt::kStopped},
+      {Facts().Queue("DEADLINE").Record(0), Doubt::kStopped},
+  };
+  for (const auto& [facts, doubt] : cases) {
+    const std::string name =
+        (facts.queue.has_value() ? facts.queue->state.word : "no row") + ", limit " +
+        (facts.limit_end.has_value() ? absl::FormatTime(*facts.limit_end) : "none");
+    EXPECT_EQ(DoubtOf(facts), doubt) << name;
+    EXPECT_EQ(ProvesSuccess(facts), doubt == Doubt::kNone) << name;
+    EXPECT_EQ(StateOf(facts) == v1::RUN_STATE_SUCCEEDED, doubt == Doubt::kNone) << name;
+  }
+  EXPECT_FALSE(ProvesSuccess(Facts()));
+  EXPECT_FALSE(ProvesSuccess(Facts().Record(3)));
+}
+
+TEST(JudgeTest, ADoubtedZeroWaitsForSlurmAndThenIsWhatSlurmCallsIt) {
+  using Build = Facts (*)();
+  const Build doubted[] = {[] { return Facts().Record(0).Continued(); },
+                           [] { return Facts().Record(0).LimitEnd(950); }};
+  for (const Build facts : doubted) {
+    EXPECT_EQ(StateOf(facts().NoAnswer()), v1::RUN_STATE_FINISHING);
+    EXPECT_EQ(StateOf(facts().Queue("COMPLETING")), v1::RUN_STATE_FINISHING);
+    EXPECT_EQ(StateOf(facts().Queue("COMPLETED")), v1::RUN_STATE_SUCCEEDED);
+    EXPECT_EQ(ClassOf(facts().Queue("TIMEOUT")), v1::FAILURE_CLASS_TIMEOUT);
+    EXPECT_EQ(ClassOf(facts().Queue("PREEMPTED")), v1::FAILURE_CLASS_PREEMPTED);
+    EXPECT_EQ(StateOf(facts().Queue("CANCELLED").CancelAsked()), v1::RUN_STATE_CANCELED);
+    EXPECT_EQ(StateOf(facts().Queue("PENDING", "BeginTime")), v1::RUN_STATE_PENDING);
+    EXPECT_TRUE(NeedsHistory(facts()));
+    EXPECT_EQ(StateOf(facts().Answer(History::kNoAnswer)), v1::RUN_STATE_FINISHING);
+    EXPECT_EQ(StateOf(facts().History("COMPLETED")), v1::RUN_STATE_SUCCEEDED);
+    EXPECT_EQ(ClassOf(facts().History("TIMEOUT")), v1::FAILURE_CLASS_TIMEOUT);
+  }
+}
+
+TEST(JudgeTest, ADoubtedZeroIsBelievedOnceNobodyCanTellMore) {
+  const RunFacts forgotten = Facts().Record(0).LimitEnd(950).Answer(History::kUnavailable);
+  EXPECT_EQ(StateOf(forgotten), v1::RUN_STATE_SUCCEEDED);
+  EXPECT_THAT(Judged(forgotten)->evidence.detail(), HasSubstr("no history tells of its end"));
+  EXPECT_EQ(
+      ClassOf(Facts().Record(0).Continued().Answer(History::kUnavailable).Output(kTimeLimitOutput)),
+      v1::FAILURE_CLASS_TIMEOUT);
+  const Facts silent = Facts().Record(0).Continued().Answer(History::kNoAnswer);
+  EXPECT_EQ(StateOf(Facts(silent).For(absl::Seconds(29))), v1::RUN_STATE_FINISHING);
+  EXPECT_EQ(StateOf(Facts(silent).For(absl::Seconds(30))), v1::RUN_STATE_SUCCEEDED);
 }
 
 TEST(JudgeTest, ACancelNamesWhoAskedIfAccountingTells) {
