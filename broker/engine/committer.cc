@@ -1,5 +1,6 @@
 #include "broker/engine/committer.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -58,6 +59,13 @@ void Committer::Offer(core::Output output) {
   if (wake) changed_.notify_all();
 }
 
+Committer::Counts Committer::TakeCounts() {
+  std::lock_guard lock(mutex_);
+  Counts counts = counts_;
+  counts_.most_rows = 0;
+  return counts;
+}
+
 void Committer::Stop() {
   {
     std::lock_guard lock(mutex_);
@@ -73,6 +81,11 @@ core::Output Committer::Take(absl::Duration timeout) {
                     [this] { return stopping_ || !Empty(waiting_); });
   const bool was_full = std::exchange(waiting_rows_, 0) >= options_.max_waiting_rows;
   core::Output taken = std::exchange(waiting_, {});
+  if (const uint64_t rows = taken.changes.size(); rows > 0) {
+    ++counts_.commits;
+    counts_.rows += rows;
+    counts_.most_rows = std::max(counts_.most_rows, rows);
+  }
   lock.unlock();
   if (was_full) changed_.notify_all();
   return taken;
@@ -87,7 +100,12 @@ void Committer::Run() {
       patience = options_.idle_after;
       continue;
     }
-    if (std::lock_guard lock(mutex_); stopping_) return;
+    {
+      std::lock_guard lock(mutex_);
+      // What was offered after Take had given up is still to be committed.
+      if (!Empty(waiting_)) continue;
+      if (stopping_) return;
+    }
     if (const absl::Status status = store_->Idle(); !status.ok()) return Fail(status);
     patience = options_.idle_interval;
   }

@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -42,6 +43,13 @@ class Committer {
   void Start();
   // Core thread. Blocks while too much waits.
   void Offer(core::Output output);
+  struct Counts {
+    uint64_t commits = 0;    // ever
+    uint64_t rows = 0;       // of all of them
+    uint64_t most_rows = 0;  // of one commit since the last call
+  };
+  // Any thread.
+  Counts TakeCounts();
   // Commits what waits, carries it out and ends the thread. No Offer may follow.
   void Stop();
 
@@ -63,6 +71,7 @@ class Committer {
   std::condition_variable changed_;
   core::Output waiting_;
   size_t waiting_rows_ = 0;
+  Counts counts_;
   bool stopping_ = false;
   bool failed_ = false;
   std::thread thread_;

@@ -116,6 +116,7 @@ void Engine::Gone(core::SessionId session) {
 void Engine::Run() {
   last_ = options_.clock();
   next_tick_ = last_.steady;
+  next_stats_ = last_.steady + absl::ToChronoNanoseconds(options_.stats_interval);
   bool more_to_place = false;
   while (!inbox_.drained()) {
     const absl::Duration patience = more_to_place
@@ -133,6 +134,10 @@ bool Engine::HandleBatch(std::vector<Inbox::Entry> batch) {
     core_->Handle(core::Tick{clock_set_by}, now.wall, &output);
     next_tick_ = now.steady + absl::ToChronoNanoseconds(options_.tick_interval);
   }
+  if (now.steady >= next_stats_) {
+    ReportStats();
+    next_stats_ = now.steady + absl::ToChronoNanoseconds(options_.stats_interval);
+  }
   for (Inbox::Entry& entry : batch) {
     core_->Handle(std::move(entry.input), now.wall, &output);
     if (entry.peer) entry.peer->Handled();
@@ -149,6 +154,27 @@ absl::Duration Engine::ClockSetBy(Instant now) {
       (now.wall - last_.wall) - absl::FromChrono(now.steady - last_.steady);
   last_ = now;
   return absl::AbsDuration(set_by) < kClockTolerance ? absl::ZeroDuration() : set_by;
+}
+
+void Engine::ReportStats() {
+  const core::Counters counters = core_->counters();
+  const Inbox::Marks marks = inbox_.TakeMarks();
+  const Committer::Counts committed = committer_.TakeCounts();
+  const auto most = [&](Inbox::Lane lane) { return marks.most[static_cast<size_t>(lane)]; };
+  const Stats stats{.totals = {.queued_jobs = counters.queued,
+                               .active_runs = counters.active_runs,
+                               .dropped_events = counters.illegal_transitions,
+                               .stale_messages = counters.stale_messages,
+                               .refused_requests = marks.refused,
+                               .commits = committed.commits,
+                               .committed_rows = committed.rows},
+                    .peaks = {.waiting_agents = most(Inbox::Lane::kAgents),
+                              .waiting_requests = most(Inbox::Lane::kRequests),
+                              .waiting_submits = most(Inbox::Lane::kSubmits),
+                              .rows_of_commit = committed.most_rows}};
+  if (stats.totals == reported_) return;
+  options_.report_stats(stats, reported_);
+  reported_ = stats.totals;
 }
 
 absl::Status Engine::Refusal() const {

@@ -20,6 +20,7 @@
 #include "broker/engine/committer.h"
 #include "broker/engine/effects.h"
 #include "broker/engine/inbox.h"
+#include "broker/engine/stats.h"
 #include "broker/store/store.h"
 
 namespace muster::broker {
@@ -43,6 +44,9 @@ struct EngineOptions {
   size_t batch_items = 4096;  // jobs or events of each lane in one batch
   absl::Duration tick_interval = absl::Milliseconds(250);  // also how long a heartbeat may wait
   Committer::Options committer;
+  absl::Duration stats_interval = absl::Minutes(1);  // the least between two reports
+  // What to do with the stats, if any total has changed; on the core thread, must not block.
+  std::function<void(const Stats& stats, const Stats::Totals& before)> report_stats = LogStats;
   // Read on the core thread; tests bring their own.
   std::function<Instant()> clock = Now;
 };
@@ -81,6 +85,7 @@ class Engine {
   bool HandleBatch(std::vector<Inbox::Entry> batch);
   // How far the wall clock was set since the last call; zero for what is within kClockTolerance.
   absl::Duration ClockSetBy(Instant now);
+  void ReportStats();
   absl::Status Refusal() const;
 
   const EngineOptions options_;
@@ -92,6 +97,8 @@ class Engine {
   // core thread
   Instant last_;  // when the last batch was handled
   std::chrono::steady_clock::time_point next_tick_;
+  std::chrono::steady_clock::time_point next_stats_;
+  Stats::Totals reported_;
 
   std::thread thread_;
 };

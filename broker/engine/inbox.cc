@@ -28,10 +28,14 @@ bool Inbox::Add(Lane lane, Entry entry) {
   const Cost& bound = bounds_[static_cast<size_t>(lane)];
   const bool fits = queue.fill.items + entry.cost.items <= bound.items &&
                     queue.fill.bytes + entry.cost.bytes <= bound.bytes;
-  if (!fits && !queue.entries.empty()) return false;
+  if (!fits && !queue.entries.empty()) {
+    ++refused_;
+    return false;
+  }
   items_ += entry.cost.items;
   queue.fill.items += entry.cost.items;
   queue.fill.bytes += entry.cost.bytes;
+  queue.most_items = std::max(queue.most_items, queue.fill.items);
   queue.entries.push_back(std::move(entry));
   return true;
 }
@@ -77,6 +81,15 @@ void Inbox::Release() {
     wake = Ready() && std::exchange(consumer_waits_, false);
   }
   if (wake) changed_.notify_one();
+}
+
+Inbox::Marks Inbox::TakeMarks() {
+  std::lock_guard lock(mutex_);
+  Marks marks{{}, refused_};
+  for (size_t lane = 0; lane < kLanes; ++lane) {
+    marks.most[lane] = std::exchange(lanes_[lane].most_items, lanes_[lane].fill.items);
+  }
+  return marks;
 }
 
 void Inbox::Close() {

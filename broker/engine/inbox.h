@@ -14,6 +14,7 @@
 #include <array>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -66,6 +67,12 @@ class Inbox {
   void Hold();
   void Release();
 
+  struct Marks {
+    std::array<size_t, kLanes> most;  // items that waited at once in each lane since the last call
+    uint64_t refused;                 // entries of full lanes, ever
+  };
+  Marks TakeMarks();
+
   // Takes no more entries; those that wait are still handed out.
   void Close();
   // Closed, and everything has been handed out.
@@ -76,6 +83,7 @@ class Inbox {
   struct Queue {
     std::deque<Entry> entries;
     Cost fill{0, 0};
+    size_t most_items = 0;  // since the last TakeMarks
   };
   bool Add(Lane lane, Entry entry);
   bool Empty() const;
@@ -89,6 +97,7 @@ class Inbox {
   std::condition_variable changed_;
   std::array<Queue, kLanes> lanes_;
   size_t items_ = 0;  // in all lanes
+  uint64_t refused_ = 0;
   bool held_ = false;
   bool consumer_waits_ = false;
   bool closed_ = false;
