@@ -9,6 +9,7 @@
 
 #include "contract/characters.h"
 #include "contract/errors.h"
+#include "contract/nearest.h"
 #include "contract/text.h"
 
 namespace muster::client {
@@ -52,26 +53,6 @@ size_t FindNotText(std::string_view text) {
   return at;
 }
 
-// The fewest insertions, deletions, replacements and swaps of neighbours that turn one into the
-// other.
-size_t Distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
-  for (size_t i = 0; i <= a.size(); ++i) {
-    for (size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        cost[i][j] = i + j;
-        continue;
-      }
-      const size_t replaced = cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, replaced});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
-      }
-    }
-  }
-  return cost[a.size()][b.size()];
-}
-
 // What yaml-cpp does not say: its message for a tab does not speak of tabs.
 std::string_view TabHint(std::string_view text, int line) {
   for (int i = 0; i < line && !text.empty(); ++i) {
@@ -83,22 +64,6 @@ std::string_view TabHint(std::string_view text, int line) {
 }
 
 }  // namespace
-
-std::string_view Nearest(std::string_view name, const std::vector<std::string_view>& candidates) {
-  // Longer than any name we know: not a slip, and not worth the square of its length.
-  constexpr size_t kMaxName = 64;
-  if (name.size() > kMaxName) return {};
-  std::string_view best;
-  size_t best_distance = std::max<size_t>(1, name.size() / 3) + 1;
-  for (std::string_view candidate : candidates) {
-    const size_t distance = Distance(name, candidate);
-    if (distance < best_distance) {
-      best = candidate;
-      best_distance = distance;
-    }
-  }
-  return best;
-}
 
 absl::StatusOr<std::vector<YAML::Node>> LoadYaml(std::string_view file, std::string_view text,
                                                  size_t max_bytes) {
@@ -218,7 +183,7 @@ void YamlReader::Mapping(const YamlValue& value, const std::vector<Field>& field
     std::string message = "no such field";
     if (const auto hint = hints.find(name); hint != hints.end()) {
       message += fmt::format("; {}", hint->second);
-    } else if (const std::string_view nearest = Nearest(name, known); !nearest.empty()) {
+    } else if (const std::string_view nearest = contract::Nearest(name, known); !nearest.empty()) {
       message += fmt::format("; did you mean \"{}\"?", nearest);
     } else {
       message += fmt::format("; known here: {}", fmt::join(known, ", "));

@@ -101,9 +101,6 @@ class YamlReader {
   std::map<std::string, YAML::Mark, std::less<>> marks_;  // by API path
 };
 
-// The candidate that `name` is probably a slip of; empty if none is near.
-std::string_view Nearest(std::string_view name, const std::vector<std::string_view>& candidates);
-
 }  // namespace muster::client
 
 #endif  // MUSTER_CLIENTS_CPP_YAML_READER_H_

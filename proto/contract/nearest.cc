@@ -1,0 +1,47 @@
+#include "contract/nearest.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace muster::contract {
+namespace {
+
+// The fewest insertions, deletions, replacements and swaps of neighbours that turn one into the
+// other.
+size_t Distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i) {
+    for (size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        cost[i][j] = i + j;
+        continue;
+      }
+      const size_t replaced = cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, replaced});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return cost[a.size()][b.size()];
+}
+
+}  // namespace
+
+std::string_view Nearest(std::string_view name, const std::vector<std::string_view>& candidates) {
+  // Longer than any name we know: not a slip, and not worth the square of its length.
+  constexpr size_t kMaxName = 64;
+  if (name.size() > kMaxName) return {};
+  std::string_view best;
+  size_t best_distance = std::max<size_t>(1, name.size() / 3) + 1;
+  for (std::string_view candidate : candidates) {
+    const size_t distance = Distance(name, candidate);
+    if (distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+}  // namespace muster::contract
