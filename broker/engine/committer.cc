@@ -75,10 +75,12 @@ void Committer::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-core::Output Committer::Take(absl::Duration timeout) {
+std::optional<core::Output> Committer::Take(absl::Duration timeout) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, absl::ToChronoNanoseconds(timeout),
                     [this] { return stopping_ || !Empty(waiting_); });
+  // Under the same lock as what is taken, so that no offer slips in between and is left behind.
+  if (stopping_ && Empty(waiting_)) return std::nullopt;
   const bool was_full = std::exchange(waiting_rows_, 0) >= options_.max_waiting_rows;
   core::Output taken = std::exchange(waiting_, {});
   if (const uint64_t rows = taken.changes.size(); rows > 0) {
@@ -93,18 +95,11 @@ core::Output Committer::Take(absl::Duration timeout) {
 
 void Committer::Run() {
   absl::Duration patience = options_.idle_after;
-  for (;;) {
-    core::Output output = Take(patience);
-    if (!Empty(output)) {
-      if (!CommitAndCarryOut(std::move(output))) return;
+  while (std::optional<core::Output> output = Take(patience)) {
+    if (!Empty(*output)) {
+      if (!CommitAndCarryOut(*std::move(output))) return;
       patience = options_.idle_after;
       continue;
-    }
-    {
-      std::lock_guard lock(mutex_);
-      // What was offered after Take had given up is still to be committed.
-      if (!Empty(waiting_)) continue;
-      if (stopping_) return;
     }
     if (const absl::Status status = store_->Idle(); !status.ok()) return Fail(status);
     patience = options_.idle_interval;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "absl/status/status.h"
@@ -55,8 +56,8 @@ class Committer {
 
  private:
   void Run();
-  // What waits, empty after a time-out.
-  core::Output Take(absl::Duration timeout);
+  // What waits, empty after a time-out; nullopt: nothing waits, and nothing will.
+  std::optional<core::Output> Take(absl::Duration timeout);
   // False: the commit failed.
   bool CommitAndCarryOut(core::Output output);
   void Fail(const absl::Status& status);

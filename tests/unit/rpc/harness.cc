@@ -17,7 +17,9 @@ absl::Status GatedStore::Commit(absl::Span<const core::Change> changes) {
     changed_.notify_all();
     changed_.wait(lock, [this] { return !closed_; });
     --waiting_;
+    passed_ = true;
   }
+  changed_.notify_all();
   return MemoryStore::Commit(changes);
 }
 
@@ -37,6 +39,11 @@ void GatedStore::OpenGate() {
 void GatedStore::AwaitCommit() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return waiting_ > 0; });
+}
+
+void GatedStore::AwaitFirstCommit() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return passed_; });
 }
 
 std::unique_ptr<grpc::ClientContext> Call(int seconds) {
@@ -76,6 +83,7 @@ TestBroker::TestBroker(std::function<void(BrokerOptions&)> adjust) {
       });
   EXPECT_TRUE(broker.ok()) << broker.status();
   broker_ = *std::move(broker);
+  store_->AwaitFirstCommit();
   jobs_ = v1::Jobs::NewStub(NewChannel());
   clusters_ = v1::Clusters::NewStub(NewChannel());
 }

@@ -35,12 +35,15 @@ class GatedStore : public store::MemoryStore {
   void OpenGate();
   // Waits until a commit stands at the closed gate.
   void AwaitCommit();
+  // Waits until a commit has passed the gate.
+  void AwaitFirstCommit();
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
   bool closed_ = false;
   int waiting_ = 0;
+  bool passed_ = false;
 };
 
 // Of a call: long enough for the slowest machine, short enough to fail a test that hangs.
@@ -51,6 +54,7 @@ v1::SubmitJobRequest SubmitTrue(const std::string& request_id = "");
 
 class TestBroker {
  public:
+  // The broker has committed its epoch: the next commit is of what the test does.
   explicit TestBroker(std::function<void(BrokerOptions&)> adjust = nullptr);
   ~TestBroker();
 
