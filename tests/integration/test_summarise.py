@@ -1,0 +1,33 @@
+"""tests/support/summarise: what the last line of a test run counts."""
+
+import pathlib
+import subprocess
+
+SUMMARISE = pathlib.Path(__file__).parents[1] / "support" / "summarise"
+
+
+def summarise(world, cases, *options):
+    path = world.write("result.xml", f'<testsuite>{cases}</testsuite>')
+    return subprocess.run([SUMMARISE, *options, path], capture_output=True, text=True, timeout=60, check=False)
+
+
+PASSED = '<testcase classname="a" name="good"/>'
+SKIPPED = '<testcase classname="a" name="left_out"><skipped/></testcase>'
+FAILED = '<testcase classname="a" name="bad"><failure/></testcase>'
+
+
+def test_a_skipped_test_is_named_and_counted_and_no_pass(world):
+    done = summarise(world, PASSED + SKIPPED)
+    assert done.stdout.splitlines() == ["SKIPPED a.left_out", "1 passed, 0 failed, 1 skipped"]
+    assert done.returncode == 0
+
+
+def test_a_failed_test_fails_the_whole(world):
+    done = summarise(world, PASSED + FAILED)
+    assert done.stdout.splitlines() == ["FAILED a.bad", "1 passed, 1 failed, 0 skipped"]
+    assert done.returncode == 1
+
+
+def test_a_part_without_tests_is_a_failure(world):
+    assert summarise(world, "").returncode == 1
+    assert summarise(world, "", "--some").returncode == 1
