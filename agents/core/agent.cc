@@ -104,6 +104,7 @@ class Agent::Impl {
 
   void Handle(std::vector<Message>& messages) {
     Output out;
+    TellJournal(&out);
     for (Message& message : messages) {
       std::visit([&](auto& what) { On(what, &out); }, message);
     }
@@ -115,6 +116,20 @@ class Agent::Impl {
   }
 
   void Tell(Input input, Output* out) { core_.Handle(std::move(input), Now(), out); }
+
+  // Before what the broker says is handled, so that runs are held back in time: what one turn takes
+  // is small beside what is kept free.
+  void TellJournal(Output* out) {
+    const double share = journal_->FilledShare();
+    if (share == journal_share_) return;
+    journal_share_ = share;
+    const bool held_back = core_.holds_back_runs();
+    Tell(JournalFilled{share}, out);
+    if (held_back == core_.holds_back_runs()) return;
+    LogEvent(held_back ? spdlog::level::info : spdlog::level::warn,
+             held_back ? "journal_takes_runs" : "journal_holds_back_runs",
+             {{"filled_percent", fmt::format("{:.0f}", share * 100)}});
+  }
 
   void On(FromBroker& from, Output* out) {
     if (from.link != link_number_ || link_ == nullptr) return;
@@ -356,6 +371,7 @@ class Agent::Impl {
   const std::string journal_id_;
   AgentCore core_;
   absl::Status result_;
+  double journal_share_ = 0;  // as the core knows it
 
   Dialer dialer_;  // the shipper's thread dials, too: it has no state
   std::unique_ptr<ControlLink> link_;

@@ -10,6 +10,13 @@
 #include "agents/core/run_table.h"
 
 namespace muster::agent {
+namespace {
+
+constexpr char kHoldsBack[] =
+    "the agent's journal is nearly full, so that no new run is taken: it empties as the broker "
+    "acknowledges events and gets the logs of the runs that ended";
+
+}  // namespace
 
 class AgentCore::Impl {
  public:
@@ -41,6 +48,7 @@ class AgentCore::Impl {
   }
 
   const RunTable& runs() const { return runs_; }
+  bool holds_back_runs() const { return holds_back_runs_; }
 
   absl::Status CheckInvariants() const {
     if (absl::Status status = events_.CheckInvariants(); !status.ok()) return status;
@@ -49,6 +57,7 @@ class AgentCore::Impl {
 
  private:
   void On(LinkUp& up, const Step& step) {
+    missed_runs_ = false;  // the broker sends what the hello does not list
     session_.OnInventory(std::move(up.inventory), {}, step.now);
     v1::AgentHello hello;
     runs_.AddTo(&hello);
@@ -105,6 +114,17 @@ class AgentCore::Impl {
     session_.OnInventory(std::move(read.inventory), std::move(read.scheduler_calls), step.now);
   }
 
+  void On(JournalFilled& filled, const Step& step) {
+    holds_back_runs_ = filled.share >= options_.hold_back_above ||
+                       (holds_back_runs_ && filled.share >= options_.take_again_below);
+    session_.OnJournal(holds_back_runs_ ? kHoldsBack : "");
+    if (holds_back_runs_ || !missed_runs_ || !session_.is_welcome()) return;
+    missed_runs_ = false;
+    session_.Redial(absl::UnavailableError("the journal has room again for the runs that were "
+                                           "held back; the broker sends them again"),
+                    absl::ZeroDuration(), &step.out->effects);
+  }
+
   void On(Drain&, const Step&) { runs_.Drain(); }
 
   void On(Tick&, const Step& step) {
@@ -131,6 +151,11 @@ class AgentCore::Impl {
 
   void OnAssignments(const v1::Assignments& assignments, const Step& step) {
     for (const v1::Assignment& assignment : assignments.assignments()) {
+      // Like an assignment that was lost on its way: the next connection carries it again.
+      if (holds_back_runs_ && !runs_.Holds(assignment.run_key())) {
+        missed_runs_ = true;
+        continue;
+      }
       if (absl::Status status = runs_.Take(assignment, step); !status.ok()) {
         return session_.Redial(std::move(status), absl::ZeroDuration(), &step.out->effects);
       }
@@ -159,6 +184,8 @@ class AgentCore::Impl {
   BrokerSession session_;
   bool recovered_ = false;
   bool stopped_ = false;
+  bool holds_back_runs_ = false;
+  bool missed_runs_ = false;  // on this connection
 };
 
 AgentCore::AgentCore(Options options, JournalContent content)
@@ -170,6 +197,7 @@ void AgentCore::Handle(Input input, absl::Time now, Output* out) {
 }
 std::vector<RunHandle> AgentCore::RunsToObserve() const { return impl_->runs().RunsToObserve(); }
 std::vector<RunHandle> AgentCore::AllRuns() const { return impl_->runs().AllRuns(); }
+bool AgentCore::holds_back_runs() const { return impl_->holds_back_runs(); }
 absl::Status AgentCore::CheckInvariants() const { return impl_->CheckInvariants(); }
 
 }  // namespace muster::agent

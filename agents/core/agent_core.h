@@ -34,6 +34,12 @@ struct Options {
   int max_unacked_events = 10000;  // sent and not acknowledged; the rest waits in the journal
   int silent_intervals = 3;        // without an answer to a heartbeat: the connection is given up
   absl::Duration handshake_timeout = absl::Seconds(30);  // from LinkUp to the broker's welcome
+  // Shares of the journal's bound, 0 to 1. Above the first, new runs are held back, so that the
+  // rest is for the events of runs that are there; below the second they are taken again. Apart, so
+  // that one run's end does not make the broker send all others again; the runs at work alone fill
+  // a quarter at most (journal.h).
+  double hold_back_above = 0.75;
+  double take_again_below = 0.5;
 };
 
 // ---- what the journal holds
@@ -115,11 +121,15 @@ struct InventoryRead {
   v1::Inventory inventory;
   std::map<std::string, uint64_t> scheduler_calls;
 };
+// How much of its bound the journal uses, 0 to 1.
+struct JournalFilled {
+  double share = 0;
+};
 struct Tick {};
 // The agent is about to end: nothing new is launched. There is no way back.
 struct Drain {};
 using Input = std::variant<LinkUp, LinkDown, BrokerSaid, Launched, LookedUp, CancelAsked, Observed,
-                           LogsShipped, InventoryRead, Tick, Drain>;
+                           LogsShipped, InventoryRead, JournalFilled, Tick, Drain>;
 
 // ---- effects: to be carried out, in order, once the journal changes of the same Output are on
 // disk
@@ -174,6 +184,8 @@ class AgentCore {
   std::vector<RunHandle> RunsToObserve() const;
   // Every run held, for Backend::Adopt.
   std::vector<RunHandle> AllRuns() const;
+  // Whether new runs are held back, because the journal is nearly full.
+  bool holds_back_runs() const;
   absl::Status CheckInvariants() const;
 
  private:

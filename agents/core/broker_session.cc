@@ -125,7 +125,7 @@ v1::AgentHeartbeat BrokerSession::Heartbeat() {
   if (scheduler_observed_at_ != absl::InfinitePast()) {
     *heartbeat.mutable_scheduler_observed_at() = ToProto(scheduler_observed_at_);
   }
-  heartbeat.set_scheduler_error(scheduler_error_);
+  heartbeat.set_scheduler_error(scheduler_error_.empty() ? journal_error_ : scheduler_error_);
   for (const auto& [command, calls] : scheduler_calls_) {
     (*heartbeat.mutable_scheduler_calls())[command] = calls;
   }

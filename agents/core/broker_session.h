@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -40,6 +41,10 @@ class BrokerSession {
   void OnScheduler(const absl::Status& status, std::map<std::string, uint64_t> scheduler_calls,
                    absl::Time now);
 
+  // Why the journal takes no new runs; empty if it does. Heartbeats tell it while the scheduler has
+  // no error of its own.
+  void OnJournal(std::string_view error) { journal_error_ = error; }
+
   // Heartbeats that are due; gives up a connection whose broker is silent.
   void OnTime(absl::Time now, std::vector<Effect>* effects);
 
@@ -61,6 +66,7 @@ class BrokerSession {
   bool inventory_is_news_ = false;
   absl::Time scheduler_observed_at_ = absl::InfinitePast();
   std::string scheduler_error_;
+  std::string journal_error_;
   std::map<std::string, uint64_t> scheduler_calls_;
 };
 

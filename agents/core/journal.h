@@ -24,14 +24,17 @@ class Journal {
   // What it held when it was opened; once.
   virtual JournalContent TakeContent() = 0;
   // All or nothing. RESOURCE_EXHAUSTED: the disk is full and nothing was changed; try the same
-  // again. Any other error: what is on disk is not known; stop.
+  // again. OUT_OF_RANGE: the changes would grow it beyond its bound; nothing was changed, and
+  // waiting does not help. Any other error: what is on disk is not known; stop.
+  // Changes that let it shrink are within the bound always.
   virtual absl::Status Commit(const std::vector<JournalChange>& changes) = 0;
+  // How much of its bound is in use, 0 to 1 and, after changes that may pass it, more.
+  virtual double FilledShare() const = 0;
 };
 
-// More than this is a fault that must not fill the disk. Above what an agent can need, because a
-// journal that is full to its bound could not take the acknowledgements that would empty it: each
-// run's spec of up to 1 MiB, four times over for its events and for runs whose logs are on their
-// way.
+// More than this is a fault that must not fill the disk. Above what an agent can need: each run's
+// spec of up to 1 MiB, four times over for its events and for runs whose logs are on their way. The
+// agent takes no new runs long before (Options::hold_back_above).
 constexpr uint64_t MaxJournalBytes(uint32_t max_active_runs) {
   return std::max(uint64_t{4} << 30, uint64_t{max_active_runs} * (4 << 20));
 }

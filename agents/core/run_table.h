@@ -56,6 +56,7 @@ class RunTable {
   // Launches what waits, and adds the runs that changed to the journal's changes. Ends every step.
   void Finish(const Step& step);
 
+  bool Holds(const std::string& run_key) const { return runs_.contains(run_key); }
   void AddTo(v1::AgentHello* hello) const;
   std::vector<RunHandle> RunsToObserve() const;
   std::vector<RunHandle> AllRuns() const;

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <random>
 #include <utility>
@@ -14,6 +15,8 @@ namespace {
 
 constexpr int kVersion = 1;
 constexpr uint64_t kPageBytes = 4096;
+// What each start may add to a journal that is at its bound: one part in so many.
+constexpr uint64_t kRestartShare = 4;
 constexpr char kMoveAway[] =
     "Move the file away and start the agent again: it then looks up every active run before it "
     "launches any";
@@ -62,40 +65,89 @@ class SqliteJournal : public Journal {
       : lock_(std::move(lock)), database_(std::move(database)), path_(std::move(path)) {}
 
   absl::Status Prepare(const JournalOptions& options) {
-    if (absl::Status status = Migrate(options); !status.ok()) return status;
+    if (absl::Status status = Migrate(); !status.ok()) return status;
     if (absl::Status status = Load(options.cluster); !status.ok()) return status;
-    return PrepareStatements();
+    if (absl::Status status = PrepareStatements(); !status.ok()) return status;
+    absl::StatusOr<uint64_t> used = UsedPages();
+    if (!used.ok()) return used.status();
+    used_pages_ = *used;
+    // An agent that ended at the bound, or whose bound was lowered, gets far enough to hear what
+    // the broker has acknowledged.
+    const uint64_t bound = options.max_bytes / kPageBytes;
+    max_pages_ = std::max(bound, used_pages_ + bound / kRestartShare);
+    return absl::OkStatus();
   }
 
   JournalContent TakeContent() override { return std::move(content_); }
 
   absl::Status Commit(const std::vector<JournalChange>& changes) override {
+    uint64_t used = 0;
     absl::Status status = begin_.Run();
     for (const JournalChange& change : changes) {
       if (!status.ok()) break;
       status = std::visit([this](const auto& what) { return Write(what); }, change);
     }
+    if (status.ok()) status = CheckBound(&used);
     if (status.ok()) status = commit_.Run();
-    if (status.ok()) return status;
+    if (status.ok()) {
+      used_pages_ = used;
+      return status;
+    }
     // SQLite may have rolled back by itself; what matters is that nothing of this transaction
     // stays.
     if (database_.in_transaction()) {
       if (absl::Status undone = database_.Execute("ROLLBACK"); !undone.ok()) status = undone;
     }
-    return About(
-        status, path_,
-        absl::IsResourceExhausted(status)
-            ? "Free space on its disk: the agent goes on by itself, and takes no work until then"
-            : "Check the disk and start the agent again");
+    return About(status, path_, RemedyOf(status));
+  }
+
+  double FilledShare() const override {
+    return static_cast<double>(used_pages_) / static_cast<double>(max_pages_);
   }
 
  private:
-  absl::Status Migrate(const JournalOptions& options) {
-    // The lock keeps others out, so that no shared memory is needed; a page count bounds the file.
+  static std::string_view RemedyOf(const absl::Status& status) {
+    if (absl::IsResourceExhausted(status)) {
+      return "Free space on its disk: the agent goes on by itself, and takes no work until then";
+    }
+    if (absl::IsOutOfRange(status)) {
+      return "See that the broker can be reached, and start the agent again: the journal empties "
+             "as the broker acknowledges events";
+    }
+    return "Check the disk and start the agent again";
+  }
+
+  // Pages that hold something, in the transaction that is open if one is.
+  absl::StatusOr<uint64_t> UsedPages() {
+    uint64_t counts[2] = {};
+    Statement* const statements[] = {&page_count_, &freelist_count_};
+    for (int i = 0; i < 2; ++i) {
+      absl::StatusOr<bool> row = statements[i]->Next();
+      if (row.ok() && *row) counts[i] = static_cast<uint64_t>(statements[i]->Int(0));
+      if (row.ok() && *row) row = statements[i]->Next();
+      if (!row.ok()) return row.status();
+    }
+    return counts[0] - counts[1];
+  }
+
+  // SQLite's own bound (max_page_count) would look like a full disk, and could refuse the very
+  // changes that make room.
+  absl::Status CheckBound(uint64_t* used) {
+    absl::StatusOr<uint64_t> pages = UsedPages();
+    if (!pages.ok()) return pages.status();
+    *used = *pages;
+    if (*used <= max_pages_ || *used <= used_pages_) return absl::OkStatus();
+    return absl::OutOfRangeError(fmt::format("it would grow to {} MiB, and its bound is {} MiB",
+                                             *used * kPageBytes >> 20,
+                                             max_pages_ * kPageBytes >> 20));
+  }
+
+  absl::Status Migrate() {
+    // The lock keeps others out, so that no shared memory is needed.
     absl::Status status = database_.Execute(fmt::format(
         "PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = {}; PRAGMA journal_mode = WAL;"
-        "PRAGMA synchronous = FULL; PRAGMA max_page_count = {};",
-        kPageBytes, options.max_bytes / kPageBytes));
+        "PRAGMA synchronous = FULL;",
+        kPageBytes));
     if (!status.ok()) return status;
     absl::StatusOr<std::string> check = database_.Query("PRAGMA quick_check(1)");
     if (!check.ok()) return check.status();
@@ -208,6 +260,8 @@ class SqliteJournal : public Journal {
         {&delete_run_, "DELETE FROM run WHERE run_key = ?"},
         {&insert_event_, "INSERT INTO event VALUES (?, ?)"},
         {&delete_events_, "DELETE FROM event WHERE sequence <= ?"},
+        {&page_count_, "PRAGMA page_count"},
+        {&freelist_count_, "PRAGMA freelist_count"},
         {&update_meta_,
          "UPDATE meta SET instance = ?, broker_epoch = ?, next_event_sequence = ? WHERE id = 1"},
     };
@@ -261,8 +315,10 @@ class SqliteJournal : public Journal {
   Database database_;
   const std::string path_;
   JournalContent content_;
+  uint64_t used_pages_ = 0;
+  uint64_t max_pages_ = 0;
   Statement begin_, commit_, update_run_, insert_run_, delete_run_, insert_event_, delete_events_,
-      update_meta_;
+      update_meta_, page_count_, freelist_count_;
 };
 
 }  // namespace

@@ -30,6 +30,7 @@ v1::Assignment AssignmentOf(const std::string& key) {
 // A journal whose disk the test can fill and break.
 struct Disk {
   absl::Status failure;
+  double filled = 0;  // as FilledShare tells it
   int commits = 0;
 };
 class JournalOnDisk : public Journal {
@@ -43,6 +44,9 @@ class JournalOnDisk : public Journal {
       return disk.failure;
     });
     return failure.ok() ? journal_->Commit(changes) : failure;
+  }
+  double FilledShare() const override {
+    return disk_.With([](Disk& disk) { return disk.filled; });
   }
 
  private:
@@ -386,6 +390,26 @@ TEST_F(AgentTest, AFullDiskStopsNewWorkUntilThereIsRoomAndTheBrokerIsTold) {
   }));
   EXPECT_THAT(launched(), IsEmpty());
   disk_.With([](Disk& disk) { disk.failure = absl::OkStatus(); });
+  EXPECT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_PENDING));
+  EXPECT_THAT(launched(), ElementsAre(kKey));
+}
+
+TEST_F(AgentTest, AJournalThatIsNearlyFullTakesNoRunsUntilThereIsRoomAndTheBrokerIsTold) {
+  broker_.With([](BrokerState& state) { state.heartbeat_ms = 100; });
+  Start();
+  ASSERT_TRUE(EventuallyConnected());
+  disk_.With([](Disk& disk) { disk.filled = 0.8; });
+  ASSERT_TRUE(broker_.Eventually([](BrokerState& state) {
+    return !state.heartbeats.empty() &&
+           state.heartbeats.back().scheduler_error().find("nearly full") != std::string::npos;
+  }));
+  Want(kKey);
+  const size_t said = broker_.With([](BrokerState& state) { return state.heartbeats.size(); });
+  ASSERT_TRUE(
+      broker_.Eventually([&](BrokerState& state) { return state.heartbeats.size() > said + 1; }));
+  EXPECT_THAT(launched(), IsEmpty());
+  disk_.With([](Disk& disk) { disk.filled = 0.2; });
+  Cluster("k7m2-9-1", v1::RUN_STATE_PENDING);  // wakes the agent
   EXPECT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_PENDING));
   EXPECT_THAT(launched(), ElementsAre(kKey));
 }

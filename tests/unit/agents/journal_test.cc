@@ -163,18 +163,40 @@ TEST_F(JournalTest, ALaterFormatIsRefusedAndLeftAsItIs) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("format 99"));
 }
 
-TEST_F(JournalTest, AFullDiskChangesNothingAndTheSameCommitWorksOnceThereIsRoom) {
+TEST_F(JournalTest, ACommitBeyondTheBoundChangesNothingAndIsNotTakenForAFullDisk) {
   options_.max_bytes = 200'000;
   auto journal = Open();
   ASSERT_TRUE(journal->Commit({PutRun{RunOf(1, 100'000)}}).ok());
   const std::vector<JournalChange> large = {PutRun{RunOf(2)}, PutRun{RunOf(3, 100'000)}};
   const absl::Status full = journal->Commit(large);
-  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted) << full;
-  EXPECT_THAT(std::string(full.message()), HasSubstr("Free space"));
+  EXPECT_EQ(full.code(), absl::StatusCode::kOutOfRange) << full;
+  EXPECT_THAT(std::string(full.message()), HasSubstr("its bound"));
   ASSERT_TRUE(journal->Commit({DeleteRun{"k7m2-1-1"}}).ok());
   ASSERT_TRUE(journal->Commit(large).ok());
   journal.reset();
   EXPECT_THAT(Reopened().runs, SizeIs(2));
+}
+
+TEST_F(JournalTest, AJournalAtItsBoundTakesWhatMakesRoom) {
+  options_.max_bytes = 4'000'000;
+  auto journal = Open();
+  uint64_t order = 0;
+  absl::Status status;
+  while (status.ok()) status = journal->Commit({PutRun{RunOf(++order, 10'000)}});
+  EXPECT_GT(journal->FilledShare(), 0.99);
+  for (uint64_t gone = 1; gone < order; ++gone) {
+    const std::string key = "k7m2-" + std::to_string(gone) + "-1";
+    ASSERT_TRUE(journal->Commit({DeleteEventsUpTo{gone}, DeleteRun{key}}).ok());
+  }
+  EXPECT_LT(journal->FilledShare(), 0.1);
+}
+
+TEST_F(JournalTest, AJournalThatWasClosedAboveItsBoundCanGrowALittle) {
+  ASSERT_TRUE(Open()->Commit({PutRun{RunOf(1, 500'000)}}).ok());
+  options_.max_bytes = 400'000;
+  auto journal = Open();
+  EXPECT_TRUE(journal->Commit({PutEvent{EventOf(1)}}).ok());
+  EXPECT_FALSE(journal->Commit({PutRun{RunOf(2, 200'000)}}).ok());
 }
 
 TEST_F(JournalTest, TheLargestFleetOfTheLargestSpecsFitsWithinTheBound) {

@@ -6,6 +6,7 @@ namespace muster::agent {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
@@ -126,6 +127,44 @@ TEST_F(SessionTest, HeartbeatsSayWhenTheSchedulerAnsweredAndWhyItDoesNot) {
   EXPECT_EQ(heartbeat.scheduler_observed_at().seconds(), absl::ToUnixSeconds(answered));
   EXPECT_EQ(heartbeat.scheduler_error(), "slurmctld: timed out");
   EXPECT_EQ(heartbeat.scheduler_calls().at("squeue"), 3);
+}
+
+TEST_F(SessionTest, AJournalThatIsNearlyFullTakesNoNewRunButWhatEmptiesIt) {
+  Connect();
+  Have(1);
+  Do(JournalFilled{0.75});
+  EXPECT_TRUE(core().holds_back_runs());
+  Assign({AssignmentOf(1), AssignmentOf(2)});
+  EXPECT_FALSE(Holds(2));
+  EXPECT_THAT(Effects<Redial>(), IsEmpty());
+  Observe(1, v1::RUN_STATE_SUCCEEDED);
+  ShipLogs(1);
+  Ack(4);
+  EXPECT_FALSE(Holds(1));
+  After(absl::Seconds(5));
+  EXPECT_THAT(Effects<SendToBroker>().back().message.heartbeat().scheduler_error(),
+              HasSubstr("nearly full"));
+}
+
+TEST_F(SessionTest, RunsThatWereHeldBackAreAskedForAgainOnceThereIsRoom) {
+  Connect();
+  Do(JournalFilled{0.75});
+  Assign(1);
+  Do(JournalFilled{0.5});
+  EXPECT_TRUE(core().holds_back_runs());
+  EXPECT_THAT(Effects<Redial>(), IsEmpty());
+  Do(JournalFilled{0.49});
+  EXPECT_THAT(Effects<Redial>(), SizeIs(1));
+  Connect();
+  Assign(1);
+  EXPECT_TRUE(Holds(1));
+}
+
+TEST_F(SessionTest, AJournalThatHasRoomAgainAndMissedNothingKeepsTheConnection) {
+  Connect();
+  Do(JournalFilled{0.75});
+  Do(JournalFilled{0.1});
+  EXPECT_THAT(Effects<Redial>(), IsEmpty());
 }
 
 TEST_F(SessionTest, ASilentBrokerIsGivenUpAfterThreeIntervals) {
