@@ -127,6 +127,7 @@ class RunningBroker final : public Broker {
     context.watches = &watches_;
     context.agents = &agents_;
     context.users = &users_;
+    context.log_grace = options_.log_grace;
     services_.push_back(MakeJobsService(context));
     services_.push_back(MakeClustersService(context));
     services_.push_back(MakeAgentLinkService(context));

@@ -27,6 +27,9 @@ struct BrokerOptions {
   size_t max_streams = 10'000;  // agents (two each), watchers and followers of logs together
   absl::Duration shutdown_grace =
       absl::Seconds(2);  // for calls that are under way when the broker stops
+  // How long the rest of an ended run's log may take: a follower is told that the log is not
+  // complete this long after it has heard of the end, or of the last bytes.
+  absl::Duration log_grace = absl::Seconds(30);
   core::Options core;
   // affects performance
   EngineOptions engine;

@@ -4,6 +4,8 @@
 
 #include <memory>
 
+#include "absl/time/time.h"
+
 namespace grpc {
 class Service;
 }
@@ -34,6 +36,7 @@ struct Context {
   WatchHub* watches = nullptr;
   ConnectedAgents* agents = nullptr;
   const Users* users = nullptr;
+  absl::Duration log_grace;  // as in BrokerOptions
 };
 
 std::unique_ptr<grpc::Service> MakeJobsService(const Context& context);

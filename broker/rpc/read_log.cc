@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <utility>
 
 #include "broker/logs/archive.h"
@@ -20,9 +21,8 @@ namespace {
 constexpr size_t kPieceBytes = 64 << 10;
 // Read ahead of what the client has taken, so that the disk and the network work at the same time.
 constexpr int kPiecesPerStep = 4;
-// How long after the run's end, or after the last byte that came, the cluster may take to deliver
-// the rest.
-constexpr absl::Duration kDeliveryGrace = absl::Seconds(30);
+
+using SteadyClock = std::chrono::steady_clock;
 
 absl::Time ToTime(const google::protobuf::Timestamp& time) {
   return absl::FromUnixNanos(google::protobuf::util::TimeUtil::TimestampToNanoseconds(time));
@@ -112,15 +112,10 @@ class LogReadStream final : public PullStream<v1::ReadLogResponse> {
     }
     const v1::Run& run = job->runs(static_cast<int>(log_.run) - 1);
     logs_complete_ = run.logs_complete();
-    if (!contract::IsTerminal(run.state())) return absl::OkStatus();
-    if (!ended_) {
-      // A follower may hear of the end long after it, when an agent is back; the log comes behind.
-      const absl::Time heard = request_.follow()
-                                   ? absl::Now()
-                                   : ToTime(run.has_end_time() ? run.end_time() : job->end_time());
-      progress_time_ = std::max(progress_time_, heard);
-    }
+    if (ended_ || !contract::IsTerminal(run.state())) return absl::OkStatus();
     ended_ = true;
+    end_time_ = ToTime(run.has_end_time() ? run.end_time() : job->end_time());
+    grace_begin_ = SteadyClock::now();
     return absl::OkStatus();
   }
 
@@ -136,19 +131,25 @@ class LogReadStream final : public PullStream<v1::ReadLogResponse> {
     message.set_offset(piece.offset);
     message.set_data(std::move(piece.data));
     result->messages.push_back(std::move(message));
-    if (caught_up_) progress_time_ = absl::Now();
+    grace_begin_ = SteadyClock::now();
   }
 
   // No byte follows now.
   void AtEnd(v1::LogEnd end, Result* result) {
     if (end != v1::LOG_END_MORE_LATER) return Finish(end, result);
     if (ended_ && logs_complete_) return Finish(v1::LOG_END_COMPLETE, result);
-    if (ended_ && absl::Now() - progress_time_ > kDeliveryGrace) {
-      return Finish(v1::LOG_END_INCOMPLETE, result);
-    }
+    if (ended_ && IsGraceOver()) return Finish(v1::LOG_END_INCOMPLETE, result);
     if (!request_.follow()) return Finish(v1::LOG_END_MORE_LATER, result);
-    caught_up_ = true;
     awaits_rest_ = ended_;
+  }
+
+  // Whether the cluster has had its time to deliver the rest. The run may have ended long before
+  // this broker heard of it, on a node whose clock is wrong: for a follower the grace begins when
+  // this stream hears of the end, and again with each piece. One who does not follow cannot wait;
+  // the node's clock tells which answer is the likelier.
+  bool IsGraceOver() const {
+    if (!request_.follow()) return absl::Now() - end_time_ > context_.log_grace;
+    return absl::FromChrono(SteadyClock::now() - grace_begin_) > context_.log_grace;
   }
 
   void Finish(v1::LogEnd end, Result* result) {
@@ -175,8 +176,8 @@ class LogReadStream final : public PullStream<v1::ReadLogResponse> {
   uint64_t offset_;
   bool ended_ = false;  // the run; the job, if it never had one
   bool logs_complete_ = false;
-  bool caught_up_ = false;  // all that had come was read; bytes from now on are new
-  absl::Time progress_time_ = absl::InfinitePast();  // when the end was heard of, or new bytes came
+  absl::Time end_time_;  // of the run, once it has ended, by the clock of its node
+  SteadyClock::time_point grace_begin_;
   std::atomic<bool> awaits_rest_ = false;
   std::unique_ptr<logs::Follow> follow_;
 };

@@ -189,7 +189,8 @@ void FakeAgent::AwaitAck(uint64_t sequence) {
   ADD_FAILURE() << "the stream ended before event " << sequence << " was acknowledged";
 }
 
-uint64_t FakeAgent::Report(const std::string& run_key, v1::RunState state, bool logs_complete) {
+uint64_t FakeAgent::Report(const std::string& run_key, v1::RunState state, bool logs_complete,
+                           absl::Duration ended_ago) {
   v1::ConnectRequest request;
   v1::RunEvent& event = *request.mutable_events()->add_events();
   event.set_sequence(next_sequence);
@@ -200,7 +201,8 @@ uint64_t FakeAgent::Report(const std::string& run_key, v1::RunState state, bool 
   *event.mutable_evidence()->mutable_observed_at() =
       google::protobuf::util::TimeUtil::GetCurrentTime();
   if (state == v1::RUN_STATE_SUCCEEDED) {
-    *event.mutable_end_time() = google::protobuf::util::TimeUtil::GetCurrentTime();
+    *event.mutable_end_time() = google::protobuf::util::TimeUtil::NanosecondsToTimestamp(
+        absl::ToUnixNanos(absl::Now() - ended_ago));
     event.mutable_exit()->set_code(0);
   }
   EXPECT_TRUE(Write(request));

@@ -100,8 +100,10 @@ class FakeAgent {
   // Reads until this event, or a later one, is acknowledged.
   void AwaitAck(uint64_t sequence);
   bool Write(const v1::ConnectRequest& request) { return stream_->Write(request); }
-  // Sends one event with the next number and returns the number.
-  uint64_t Report(const std::string& run_key, v1::RunState state, bool logs_complete = false);
+  // Sends one event with the next number and returns the number. `ended_ago`: by the node's clock,
+  // if the event is the end.
+  uint64_t Report(const std::string& run_key, v1::RunState state, bool logs_complete = false,
+                  absl::Duration ended_ago = absl::ZeroDuration());
   // Takes the run through to SUCCEEDED with its logs complete, acknowledged.
   void Succeed(const std::string& run_key);
   // Ends the stream from this side, or reads what ended it.

@@ -101,7 +101,8 @@ LogText ReadAll(TestBroker& broker, const v1::ReadLogRequest& request) {
 // A broker, an agent with one run, and its pusher.
 class LogsTest : public testing::Test {
  protected:
-  LogsTest() {
+  explicit LogsTest(std::function<void(BrokerOptions&)> adjust = nullptr)
+      : broker(std::move(adjust)) {
     EXPECT_TRUE(agent.Connect());
     job = broker.Submit();
     run_key = agent.ReadAssignments(1)[0].run_key();
@@ -151,6 +152,38 @@ TEST_F(LogsTest, AFollowerOfALogThatNeverBeganEndsWithTheRun) {
   follower.join();
   EXPECT_EQ(text.data, "");
   EXPECT_EQ(text.end, v1::LOG_END_COMPLETE);
+}
+
+TEST_F(LogsTest, AFollowerGetsTheRestHoweverLongAgoTheNodeSaysTheRunEnded) {
+  pusher.Push(run_key, 0, "first\n");
+  agent.AwaitAck(agent.Report(run_key, v1::RUN_STATE_SUCCEEDED, false, absl::Hours(1)));
+  auto context = Call();
+  auto stream = broker.jobs().ReadLog(context.get(), Log(job, true));
+  v1::ReadLogResponse response;
+  ASSERT_TRUE(stream->Read(&response));
+  EXPECT_EQ(response.data(), "first\n");
+  EXPECT_EQ(response.end(), v1::LOG_END_UNSPECIFIED);
+  pusher.Push(run_key, 6, "last\n", true);
+  std::string rest;
+  while (stream->Read(&response)) rest += response.data();
+  EXPECT_EQ(rest, "last\n");
+  EXPECT_EQ(response.end(), v1::LOG_END_COMPLETE);
+}
+
+class ShortGraceTest : public LogsTest {
+ protected:
+  ShortGraceTest()
+      : LogsTest([](BrokerOptions& options) { options.log_grace = absl::Milliseconds(10); }) {}
+};
+
+TEST_F(ShortGraceTest, AFollowerIsToldAfterTheGraceThatTheRestDidNotCome) {
+  pusher.Push(run_key, 0, "first\n");
+  // The node's clock is ahead: what it says of the end has no part in this.
+  agent.AwaitAck(agent.Report(run_key, v1::RUN_STATE_SUCCEEDED, false, -absl::Hours(1)));
+  const LogText text = ReadAll(broker, Log(job, true));
+  EXPECT_TRUE(text.status.ok()) << text.status.error_message();
+  EXPECT_EQ(text.data, "first\n");
+  EXPECT_EQ(text.end, v1::LOG_END_INCOMPLETE);
 }
 
 TEST_F(LogsTest, AGapIsAnsweredWithWhereToGoOn) {
