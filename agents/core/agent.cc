@@ -325,7 +325,10 @@ class Agent::Impl {
     others_.Post([this, run = std::move(forget.run)] { backend_.Forget(run); });
   }
   void Do(SendToBroker& send) {
-    if (link_ == nullptr || link_->Send(std::move(send.message))) return;
+    if (link_ == nullptr) return;
+    // A link that is over: its ControlLinkEnded is on its way with the reason, or waits in the
+    // inbox.
+    if (link_->Send(std::move(send.message)) != ControlLink::Sent::kFull) return;
     HangUp();
     DialAfter(backoff_.Next(), "disconnected",
               absl::UnavailableError("the broker does not read what the agent sends"));

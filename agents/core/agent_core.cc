@@ -44,7 +44,9 @@ class AgentCore::Impl {
       out->changes.push_back(PutMeta{meta_});
       written_meta_ = meta_;
     }
-    if (session_.is_welcome()) events_.Send(options_.max_unacked_events, &out->effects);
+    if (session_.is_welcome()) {
+      events_.Send(options_.max_unacked_events, options_.max_unacked_event_bytes, &out->effects);
+    }
   }
 
   const RunTable& runs() const { return runs_; }

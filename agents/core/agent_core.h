@@ -32,7 +32,9 @@ struct Options {
   absl::Duration cancel_interval =
       absl::Seconds(10);           // a cancel whose effect is not seen is repeated
   int max_unacked_events = 10000;  // sent and not acknowledged; the rest waits in the journal
-  int silent_intervals = 3;        // without an answer to a heartbeat: the connection is given up
+  // Bytes of them, for events that name many nodes; half of what the link can queue.
+  size_t max_unacked_event_bytes = 32 << 20;
+  int silent_intervals = 3;  // without an answer to a heartbeat: the connection is given up
   absl::Duration handshake_timeout = absl::Seconds(30);  // from LinkUp to the broker's welcome
   // Shares of the journal's bound, 0 to 1. Above the first, new runs are held back, so that the
   // rest is for the events of runs that are there; below the second they are taken again. Apart, so

@@ -14,13 +14,14 @@
 namespace muster::agent {
 namespace {
 
-// The agent keeps fewer events in flight than this; more waiting messages mean that the broker does
-// not read.
-constexpr size_t kMaxQueuedRequests = 16'384;
+// The agent keeps fewer events in flight than this (Options::max_unacked_events and
+// max_unacked_event_bytes), and a few heartbeats beside them; more that waits means that the broker
+// does not read.
+constexpr QueueBounds kMaxQueuedRequests = {.messages = 16'384, .bytes = 64 << 20};
 // Messages from the broker that the agent has not handled.
 constexpr int kMaxUnhandledMessages = 32;
-// Chunks that wait for the connection; each has up to 64 KiB.
-constexpr size_t kMaxQueuedChunks = 64;
+// Chunks that wait for the connection; each has up to 64 KiB, and the names around it.
+constexpr QueueBounds kMaxQueuedChunks = {.messages = 64, .bytes = 8 << 20};
 // Answers are handled as they come: the shipper bounds the chunks that it waits for.
 constexpr int kMaxUnhandledAnswers = 1;
 
@@ -49,7 +50,10 @@ class GrpcControlLink final : public ControlLink {
         [this](auto* context, auto* reactor) { stub_->async()->Connect(context, reactor); });
   }
 
-  bool Send(v1::ConnectRequest message) override { return stream_.Send(std::move(message)); }
+  Sent Send(v1::ConnectRequest message) override {
+    if (stream_.Send(std::move(message))) return Sent::kYes;
+    return stream_.is_over() ? Sent::kOver : Sent::kFull;
+  }
   void Handled() override { stream_.Handled(); }
 
  private:

@@ -29,8 +29,12 @@ class ControlLink {
     std::function<void(absl::Status)> on_end;
   };
   virtual ~ControlLink() = default;
-  // False: the broker reads too slowly or the stream is over; give the link up.
-  virtual bool Send(v1::ConnectRequest message) = 0;
+  enum class Sent {
+    kYes,
+    kFull,  // the broker reads too slowly; give the link up
+    kOver,  // the stream has ended; on_end tells why
+  };
+  virtual Sent Send(v1::ConnectRequest message) = 0;
   // Once for each message: a few that wait are enough, the rest stays with the broker.
   virtual void Handled() = 0;
 };

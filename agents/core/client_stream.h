@@ -22,6 +22,12 @@
 
 namespace muster::agent {
 
+// What a stream may hold that the other side has not read.
+struct QueueBounds {
+  size_t messages;
+  size_t bytes;
+};
+
 template <typename Request, typename Response>
 class ClientStream final : public grpc::ClientBidiReactor<Request, Response> {
  public:
@@ -31,14 +37,14 @@ class ClientStream final : public grpc::ClientBidiReactor<Request, Response> {
     std::function<void()> on_written;          // there is room for another message
   };
 
-  // `max_queued`: messages to be written. `max_unhandled`: messages that were read and not yet
+  // `max_queued`: what is to be written. `max_unhandled`: messages that were read and not yet
   // Handled.
-  ClientStream(size_t max_queued, int max_unhandled, Callbacks callbacks)
+  ClientStream(QueueBounds max_queued, int max_unhandled, Callbacks callbacks)
       : max_unhandled_(max_unhandled),
         callbacks_(std::move(callbacks)),
         writer_(
-            max_queued, [this](const Request* message) { this->StartWrite(message); },
-            [this](const grpc::Status&) { this->StartWritesDone(); }) {}
+            max_queued.messages, [this](const Request* message) { this->StartWrite(message); },
+            [this](const grpc::Status&) { this->StartWritesDone(); }, max_queued.bytes) {}
 
   // `call` starts the RPC with this context and reactor.
   template <typename Call>
@@ -60,6 +66,9 @@ class ClientStream final : public grpc::ClientBidiReactor<Request, Response> {
 
   // False: too much is queued, or the stream is over.
   bool Send(Request message) { return writer_.Offer(std::move(message)); }
+
+  // The stream has ended or is about to: on_end comes with the reason, if it has not come.
+  bool is_over() const { return writer_.is_closing(); }
 
   // One message has been dealt with, so that another may be read.
   void Handled() {

@@ -34,6 +34,9 @@ absl::Status EventLog::Acknowledge(uint64_t sequence, std::vector<JournalChange>
   }
   if (sequence <= acknowledged_) return absl::OkStatus();  // acknowledged before
   changes->push_back(DeleteEventsUpTo{sequence});
+  for (uint64_t i = acknowledged_; i < std::min(sequence, sent_); ++i) {
+    bytes_in_flight_ -= events_[i - acknowledged_].ByteSizeLong();
+  }
   events_.erase(events_.begin(),
                 events_.begin() + static_cast<std::ptrdiff_t>(sequence - acknowledged_));
   acknowledged_ = sequence;
@@ -41,16 +44,18 @@ absl::Status EventLog::Acknowledge(uint64_t sequence, std::vector<JournalChange>
   return absl::OkStatus();
 }
 
-void EventLog::Send(int max_in_flight, std::vector<Effect>* effects) {
+void EventLog::Send(int max_in_flight, size_t max_bytes, std::vector<Effect>* effects) {
   const uint64_t last = std::min(next_ - 1, acknowledged_ + static_cast<uint64_t>(max_in_flight));
-  while (sent_ < last) {
+  while (sent_ < last && bytes_in_flight_ < max_bytes) {
     v1::ConnectRequest message;
     v1::RunEvents* batch = message.mutable_events();
     size_t bytes = 0;
     while (sent_ < last && batch->events_size() < kMaxEventsPerMessage &&
-           bytes < kMaxEventBytesPerMessage) {
+           bytes < kMaxEventBytesPerMessage && bytes_in_flight_ < max_bytes) {
       const v1::RunEvent& event = events_[sent_ - acknowledged_];
-      bytes += event.ByteSizeLong();
+      const size_t size = event.ByteSizeLong();
+      bytes += size;
+      bytes_in_flight_ += size;
       *batch->add_events() = event;
       ++sent_;
     }

@@ -30,11 +30,14 @@ class EventLog {
   absl::Status Acknowledge(uint64_t sequence, std::vector<JournalChange>* changes);
 
   // After the welcome of a new connection: everything that is not acknowledged is to be sent again.
-  void Rewind() { sent_ = acknowledged_; }
+  void Rewind() {
+    sent_ = acknowledged_;
+    bytes_in_flight_ = 0;
+  }
 
-  // Adds messages with what has not been sent, as long as at most `max_in_flight` events are
-  // unacknowledged.
-  void Send(int max_in_flight, std::vector<Effect>* effects);
+  // Adds messages with what has not been sent, as long as at most `max_in_flight` events of
+  // `max_bytes` together are unacknowledged; the last of them may go beyond the bytes.
+  void Send(int max_in_flight, size_t max_bytes, std::vector<Effect>* effects);
 
   uint64_t next_sequence() const { return next_; }
   uint64_t acknowledged() const { return acknowledged_; }
@@ -46,6 +49,7 @@ class EventLog {
   uint64_t next_;
   uint64_t acknowledged_;            // all up to this one
   uint64_t sent_;                    // on this connection, all up to this one
+  size_t bytes_in_flight_ = 0;       // of those that were sent
   std::deque<v1::RunEvent> events_;  // acknowledged_ + 1 ... next_ - 1
 };
 

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <list>
 #include <mutex>
 #include <optional>
@@ -21,30 +22,40 @@ template <typename Message>
 class StreamWriter {
  public:
   // `start_write` and `finish` are called with the lock held; they only start an operation.
-  // `finish` on a client half-closes (StartWritesDone).
+  // `finish` on a client half-closes (StartWritesDone). `max_bytes` bounds what the messages have
+  // together; one alone may have more.
   StreamWriter(size_t capacity, std::function<void(const Message*)> start_write,
-               std::function<void(const grpc::Status&)> finish)
-      : capacity_(capacity), start_write_(std::move(start_write)), finish_(std::move(finish)) {}
+               std::function<void(const grpc::Status&)> finish,
+               size_t max_bytes = std::numeric_limits<size_t>::max())
+      : capacity_(capacity),
+        max_bytes_(max_bytes),
+        start_write_(std::move(start_write)),
+        finish_(std::move(finish)) {}
 
   // False: the queue is full or the stream is closing; the message was not taken.
   bool Offer(Message message) {
+    const size_t bytes = message.ByteSizeLong();
     std::lock_guard lock(mutex_);
     if (closing_ || queue_.size() >= capacity_) return false;
-    queue_.push_back(std::move(message));
-    if (queue_.size() == 1) start_write_(&queue_.front());
+    if (!queue_.empty() && (bytes_ >= max_bytes_ || bytes > max_bytes_ - bytes_)) return false;
+    bytes_ += bytes;
+    queue_.push_back({std::move(message), bytes});
+    if (queue_.size() == 1) start_write_(&queue_.front().message);
     return true;
   }
 
   // Call from OnWriteDone. `ok` false: the stream is broken, and what is queued is dropped.
   void OnWriteDone(bool ok) {
     std::lock_guard lock(mutex_);
+    bytes_ -= queue_.front().bytes;
     queue_.pop_front();
     if (!ok) {
       closing_ = true;
       queue_.clear();
+      bytes_ = 0;
     }
     if (!queue_.empty()) {
-      start_write_(&queue_.front());
+      start_write_(&queue_.front().message);
     } else {
       FinishIfDue();
     }
@@ -61,12 +72,23 @@ class StreamWriter {
   // Call from OnDone before freeing the writer: waits until no other thread is inside it.
   void AwaitIdle() { std::lock_guard lock(mutex_); }
 
+  // Nothing is taken any more, whether or not there is room.
+  bool is_closing() const {
+    std::lock_guard lock(mutex_);
+    return closing_;
+  }
+
   size_t size() const {
     std::lock_guard lock(mutex_);
     return queue_.size();
   }
 
  private:
+  struct Queued {
+    Message message;
+    size_t bytes;
+  };
+
   void FinishIfDue() {
     if (!final_status_ || finished_) return;
     finished_ = true;
@@ -74,13 +96,15 @@ class StreamWriter {
   }
 
   const size_t capacity_;
+  const size_t max_bytes_;
   const std::function<void(const Message*)> start_write_;
   const std::function<void(const grpc::Status&)> finish_;
 
   mutable std::mutex mutex_;
   // The front is being written. A list, because most streams are idle, and an empty deque holds 576
   // bytes.
-  std::list<Message> queue_;
+  std::list<Queued> queue_;
+  size_t bytes_ = 0;  // of the queue
   std::optional<grpc::Status> final_status_;
   bool closing_ = false;
   bool finished_ = false;

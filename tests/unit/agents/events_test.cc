@@ -69,6 +69,19 @@ TEST_F(EventsTest, AnAcknowledgementAheadOfWhatWasSentIsTaken) {
   EXPECT_THAT(Sent(), ElementsAre(3));
 }
 
+TEST_F(EventsTest, OnlySoManyBytesOfEventsAreInFlight) {
+  options().max_unacked_event_bytes = 1;  // the event that goes beyond is sent whole
+  Start();
+  Connect();
+  Assign({AssignmentOf(1), AssignmentOf(2)});
+  EXPECT_THAT(Sent(), ElementsAre(1));
+  Ack(1);
+  EXPECT_THAT(Sent(), ElementsAre(2));
+  Do(LinkDown{});
+  Connect(1);
+  EXPECT_THAT(Sent(), ElementsAre(2));
+}
+
 TEST_F(EventsTest, OneMessageCarriesAtMostAThousandEvents) {
   options().max_launches_in_flight = 2500;
   Start();
