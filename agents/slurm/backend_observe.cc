@@ -6,6 +6,7 @@
 #include "absl/time/clock.h"
 #include "agents/slurm/backend.h"
 #include "agents/slurm/exit_record.h"
+#include "agents/slurm/explain_end.h"
 #include "agents/slurm/fields.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -254,7 +255,9 @@ std::string SlurmBackend::ReadSlurmOutput(const RunPaths& paths) {
   const absl::StatusOr<hosts::FileInfo> info = host_->Stat(paths.slurm_output());
   if (!info.ok()) return {};
   const uint64_t offset = info->size > kSlurmOutputBytes ? info->size - kSlurmOutputBytes : 0;
-  return host_->ReadFileRange(paths.slurm_output(), offset, kSlurmOutputBytes).value_or("");
+  const std::string end =
+      host_->ReadFileRange(paths.slurm_output(), offset, kSlurmOutputBytes).value_or("");
+  return std::string(SinceLastStart(end));
 }
 
 }  // namespace muster::slurm

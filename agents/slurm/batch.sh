@@ -56,6 +56,8 @@ restart() {
     fi
   done 2>/dev/null <"$record"
   rm -f "$record" "$run_dir/failed"
+  # What Slurm wrote before this line is about an earlier start.
+  note "restart ${SLURM_RESTART_COUNT:-0} of run $run_key"
 }
 
 # run PHASE: PHASE.argv holds the working directory and the words of the program, each ended by a NUL byte; the file

@@ -25,7 +25,7 @@ struct Words {
   std::string suggestion;
 };
 
-constexpr std::string_view kReadLog = "Read its output: muster logs, and muster logs --stderr.";
+constexpr std::string_view kReadLog = "Read its output.";
 constexpr std::string_view kMoreMemory =
     "Ask for more memory, or make the program use less (a smaller batch).";
 constexpr std::string_view kSubmitAgain = "Submit the job again.";
@@ -174,6 +174,15 @@ std::string Quote(std::string_view output) {
 }
 
 }  // namespace
+
+std::string_view SinceLastStart(std::string_view slurm_output) {
+  constexpr std::string_view kRestart = "muster: restart ";
+  if (const size_t mark = slurm_output.rfind(fmt::format("\n{}", kRestart));
+      mark != std::string_view::npos) {
+    slurm_output.remove_prefix(mark + 1);
+  }
+  return slurm_output;
+}
 
 JobPhase PhaseInOutput(std::string_view slurm_output) {
   JobPhase phase = JobPhase::kUnknown;

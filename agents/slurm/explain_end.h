@@ -11,6 +11,9 @@
 
 namespace muster::slurm {
 
+// The part that is about the job's last start: batch.sh begins each restart with a line of its own.
+std::string_view SinceLastStart(std::string_view slurm_output);
+
 // How the job ended according to what slurmstepd wrote ("*** JOB 34 ON n1 CANCELLED AT ... DUE TO
 // TIME LIMIT ***"). kUnknown: it says nothing of that.
 JobPhase PhaseInOutput(std::string_view slurm_output);

@@ -44,7 +44,7 @@ struct RunFacts {
   // When the run's time limit ends it: as squeue last said, or else counted from the record's
   // start. Nothing if neither is known.
   std::optional<absl::Time> limit_end;
-  // What Slurm wrote into the batch script's output; its end is enough.
+  // What Slurm wrote into the batch script's output since the job's last start; its end is enough.
   std::string slurm_output;
 
   // Muster asked for the end of this run.

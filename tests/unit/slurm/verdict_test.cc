@@ -371,6 +371,18 @@ TEST(JudgeTest, WithoutAccountingTheRecordAndSlurmsLastWordsDecide) {
             v1::RUN_STATE_CANCELED);
 }
 
+TEST(SinceLastStartTest, DropsWhatSlurmSaidOfEarlierStarts) {
+  const std::string preempted =
+      "slurmstepd-n1: error: *** JOB 17 ON n1 CANCELLED AT 2026-11-21T03:00:00 DUE TO PREEMPTION "
+      "***\n";
+  const std::string again = "muster: restart 1 of run k7m2-42-1\n";
+  EXPECT_EQ(PhaseInOutput(preempted), JobPhase::kPreempted);
+  EXPECT_EQ(SinceLastStart(preempted), preempted);
+  EXPECT_EQ(SinceLastStart(preempted + again), again);
+  EXPECT_EQ(SinceLastStart(preempted + again + kTimeLimitOutput), again + kTimeLimitOutput);
+  EXPECT_EQ(SinceLastStart(""), "");
+}
+
 TEST(PhaseInOutputTest, ReadsSlurmstepdsLastWordsAndNobodyElses) {
   const std::string begin =
       "slurmstepd-n1: error: *** JOB 17 ON n1 CANCELLED AT 2026-11-21T03:00:00";
