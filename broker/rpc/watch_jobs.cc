@@ -37,6 +37,8 @@ class WatchStream final : public PullStream<v1::WatchJobsResponse> {
       const absl::StatusOr<uint64_t> last = context_.store->LastSequence();
       if (!last.ok()) return last.status();
       watch_.after_sequence = static_cast<int64_t>(*last);
+      // Whoever loses the stream before its first step must know where "now" was.
+      result->messages.push_back(SignOfLife());
     }
     // Asked before the transitions are: if all have ended by now, the transitions below are the
     // last ones.
@@ -83,7 +85,16 @@ class WatchStream final : public PullStream<v1::WatchJobsResponse> {
     return absl::OkStatus();
   }
 
-  std::optional<v1::WatchJobsResponse> KeepAlive() override { return v1::WatchJobsResponse(); }
+  v1::WatchJobsResponse SignOfLife() const {
+    v1::WatchJobsResponse message;
+    // Below 0: not even the first step has been made.
+    if (watch_.after_sequence >= 0) {
+      message.set_sequence(static_cast<uint64_t>(watch_.after_sequence));
+    }
+    return message;
+  }
+
+  std::optional<v1::WatchJobsResponse> KeepAlive() override { return SignOfLife(); }
 
   void Unhook() override { context_.watches->Remove(this, watch_.jobs); }
 

@@ -87,10 +87,10 @@ class GrpcClient final : public Client {
     return Call(*clusters_, &v1::Clusters::Stub::GetCluster, request, true);
   }
 
-  std::unique_ptr<WatchReader> WatchJobs(v1::WatchJobsRequest request,
-                                         absl::Time deadline) override {
+  std::unique_ptr<WatchReader> WatchJobs(v1::WatchJobsRequest request, absl::Time deadline,
+                                         std::function<void()> on_sign_of_life) override {
     return NewWatchReader({jobs_.get(), &options_, &address_, &was_answered_, deadline},
-                          std::move(request));
+                          std::move(request), std::move(on_sign_of_life));
   }
   std::unique_ptr<LogReader> ReadLog(v1::ReadLogRequest request, absl::Time deadline) override {
     return NewLogReader({jobs_.get(), &options_, &address_, &was_answered_, deadline},

@@ -87,9 +87,10 @@ class Client {
   virtual absl::StatusOr<v1::GetClusterResponse> GetCluster(
       const v1::GetClusterRequest& request) = 0;
 
-  // Streams, resumed where they broke off. The deadline bounds the whole of it.
-  virtual std::unique_ptr<WatchReader> WatchJobs(v1::WatchJobsRequest request,
-                                                 absl::Time deadline) = 0;
+  // Streams, resumed where they broke off. The deadline bounds the whole of it. `on_sign_of_life`,
+  // if given, is called by Next each time the broker says that nothing has changed for seconds.
+  virtual std::unique_ptr<WatchReader> WatchJobs(v1::WatchJobsRequest request, absl::Time deadline,
+                                                 std::function<void()> on_sign_of_life = {}) = 0;
   virtual std::unique_ptr<LogReader> ReadLog(v1::ReadLogRequest request, absl::Time deadline) = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/sync_stream.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -102,24 +103,36 @@ class Resumed {
 
 class WatchReaderImpl final : public WatchReader {
  public:
-  WatchReaderImpl(StreamContext context, v1::WatchJobsRequest request)
-      : request_(std::move(request)), stream_(context, &v1::Jobs::Stub::WatchJobs) {}
+  WatchReaderImpl(StreamContext context, v1::WatchJobsRequest request,
+                  std::function<void()> on_sign_of_life)
+      : request_(std::move(request)),
+        on_sign_of_life_(std::move(on_sign_of_life)),
+        stream_(context, &v1::Jobs::Stub::WatchJobs) {}
 
   absl::StatusOr<std::optional<v1::WatchJobsResponse>> Next() override {
     while (true) {
       absl::StatusOr<std::optional<v1::WatchJobsResponse>> next = stream_.Next(request_);
       if (!next.ok() || !next->has_value()) return next;
       const v1::WatchJobsResponse& step = **next;
-      if (step.job_id() == 0) continue;
+      if (step.job_id() == 0) {
+        if (step.has_sequence()) Advance(static_cast<int64_t>(step.sequence()));
+        if (on_sign_of_life_) on_sign_of_life_();
+        continue;
+      }
       const auto sequence = static_cast<int64_t>(step.transition().sequence());
       if (sequence <= request_.after_sequence()) continue;
-      request_.set_after_sequence(sequence);
+      Advance(sequence);
       return next;
     }
   }
 
  private:
+  void Advance(int64_t sequence) {
+    request_.set_after_sequence(std::max(request_.after_sequence(), sequence));
+  }
+
   v1::WatchJobsRequest request_;  // for what has not been seen yet
+  const std::function<void()> on_sign_of_life_;
   Resumed<v1::WatchJobsRequest, v1::WatchJobsResponse> stream_;
 };
 
@@ -158,8 +171,9 @@ class LogReaderImpl final : public LogReader {
 
 }  // namespace
 
-std::unique_ptr<WatchReader> NewWatchReader(StreamContext context, v1::WatchJobsRequest request) {
-  return std::make_unique<WatchReaderImpl>(context, std::move(request));
+std::unique_ptr<WatchReader> NewWatchReader(StreamContext context, v1::WatchJobsRequest request,
+                                            std::function<void()> on_sign_of_life) {
+  return std::make_unique<WatchReaderImpl>(context, std::move(request), std::move(on_sign_of_life));
 }
 
 std::unique_ptr<LogReader> NewLogReader(StreamContext context, v1::ReadLogRequest request) {

@@ -3,6 +3,7 @@
 #define MUSTER_CLIENTS_CPP_READERS_H_
 
 #include <atomic>
+#include <functional>
 #include <memory>
 
 #include "absl/time/time.h"
@@ -21,7 +22,8 @@ struct StreamContext {
   absl::Time deadline;              // of the whole stream
 };
 
-std::unique_ptr<WatchReader> NewWatchReader(StreamContext context, v1::WatchJobsRequest request);
+std::unique_ptr<WatchReader> NewWatchReader(StreamContext context, v1::WatchJobsRequest request,
+                                            std::function<void()> on_sign_of_life);
 std::unique_ptr<LogReader> NewLogReader(StreamContext context, v1::ReadLogRequest request);
 
 }  // namespace muster::client

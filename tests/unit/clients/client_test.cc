@@ -136,7 +136,7 @@ TEST_F(ClientTest, DoesNotWaitLongerThanTheCallMayTake) {
 
 TEST_F(ClientTest, NamesTheAddressAndTheRemedyIfThereIsNoBroker) {
   broker_.Stop();
-  options_.call_timeout = absl::Milliseconds(500);
+  options_.absent_patience = absl::Milliseconds(50);
   const absl::Status status = NewClient()->GetJob({}).status();
   EXPECT_TRUE(absl::IsUnavailable(status));
   EXPECT_THAT(std::string(status.message()),
@@ -269,6 +269,25 @@ TEST_F(ClientTest, AWatchGoesOnWhereItBrokeOff) {
   EXPECT_TRUE(end.ok()) << end;
   EXPECT_THAT(asked, ElementsAre(0, 5));
   EXPECT_EQ(interruptions_, 1);
+}
+
+TEST_F(ClientTest, AWatchFromNowOnResumesWhereItBeganThoughItHasSeenNoStep) {
+  std::vector<int64_t> asked;
+  broker_.watch_jobs = [&](const v1::WatchJobsRequest& request, const auto& write) -> absl::Status {
+    asked.push_back(request.after_sequence());
+    v1::WatchJobsResponse sign_of_life;
+    sign_of_life.set_sequence(asked.size() == 1 ? 0 : 7);  // nothing has ever happened: 0
+    write(sign_of_life);
+    return asked.size() < 3 ? absl::UnavailableError("Socket closed") : absl::OkStatus();
+  };
+  const auto client = NewClient();
+  v1::WatchJobsRequest request;
+  request.set_after_sequence(-1);
+  int signs = 0;
+  const auto reader = client->WatchJobs(request, absl::InfiniteFuture(), [&] { ++signs; });
+  EXPECT_FALSE((*reader->Next()).has_value());
+  EXPECT_THAT(asked, ElementsAre(-1, 0, 7));
+  EXPECT_EQ(signs, 3);
 }
 
 TEST_F(ClientTest, AWatchSurvivesARestartOfTheBroker) {

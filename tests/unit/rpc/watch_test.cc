@@ -31,6 +31,12 @@ class WatchReader {
     }
     return std::nullopt;
   }
+  // The next message, a sign of life too.
+  v1::WatchJobsResponse NextMessage() {
+    v1::WatchJobsResponse response;
+    EXPECT_TRUE(stream_->Read(&response));
+    return response;
+  }
   std::vector<v1::JobState> NextStates(int count) {
     std::vector<v1::JobState> states;
     for (int i = 0; i < count; ++i) {
@@ -118,6 +124,23 @@ TEST(WatchJobs, FromNowOnLeavesThePastOut) {
   ASSERT_TRUE(first.has_value());
   EXPECT_NE(first->job_id(), 1u);
   EXPECT_EQ(watch.Next()->job_id(), first->job_id() + 1);
+}
+
+TEST(WatchJobs, FromNowOnSaysFirstWhereNowIsSoThatALostStreamCanBeResumed) {
+  TestBroker broker;
+  v1::WatchJobsRequest request = WatchJob(broker.Submit());
+  const auto past = WatchReader(broker, request).Next();
+  ASSERT_TRUE(past.has_value());
+  request.Clear();
+  request.set_after_sequence(-1);
+  const v1::WatchJobsResponse now = WatchReader(broker, request).NextMessage();
+  EXPECT_EQ(now.job_id(), 0u);
+  ASSERT_TRUE(now.has_sequence());
+  EXPECT_GE(now.sequence(), past->transition().sequence());
+  // What happens while nobody watches.
+  const uint64_t missed = broker.Submit();
+  request.set_after_sequence(static_cast<int64_t>(now.sequence()));
+  EXPECT_EQ(WatchReader(broker, request).Next()->job_id(), missed);
 }
 
 TEST(WatchJobs, EndsWhenAllJobsHaveEnded) {
