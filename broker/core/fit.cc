@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "contract/states.h"
 #include "contract/units.h"
 
 namespace muster::core {
@@ -169,19 +170,6 @@ std::string NoSuchPool(std::string_view wanted, const v1::Inventory& inventory) 
   return fmt::format("it has no pool \"{}\" (it has {})", wanted, known.empty() ? "none" : known);
 }
 
-std::string_view KindName(v1::ClusterKind kind) {
-  switch (kind) {
-    case v1::CLUSTER_KIND_SLURM:
-      return "slurm";
-    case v1::CLUSTER_KIND_KUBERNETES:
-      return "kubernetes";
-    case v1::CLUSTER_KIND_MACHINES:
-      return "machines";
-    default:
-      return "unknown";
-  }
-}
-
 }  // namespace
 
 Fit CheckFit(const v1::JobSpec& shape, const PutCluster& cluster) {
@@ -190,9 +178,9 @@ Fit CheckFit(const v1::JobSpec& shape, const PutCluster& cluster) {
     return {Fit::Verdict::kNotNamed, "the job names other clusters"};
   }
   if (shape.has_slurm() && cluster.kind != v1::CLUSTER_KIND_SLURM) {
-    return {
-        Fit::Verdict::kWrongKind,
-        fmt::format("it is of kind {}, and the job has a slurm section", KindName(cluster.kind))};
+    return {Fit::Verdict::kWrongKind,
+            fmt::format("it is of kind {}, and the job has a slurm section",
+                        contract::Name(cluster.kind))};
   }
   const std::vector<std::string_view> wanted = WantedPools(shape);
   if (wanted.empty()) {

@@ -80,4 +80,17 @@ std::string_view Name(v1::FailureClass failure_class) {
   return WithoutPrefix(v1::FailureClass_Name(failure_class), "FAILURE_CLASS_");
 }
 
+std::string_view Name(v1::ClusterKind kind) {
+  switch (kind) {
+    case v1::CLUSTER_KIND_SLURM:
+      return "slurm";
+    case v1::CLUSTER_KIND_KUBERNETES:
+      return "kubernetes";
+    case v1::CLUSTER_KIND_MACHINES:
+      return "machines";
+    default:
+      return "unknown";
+  }
+}
+
 }  // namespace muster::contract

@@ -17,6 +17,7 @@
 
 #include <string_view>
 
+#include "muster/v1/cluster.pb.h"
 #include "muster/v1/job.pb.h"
 
 namespace muster::contract {
@@ -36,6 +37,9 @@ std::string_view Name(v1::JobState state);
 std::string_view Name(v1::RunState state);
 std::string_view Name(v1::EvidenceSource source);
 std::string_view Name(v1::FailureClass failure_class);
+// "slurm" for CLUSTER_KIND_SLURM, as the agent's --kind has it; "unknown" for one of a later
+// version.
+std::string_view Name(v1::ClusterKind kind);
 
 }  // namespace muster::contract
 

@@ -155,10 +155,19 @@ void CheckGpus(const v1::Resources& resources, FieldErrors* errors) {
   }
 }
 
+void CheckMemory(uint64_t bytes, FieldErrors* errors) {
+  CheckAtMost("resources.memory_bytes", bytes, kMaxMemoryBytes, errors);
+  if (bytes == 0 || bytes >= kMinMemoryBytes) return;
+  errors->Add("resources.memory_bytes",
+              fmt::format("{0} bytes are too few; use at least 1Mi, with its unit ({0}Mi, {0}Gi), "
+                          "or leave it out for the cluster's default",
+                          bytes));
+}
+
 void CheckResources(const v1::JobSpec& spec, FieldErrors* errors) {
   CheckAtMost("nodes", spec.nodes(), kMaxNodes, errors);
   CheckAtMost("resources.cpu_millis", spec.resources().cpu_millis(), kMaxCpuMillis, errors);
-  CheckAtMost("resources.memory_bytes", spec.resources().memory_bytes(), kMaxMemoryBytes, errors);
+  CheckMemory(spec.resources().memory_bytes(), errors);
   CheckGpus(spec.resources(), errors);
   if (!spec.has_time_limit()) return;
   const auto& limit = spec.time_limit();

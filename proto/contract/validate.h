@@ -23,6 +23,8 @@ inline constexpr size_t kMaxEnvVars = 1000;
 inline constexpr size_t kMaxLabels = 64;
 inline constexpr size_t kMaxNameBytes = 128;
 inline constexpr uint32_t kMaxNodes = 10000;
+// Less holds no process; who asks for it has forgotten the unit.
+inline constexpr uint64_t kMinMemoryBytes = 1 << 20;
 inline constexpr size_t kMaxRequestIdBytes = 128;
 
 // The spec with defaults filled in. Errors, each naming every bad field, its value and the remedy:

@@ -97,6 +97,7 @@ std::vector<BadCase> BadSizes() {
       {"resources.cpu_millis", [](auto* s) { s->mutable_resources()->set_cpu_millis(10'000'001); }},
       {"resources.memory_bytes",
        [](auto* s) { s->mutable_resources()->set_memory_bytes((uint64_t{1} << 50) + 1); }},
+      {"resources.memory_bytes", [](auto* s) { s->mutable_resources()->set_memory_bytes(512); }},
       {"resources.gpus[0].count_millis",
        [](auto* s) { s->mutable_resources()->add_gpus()->set_type("H100"); }},
       {"resources.gpus[0].count_millis",
