@@ -4,16 +4,16 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
-#include <functional>
+#include <limits>
 
 #include "clients/cli/exit_code.h"
 #include "clients/cli/invocation.h"
+#include "clients/cli/options.h"
 #include "contract/characters.h"
-#include "contract/errors.h"
-#include "contract/text.h"
+#include "contract/nearest.h"
 #include "contract/units.h"
+#include "contract/validate.h"
 
 namespace muster::cli {
 namespace {
@@ -25,23 +25,12 @@ Exit codes: 0 ok, 1 error, 2 usage, 4 not allowed, 8 time-out; of a job that was
 
 constexpr std::string_view kDashes = "put the command after --, as in: muster run -- echo hello";
 
-template <typename Number>
-bool ParseNumber(std::string_view text, Number* out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-// Empty if the text is a reference, else what is wrong, as CLI11 wants it.
-std::string ParseJobRef(const std::string& text, JobRef* out) {
-  const size_t dot = text.find('.');
-  const std::string_view job = std::string_view(text).substr(0, dot);
-  bool good = ParseNumber(job, &out->job) && out->job > 0;
-  if (good && dot != std::string::npos) {
-    good = ParseNumber(std::string_view(text).substr(dot + 1), &out->run) && out->run > 0;
-  }
-  if (good) return "";
-  return fmt::format("{} is not a job; write its number, e.g. 42, or 42.1 for its first run",
-                     contract::Quoted(text));
+// What every verb's help ends with.
+std::string Footer(std::string_view example) {
+  return fmt::format(
+      "For example:\n  muster {}\n\nBesides: --broker ADDRESS, -o FORMAT and -q; see muster "
+      "--help.",
+      example);
 }
 
 // Adds the verbs with their flags to a CLI11 application.
@@ -69,9 +58,10 @@ class Grammar {
     AddLogs();
     AddEvents();
     AddWait();
-    Sub("clusters", Verb::kClusters, "Show the clusters, or one of them")
-        ->add_option("NAME", out_.cluster, "A cluster's name");
-    Sub("version", Verb::kVersion, "Print this program's version");
+    AddText(
+        Sub("clusters", Verb::kClusters, "Show the clusters, or one of them", "clusters -o wide"),
+        "NAME", "", "A cluster's name", [this](const std::string& name) { out_.cluster = name; });
+    Sub("version", Verb::kVersion, "Print this program's version", "version");
   }
 
   CLI::App& app() { return app_; }
@@ -85,104 +75,101 @@ class Grammar {
         fmt::format("{} is not table, wide, json, jsonl, yaml or name", contract::Quoted(name)));
   }
 
-  CLI::App* Sub(const std::string& name, Verb verb, const std::string& description) {
+  CLI::App* Sub(const std::string& name, Verb verb, const std::string& description,
+                std::string_view example) {
     CLI::App* sub = app_.add_subcommand(name, description);
+    sub->footer(Footer(example));
     sub->callback([this, verb] { out_.verb = verb; });
     return sub;
   }
 
-  // A flag that may be given several times, with one value each time.
-  static void AddRepeated(CLI::App* sub, const std::string& flag, std::vector<std::string>* values,
-                          const std::string& type, const std::string& description) {
-    sub->add_option_function<std::string>(
-           flag, [values](const std::string& value) { values->push_back(value); }, description)
-        ->type_name(type)
-        ->trigger_on_parse();
-  }
-
-  void AddJobs(CLI::App* sub) {
-    sub->add_option_function<std::vector<std::string>>(
-           "ID",
-           [this](const std::vector<std::string>& texts) {
-             for (const std::string& text : texts) {
-               JobRef ref;
-               const std::string problem = ParseJobRef(text, &ref);
-               if (!problem.empty()) throw CLI::ValidationError("ID", problem);
-               out_.jobs.push_back(ref);
-             }
-           },
-           "Jobs by their numbers")
-        ->type_name("");
+  static CLI::Option* AddOptional(CLI::App* sub, const std::string& flag, const std::string& type,
+                                  const std::string& description, std::optional<std::string>* out) {
+    return AddText(sub, flag, type, description, [out](const std::string& value) { *out = value; });
   }
 
   void AddSpec(CLI::App* sub) {
     SpecFlags& spec = out_.spec;
-    sub->add_option("--name", spec.name, "A label for people");
-    sub->add_option("--project", spec.project, "Who pays");
-    AddRepeated(sub, "--cluster", &spec.clusters, "NAME",
-                "The cluster to run on; several times: any of them");
-    sub->add_option("--pool", spec.pool, "The pool (Slurm: partition) to run in");
-    sub->add_option("--nodes", spec.nodes, "Nodes; the command starts once on each");
-    sub->add_option("--gpus", spec.gpus, "GPUs of each node")->type_name("TYPE:COUNT");
-    sub->add_option("--cpus", spec.cpus, "Cores of each node")->type_name("NUMBER");
-    sub->add_option("--memory", spec.memory, "Memory of each node, e.g. 16Gi")->type_name("SIZE");
-    sub->add_option("--time", spec.time, "Time limit, e.g. 4h or 1-12:00:00")
-        ->type_name("DURATION");
-    AddRepeated(sub, "--env", &spec.env, "KEY=VALUE", "An environment variable");
-    AddRepeated(sub, "--label", &spec.labels, "KEY=VALUE", "A label");
-    sub->add_option("--workdir", spec.workdir, "The directory on the cluster to start in");
-    sub->add_option("--priority", spec.priority, "Higher starts first, -1000 to 1000");
+    AddOptional(sub, "--name", "TEXT", "A label for people", &spec.name);
+    AddOptional(sub, "--project", "TEXT", "Who pays", &spec.project);
+    AddRepeated(sub, "--cluster", "NAME", "The cluster to run on; several times: any of them",
+                &spec.clusters);
+    AddOptional(sub, "--pool", "TEXT", "The pool (Slurm: partition) to run in", &spec.pool);
+    AddNumber(sub, "--nodes", 1, contract::kMaxNodes, "Nodes; the command starts once on each",
+              [&spec](int64_t nodes) { spec.nodes = static_cast<uint32_t>(nodes); });
+    AddOptional(sub, "--gpus", "TYPE:COUNT", "GPUs of each node", &spec.gpus);
+    AddOptional(sub, "--cpus", "NUMBER", "Cores of each node", &spec.cpus);
+    AddOptional(sub, "--memory", "SIZE", "Memory of each node, e.g. 16Gi; a plain number is bytes",
+                &spec.memory);
+    AddOptional(sub, "--time", "DURATION",
+                "Time limit, e.g. 90m, 4h or 1-12:00:00; a plain number is seconds", &spec.time);
+    AddRepeated(sub, "--env", "KEY=VALUE", "An environment variable", &spec.env);
+    AddRepeated(sub, "--label", "KEY=VALUE", "A label", &spec.labels);
+    AddOptional(sub, "--workdir", "TEXT", "The directory on the cluster to start in",
+                &spec.workdir);
+    AddNumber(sub, "--priority", -1000, 1000, "Higher starts first, -1000 to 1000",
+              [&spec](int64_t priority) { spec.priority = static_cast<int32_t>(priority); });
     sub->add_flag("--wait", out_.wait, "Wait for the end and exit as the job did");
-    sub->add_option("--request-id", out_.request_id,
-                    "Submit under this name: a repeat under the same one makes no second job")
-        ->type_name("ID");
+    AddText(sub, "--request-id", "ID",
+            "Submit under this name: a repeat under the same one makes no second job",
+            [this](const std::string& id) { out_.request_id = id; });
     sub->add_flag("--validate,--dry-run", out_.validate_only, "Check only, submit nothing");
     sub->add_flag("--raw", out_.raw, "Show the log's terminal escapes as they are");
   }
 
   void AddSubmit() {
-    CLI::App* sub = Sub("submit", Verb::kSubmit, "Submit the jobs of a file, all or none");
+    CLI::App* sub = Sub("submit", Verb::kSubmit, "Submit the jobs of a file, all or none",
+                        "submit --wait --time 4h job.yaml");
     sub->add_option("FILE", out_.file, "A job file in YAML; - is standard input")->required();
     AddSpec(sub);
   }
 
   void AddRun() {
-    CLI::App* sub = Sub("run", Verb::kRun, "Submit a command: muster run [flags] -- CMD [ARG...]");
-    sub->footer("The command comes after --, e.g.: muster run --wait --gpus H100:8 -- nvidia-smi");
-    AddSpec(sub);
+    AddSpec(Sub("run", Verb::kRun, "Submit a command: muster run [flags] -- CMD [ARG...]",
+                "run --wait --gpus H100:8 -- nvidia-smi"));
   }
 
   void AddList() {
-    CLI::App* sub = Sub("list", Verb::kList, "List jobs, the newest first");
-    AddRepeated(sub, "--state", &out_.states, "STATE",
-                "Only this state; several times: any of them");
-    sub->add_option("--name", out_.spec.name, "Only jobs of this name");
-    AddRepeated(sub, "--cluster", &out_.spec.clusters, "NAME",
-                "Only on this cluster; several times: any of them");
-    sub->add_option("--project", out_.spec.project, "Only of this project");
-    AddRepeated(sub, "--label", &out_.spec.labels, "KEY=VALUE", "Only with this label");
-    sub->add_option(
-        "--filter", out_.filter,
-        "More conditions, e.g. 'state = FAILED AND create_time > 2026-01-31T00:00:00Z'");
-    sub->add_option("--limit", out_.limit, "At most so many; 0: all")->default_val(100);
+    CLI::App* sub = Sub("list", Verb::kList, "List jobs, the newest first",
+                        "list --state running --label team=vision -o wide");
+    AddStates(sub, "--state", "Only this state; several times: any of them", &out_.states);
+    AddOptional(sub, "--name", "TEXT", "Only jobs of this name", &out_.spec.name);
+    AddRepeated(sub, "--cluster", "NAME", "Only on this cluster; several times: any of them",
+                &out_.spec.clusters);
+    AddOptional(sub, "--project", "TEXT", "Only of this project", &out_.spec.project);
+    AddRepeated(sub, "--label", "KEY=VALUE", "Only with this label", &out_.spec.labels);
+    AddText(sub, "--filter", "TEXT",
+            "More conditions, e.g. 'state = FAILED AND create_time > 2026-01-31T00:00:00Z'",
+            [this](const std::string& filter) { out_.filter = filter; });
+    AddNumber(sub, "--limit", 0, kUnlimited, "At most so many; 0: all", [this](int64_t limit) {
+      out_.limit = static_cast<uint64_t>(limit);
+    })->default_str("100");
   }
 
   void AddShowAndCancel() {
-    AddJobs(Sub("show", Verb::kShow, "Show jobs with their runs and what is known of each"));
-    CLI::App* cancel = Sub("cancel", Verb::kCancel, "Ask that jobs end");
-    AddJobs(cancel);
-    cancel->add_option("--reason", out_.reason, "Why; kept with the job");
+    AddJobs(
+        Sub("show", Verb::kShow, "Show jobs with their runs and what is known of each", "show 42"),
+        true, &out_.jobs);
+    CLI::App* cancel =
+        Sub("cancel", Verb::kCancel, "Ask that jobs end", "cancel 42 --reason 'wrong data'");
+    AddJobs(cancel, false, &out_.jobs);
+    AddText(cancel, "--reason", "TEXT", "Why; kept with the job",
+            [this](const std::string& reason) { out_.reason = reason; });
   }
 
   void AddLogs() {
-    CLI::App* sub = Sub("logs", Verb::kLogs, "Print the log of a job's run");
-    AddJobs(sub);
+    CLI::App* sub = Sub("logs", Verb::kLogs, "Print the log of a job's run", "logs -f 42");
+    AddJobs(sub, true, &out_.jobs);
     sub->add_flag("-f,--follow", out_.follow, "Go on until the log is complete");
-    sub->add_option_function<uint32_t>(
-        "--run", [this](uint32_t run) { run_ = run; }, "The run; default: the latest");
-    sub->add_option("--rank", out_.rank, "The node rank")->default_val(0);
+    AddNumber(sub, "--run", 1, std::numeric_limits<uint32_t>::max(), "The run; default: the latest",
+              [this](int64_t run) { run_ = static_cast<uint32_t>(run); });
+    AddNumber(sub, "--rank", 0, contract::kMaxNodes - 1, "The node rank", [this](int64_t rank) {
+      out_.rank = static_cast<uint32_t>(rank);
+    })->default_str("0");
     sub->add_flag("--stderr", out_.standard_error, "Standard error instead of standard output");
-    sub->add_option("--since-offset", out_.since_offset, "The first byte")->default_val(0);
+    AddNumber(sub, "--since-offset", 0, kUnlimited, "The first byte", [this](int64_t offset) {
+      out_.since_offset = static_cast<uint64_t>(offset);
+    })->default_str("0");
     sub->add_flag("--raw", out_.raw, "Show terminal escapes as they are");
     sub->parse_complete_callback([this] {
       if (run_ > 0 && !out_.jobs.empty()) out_.jobs[0].run = run_;
@@ -190,18 +177,22 @@ class Grammar {
   }
 
   void AddEvents() {
-    CLI::App* sub =
-        Sub("events", Verb::kEvents, "Print the transitions of jobs with their evidence");
-    AddJobs(sub);
+    CLI::App* sub = Sub("events", Verb::kEvents,
+                        "Print the transitions of jobs with their evidence", "events -f 42");
+    AddJobs(sub, false, &out_.jobs);
     sub->add_flag("-f,--follow", out_.follow, "Go on until the jobs have ended");
-    sub->add_option("--filter", out_.filter, "Jobs by filter instead of numbers; needs -f");
-    sub->add_option("--since", out_.since, "Only after this sequence number")->default_val(0);
+    AddText(sub, "--filter", "TEXT", "Jobs by filter instead of numbers; needs -f",
+            [this](const std::string& filter) { out_.filter = filter; });
+    AddNumber(sub, "--since", 0, kUnlimited, "Only after this sequence number",
+              [this](int64_t since) { out_.since = since; })
+        ->default_str("0");
   }
 
   void AddWait() {
     CLI::App* sub = Sub("wait", Verb::kWait,
-                        "Wait until jobs have ended; exit as the first that did not succeed");
-    AddJobs(sub);
+                        "Wait until jobs have ended; exit as the first that did not succeed",
+                        "wait --timeout 1h 42 43");
+    AddJobs(sub, false, &out_.jobs);
     sub->add_option_function<std::string>(
            "--timeout",
            [this](const std::string& text) {
@@ -219,7 +210,7 @@ class Grammar {
 
   Invocation& out_;
   uint32_t run_ = 0;
-  CLI::App app_{"Submit jobs to Muster and follow them."};
+  CLI::App app_{"Submit jobs to Muster and follow them.", "muster"};
 };
 
 // What CLI11 cannot see. Empty: nothing is wrong.
@@ -254,7 +245,10 @@ std::string Explain(CLI::App& app, const CLI::ParseError& error, bool has_comman
   if (app.get_subcommands().empty() && !rest.empty() && !rest[0].starts_with('-')) {
     std::vector<std::string> names;
     for (const CLI::App* verb : app.get_subcommands({})) names.push_back(verb->get_name());
-    return fmt::format("{} is not a verb; there are: {}", contract::Quoted(rest[0]),
+    const std::string_view nearest =
+        contract::Nearest(rest[0], std::vector<std::string_view>(names.begin(), names.end()));
+    return fmt::format("{} is not a verb; {}there are: {}", contract::Quoted(rest[0]),
+                       nearest.empty() ? "" : fmt::format("did you mean {}? Else ", nearest),
                        fmt::join(names, ", "));
   }
   const bool lacks_dashes = app.got_subcommand("run") && !has_command;

@@ -95,29 +95,61 @@ class LogFollowers {
   const std::shared_ptr<std::atomic<uint64_t>> pieces_ = std::make_shared<std::atomic<uint64_t>>(0);
 };
 
-// Says a change of state once, not each step of it.
+// Says once how a job stands and, while it waits, why; not each step of it.
 class Progress {
  public:
-  explicit Progress(Terminal* terminal) : terminal_(*terminal) {}
+  Progress(client::Client* client, Terminal* terminal) : client_(*client), terminal_(*terminal) {}
 
-  void Saw(const v1::WatchJobsResponse& step) {
-    // As it is now: what had happened before anyone waited is not news.
-    const v1::JobState state = step.job().state();
-    v1::JobState& last = last_[step.job_id()];
-    if (state == last || contract::IsTerminal(state)) return;
-    last = state;
-    const std::string reason = Harmless(step.job().reason());
-    const std::string where =
-        step.job().cluster().empty() ? "" : fmt::format(" on {}", Harmless(step.job().cluster()));
-    const bool waits = state == v1::JOB_STATE_QUEUED || state == v1::JOB_STATE_PENDING;
-    terminal_.Note(fmt::format("job {} is {}{}{}", step.job_id(), contract::Name(state),
-                               state == v1::JOB_STATE_QUEUED ? "" : where,
-                               waits && !reason.empty() ? ": " + reason : ""));
+  // The job as it is now: what had happened before anyone waited is not news.
+  void Saw(const v1::Job& job) {
+    if (contract::IsTerminal(job.state())) {
+      last_.erase(job.id());
+      return;
+    }
+    const std::string reason = Waits(job.state()) ? OneLine(job.reason()) : "";
+    const Seen seen{job.state(), reason};
+    // A reason that goes before its state does is not worth a line.
+    Seen& last = last_[job.id()];
+    if (seen == last || (seen.state == last.state && reason.empty())) return;
+    last = seen;
+    const bool is_placed = job.state() != v1::JOB_STATE_QUEUED && !job.cluster().empty();
+    terminal_.Note(fmt::format("job {} is {}{}{}{}", job.id(), contract::Name(job.state()),
+                               is_placed ? " on " : "", is_placed ? Harmless(job.cluster()) : "",
+                               reason.empty() ? "" : ": " + reason));
+  }
+
+  // Reasons change without a step, so that those who wait are asked about now and then.
+  void LookAgain() {
+    std::vector<uint64_t> waiting;
+    for (const auto& [id, seen] : last_) {
+      if (Waits(seen.state) && waiting.size() < kMaxLookedAt) waiting.push_back(id);
+    }
+    for (uint64_t id : waiting) {
+      v1::GetJobRequest request;
+      request.set_job_id(id);
+      const auto response = client_.GetJob(request);
+      // The stream will tell what is wrong.
+      if (!response.ok()) return;
+      Saw(response->job());
+    }
   }
 
  private:
+  struct Seen {
+    v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
+    std::string reason;
+    bool operator==(const Seen&) const = default;
+  };
+  // Of many jobs, the first ones: they are the next to start.
+  static constexpr size_t kMaxLookedAt = 20;
+
+  static bool Waits(v1::JobState state) {
+    return state == v1::JOB_STATE_QUEUED || state == v1::JOB_STATE_PENDING;
+  }
+
+  client::Client& client_;
   Terminal& terminal_;
-  std::map<uint64_t, v1::JobState> last_;
+  std::map<uint64_t, Seen> last_;  // of jobs that have not ended
 };
 
 absl::StatusOr<v1::Job> GetWhole(Session& session, uint64_t id) {
@@ -133,14 +165,15 @@ absl::Status WatchToTheEnd(Session& session, const std::vector<uint64_t>& ids, a
   v1::WatchJobsRequest request;
   request.mutable_job_ids()->Add(ids.begin(), ids.end());
   request.set_until_terminal(true);
-  const auto reader = session.client.WatchJobs(request, deadline);
-  Progress progress(&session.terminal);
+  Progress progress(&session.client, &session.terminal);
+  const auto reader =
+      session.client.WatchJobs(request, deadline, [&progress] { progress.LookAgain(); });
   uint32_t followed_run = 0;
   while (true) {
     const auto step = reader->Next();
     if (!step.ok()) return step.status();
     if (!step->has_value()) return absl::OkStatus();
-    progress.Saw(**step);
+    progress.Saw((*step)->job());
     const uint32_t run = (*step)->transition().run();
     if (logs == nullptr || run <= followed_run) continue;
     followed_run = run;
@@ -209,7 +242,10 @@ absl::StatusOr<v1::LogEnd> CopyLog(client::Client& client, Terminal& terminal,
 void NoteEnd(Session& session, const v1::Job& job) {
   session.terminal.Note(Summary(job));
   if (!job.failure().suggestion().empty()) {
-    session.terminal.Note("what to do: " + Harmless(job.failure().suggestion()));
+    session.terminal.Note("what to do: " + OneLine(job.failure().suggestion()));
+  }
+  if (const std::string commands = LogCommands(job); !commands.empty()) {
+    session.terminal.Note("its output: " + commands);
   }
 }
 

@@ -64,7 +64,7 @@ struct Invocation {
   // list, events
   std::vector<std::string> states;
   std::string filter;
-  uint64_t limit = 0;  // 0: all
+  uint64_t limit = 100;  // 0: all
   // logs, events
   bool follow = false;
   uint32_t rank = 0;

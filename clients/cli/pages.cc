@@ -87,8 +87,7 @@ std::string ResourcesText(const v1::JobSpec& spec) {
     text += fmt::format(", GPU {}", Harmless(contract::FormatGpus(gpus)));
   }
   if (spec.has_time_limit()) {
-    const absl::Duration limit = absl::Seconds(spec.time_limit().seconds());
-    text += fmt::format("; at most {}", contract::FormatDuration(limit));
+    text += fmt::format("; at most {}", TimeLimitText(spec));
   }
   return text;
 }
@@ -118,7 +117,7 @@ void AppendRun(const v1::Job& job, const v1::Run& run, absl::Time now, Page* pag
   page->Line("Run key", Harmless(run.run_key()));
   page->Line("Known as", Harmless(run.external_id()));
   page->Line("Nodes", Harmless(fmt::format("{}", fmt::join(run.nodes(), ", "))));
-  page->Line("Reason", Harmless(run.reason()));
+  page->Line("Reason", OneLine(run.reason()));
   page->Time("Assigned", run.assign_time(), now);
   page->Time("Started", run.start_time(), now);
   page->Time("Ended", run.end_time(), now);
@@ -128,12 +127,21 @@ void AppendRun(const v1::Job& job, const v1::Run& run, absl::Time now, Page* pag
   }
 }
 
-void AppendFailure(const v1::Failure& failure, Page* page) {
+void AppendFailure(const v1::Job& job, Page* page) {
+  const v1::Failure& failure = job.failure();
   if (failure.failure_class() == v1::FAILURE_CLASS_UNSPECIFIED && failure.message().empty()) return;
   page->Heading(fmt::format("Failure ({})", contract::Name(failure.failure_class())));
-  page->Raw(fmt::format("  {}\n", Harmless(failure.message())));
+  std::string message = FailureText(job);
+  while (!message.empty()) {
+    const std::string line = message.substr(0, message.find('\n'));
+    page->Raw(fmt::format("  {}\n", Harmless(line)));
+    message.erase(0, line.size() + 1);
+  }
   if (!failure.suggestion().empty()) {
-    page->Raw(fmt::format("  What to do: {}\n", Harmless(failure.suggestion())));
+    page->Raw(fmt::format("  What to do: {}\n", OneLine(failure.suggestion())));
+  }
+  if (const std::string commands = LogCommands(job); !commands.empty()) {
+    page->Raw(fmt::format("  Its output: {}\n", commands));
   }
 }
 
@@ -166,7 +174,7 @@ std::string JobPage(const v1::Job& job, const std::vector<v1::Transition>& histo
   page.Heading(fmt::format("Job {}  {}", job.id(), Harmless(job.name())));
   page.Line("State", contract::Name(job.state()), ColourOf(job.state()));
   page.Line("Exit", ExitText(job));
-  page.Line("Reason", Harmless(job.reason()));
+  page.Line("Reason", OneLine(job.reason()));
   if (job.cancel_requested()) page.Line("Cancel", "requested");
   page.Line("Project", Harmless(job.project()));
   page.Line("User", Harmless(job.user()));
@@ -176,7 +184,7 @@ std::string JobPage(const v1::Job& job, const std::vector<v1::Transition>& histo
   page.Time("Started", job.start_time(), now);
   page.Time("Ended", job.end_time(), now);
   if (job.has_spec()) AppendSpec(job.spec(), &page);
-  AppendFailure(job.failure(), &page);
+  AppendFailure(job, &page);
   for (const v1::Run& run : job.runs()) AppendRun(job, run, now, &page);
   if (!history.empty()) {
     page.Heading("History");
@@ -197,7 +205,7 @@ std::string ClusterPage(const v1::Cluster& cluster, const Style& style, absl::Ti
   page.Line("Agent", Harmless(cluster.agent_version()));
   page.Time("Last seen", cluster.last_seen(), now);
   page.Time("Answered", cluster.scheduler_observed_at(), now);
-  page.Line("No answer", Harmless(cluster.scheduler_error()), Colour::kYellow);
+  page.Line("No answer", OneLine(cluster.scheduler_error()), Colour::kYellow);
   page.Line("Runs",
             fmt::format("{} of at most {}", cluster.active_runs(), cluster.max_active_runs()));
   for (const v1::Pool& pool : cluster.inventory().pools()) {

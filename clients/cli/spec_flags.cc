@@ -8,6 +8,7 @@
 #include "contract/errors.h"
 #include "contract/text.h"
 #include "contract/units.h"
+#include "contract/validate.h"
 
 namespace muster::cli {
 namespace {
@@ -46,6 +47,10 @@ absl::Status ApplyResources(const SpecFlags& flags, v1::JobSpec* spec) {
   if (flags.memory) {
     const auto bytes = contract::ParseBytes(*flags.memory);
     if (!bytes.ok()) return BadFlag("--memory", bytes.status());
+    if (*bytes < contract::kMinMemoryBytes) {
+      return Bad("--memory", fmt::format("{} is less than 1Mi; write the unit, as in 512Mi or 16Gi",
+                                         contract::Quoted(*flags.memory)));
+    }
     spec->mutable_resources()->set_memory_bytes(*bytes);
   }
   if (flags.gpus) {
@@ -58,6 +63,12 @@ absl::Status ApplyResources(const SpecFlags& flags, v1::JobSpec* spec) {
     const auto limit = contract::ParseDuration(*flags.time);
     if (!limit.ok()) return BadFlag("--time", limit.status());
     const int64_t seconds = absl::ToInt64Seconds(*limit);
+    if (seconds < 1) {
+      return Bad("--time",
+                 fmt::format("{} is out of range; use 1s to 365d, or leave it out for the "
+                             "cluster's own limit",
+                             contract::Quoted(*flags.time)));
+    }
     spec->mutable_time_limit()->set_seconds(seconds);
     spec->mutable_time_limit()->set_nanos(
         static_cast<int>(absl::ToInt64Nanoseconds(*limit - absl::Seconds(seconds))));

@@ -115,6 +115,20 @@ std::string HarmlessStream::Finish() {
   return Harmless(rest, Keep::kLayout);
 }
 
+std::string OneLine(std::string_view text) {
+  std::string line;
+  while (!text.empty()) {
+    std::string_view part = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), part.size() + 1));
+    const size_t first = part.find_first_not_of(" \t\r");
+    if (first == std::string_view::npos) continue;
+    part = part.substr(first, part.find_last_not_of(" \t\r") - first + 1);
+    line += line.empty() ? "" : " | ";
+    line += Harmless(part);
+  }
+  return line;
+}
+
 size_t Width(std::string_view text) {
   size_t width = 0;
   while (!text.empty()) {

@@ -31,6 +31,10 @@ class HarmlessStream {
   std::string cut_;  // the beginning of a character, up to three bytes
 };
 
+// The same for a text of several lines, made one: line ends with the blanks around them become " |
+// ", those at its ends nothing.
+std::string OneLine(std::string_view text);
+
 // Columns on a terminal of a text that is harmless.
 size_t Width(std::string_view text);
 // The text, or its beginning and "..." if it is wider; max_width is at least 3.

@@ -1,6 +1,7 @@
 // Verbs that follow what happens: logs, events, wait.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -37,6 +38,14 @@ absl::StatusOr<uint32_t> AwaitRun(Session& session, const v1::Job& job) {
     if (!step->has_value()) return 0;
     if ((*step)->transition().run() > 0) return (*step)->transition().run();
   }
+}
+
+// Whether a run has ended and the rest of its log has not arrived yet: who asks for the log of what
+// has ended wants all of it, and it comes soon, or the broker says that it does not.
+bool IsOnItsWay(const v1::Job& job, uint32_t number) {
+  return std::any_of(job.runs().begin(), job.runs().end(), [number](const v1::Run& run) {
+    return run.number() == number && contract::IsTerminal(run.state()) && !run.logs_complete();
+  });
 }
 
 // Writes transitions as they come.
@@ -86,11 +95,10 @@ int Logs(Session& session) {
   request.set_rank(call.rank);
   request.set_stream(call.standard_error ? v1::LOG_STREAM_STDERR : v1::LOG_STREAM_STDOUT);
   request.set_offset(call.since_offset);
-  request.set_follow(call.follow);
+  const absl::StatusOr<v1::Job> job = GetJob(session, ref.job);
+  if (!job.ok()) return Fail(session, job.status());
   if (request.run() == 0) {
     // A log is one run's; which one must not change between two connections.
-    const absl::StatusOr<v1::Job> job = GetJob(session, ref.job);
-    if (!job.ok()) return Fail(session, job.status());
     if (!job->runs().empty()) {
       request.set_run(job->runs().rbegin()->number());
     } else {
@@ -103,6 +111,7 @@ int Logs(Session& session) {
       return kOk;
     }
   }
+  request.set_follow(call.follow || IsOnItsWay(*job, request.run()));
   const auto end = CopyLog(session.client, session.terminal, request, 1, call.raw);
   if (!end.ok()) return Fail(session, end.status());
   return *end == v1::LOG_END_INCOMPLETE ? kError : kOk;

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/clock.h"
@@ -11,6 +11,7 @@
 #include "clients/cli/report.h"
 #include "clients/cli/text.h"
 #include "clients/cli/verbs.h"
+#include "contract/states.h"
 
 namespace muster::cli {
 namespace {
@@ -28,12 +29,6 @@ std::string FilterText(std::string_view text) {
   return quoted + "\"";
 }
 
-std::string Upper(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return text;
-}
-
 // "(field = a OR field = b)".
 void AddAlternatives(std::string_view field, const std::vector<std::string>& values,
                      std::vector<std::string>* terms) {
@@ -47,9 +42,7 @@ void AddAlternatives(std::string_view field, const std::vector<std::string>& val
 
 std::string FilterOf(const Invocation& call) {
   std::vector<std::string> terms;
-  std::vector<std::string> states = call.states;
-  std::transform(states.begin(), states.end(), states.begin(), Upper);
-  AddAlternatives("state", states, &terms);
+  AddAlternatives("state", call.states, &terms);
   AddAlternatives("cluster", call.spec.clusters, &terms);
   if (call.spec.name) terms.push_back("name = " + FilterText(*call.spec.name));
   if (call.spec.project) terms.push_back("project = " + FilterText(*call.spec.project));
@@ -119,6 +112,52 @@ absl::StatusOr<std::vector<v1::Transition>> HistoryOf(Session& session, const v1
   return history;
 }
 
+// Leaves one run of the job, if one was named.
+absl::Status KeepRun(uint32_t number, v1::Job* job) {
+  if (number == 0) return absl::OkStatus();
+  v1::Run kept;
+  for (const v1::Run& run : job->runs()) {
+    if (run.number() == number) kept = run;
+  }
+  if (kept.number() == 0) {
+    const int count = job->runs_size();
+    return absl::NotFoundError(fmt::format("job {} has no run {}.{}; it has had {} run{}",
+                                           job->id(), job->id(), number, count,
+                                           count == 1 ? "" : "s"));
+  }
+  job->clear_runs();
+  *job->add_runs() = std::move(kept);
+  return absl::OkStatus();
+}
+
+// "1 2 3", as they can be typed again; not more than anyone reads.
+std::string Ids(const std::vector<uint64_t>& ids) {
+  constexpr size_t kMaxIds = 20;
+  const std::vector<uint64_t> some(ids.begin(), ids.begin() + std::min(ids.size(), kMaxIds));
+  return fmt::format("{}{}", fmt::join(some, " "), ids.size() > kMaxIds ? " ..." : "");
+}
+
+// What became of each job that was to be canceled.
+void NoteCanceled(Session& session, const v1::CancelJobsResponse& response) {
+  std::vector<uint64_t> canceled;
+  std::vector<uint64_t> requested;
+  std::vector<uint64_t> ended;
+  for (const v1::Job& job : response.jobs()) {
+    auto& group = job.state() == v1::JOB_STATE_CANCELED ? canceled
+                  : contract::IsTerminal(job.state())   ? ended
+                                                        : requested;
+    group.push_back(job.id());
+  }
+  if (!canceled.empty()) session.terminal.Note("canceled: " + Ids(canceled));
+  if (!ended.empty()) session.terminal.Note("had ended already: " + Ids(ended));
+  if (!requested.empty()) {
+    const std::string ids = Ids(requested);
+    session.terminal.Note(fmt::format(
+        "cancel requested, the cluster has yet to end: {}; see the end with: muster wait {}", ids,
+        ids));
+  }
+}
+
 }  // namespace
 
 int Fail(Session& session, const absl::Status& status) {
@@ -168,13 +207,19 @@ int Show(Session& session) {
     request.set_job_id(ref.job);
     const auto response = session.client.GetJob(request);
     if (!response.ok()) return Fail(session, response.status());
-    const v1::Job& job = response->job();
+    v1::Job job = response->job();
+    if (const absl::Status status = KeepRun(ref.run, &job); !status.ok()) {
+      return Fail(session, status);
+    }
     if (session.ids_only()) {
       session.terminal.Out(fmt::format("{}\n", job.id()));
     } else if (!session.for_people()) {
       PrintMessage(session, job);
     } else {
-      const auto history = HistoryOf(session, job);
+      auto history = HistoryOf(session, job);
+      if (history.ok() && ref.run > 0) {
+        std::erase_if(*history, [&ref](const auto& step) { return step.run() != ref.run; });
+      }
       if (!history.ok()) session.terminal.Err(ErrorText(history.status()));
       session.terminal.Out(JobPage(job, history.ok() ? *history : std::vector<v1::Transition>(),
                                    session.style(), absl::Now()));
@@ -197,6 +242,7 @@ int Cancel(Session& session) {
   *jobs.mutable_jobs() = response->jobs();
   JobPrinter printer(&session);
   printer.Add(jobs, absl::Now());
+  NoteCanceled(session, *response);
   return kOk;
 }
 

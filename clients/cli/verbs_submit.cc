@@ -1,6 +1,8 @@
 // Verbs that submit: submit and run.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +12,8 @@
 #include "clients/cli/follow.h"
 #include "clients/cli/verbs.h"
 #include "clients/cpp/jobfile.h"
+#include "contract/errors.h"
+#include "contract/text.h"
 #include "contract/validate.h"
 
 namespace muster::cli {
@@ -30,13 +34,48 @@ v1::SubmitJobRequest RequestFor(v1::JobSpec spec, std::string request_id, bool v
   return request;
 }
 
-void PrintAccepted(Session& session, const std::vector<uint64_t>& ids) {
+void PrintIds(Session& session, const std::vector<uint64_t>& ids) {
   std::string out;
   for (uint64_t id : ids) out += fmt::format("{}\n", id);
   session.terminal.Out(out);
-  if (ids.size() == 1 && session.terminal.err_is_terminal()) {
-    session.terminal.Note(fmt::format("submitted; follow it with: muster logs -f {}", ids[0]));
+}
+
+// ", to be stopped after 1m30s": who meant minutes by --time 90 sees it before the job dies of it.
+std::string LimitRemark(const v1::JobSpec& spec) {
+  if (!spec.has_time_limit()) return "";
+  return fmt::format(", to be stopped after {}", TimeLimitText(spec));
+}
+
+// Of "requests[3].spec." the 3, and 0 of "spec."; `names` loses it.
+size_t TakeJob(std::string_view* names) {
+  constexpr std::string_view kRequests = "requests[";
+  constexpr std::string_view kSpec = "spec.";
+  size_t job = 0;
+  if (names->starts_with(kRequests)) {
+    const std::string_view number = names->substr(kRequests.size());
+    std::from_chars(number.data(), number.data() + number.size(), job);
   }
+  const size_t spec = names->find(kSpec);
+  if (spec != std::string_view::npos) names->remove_prefix(spec + kSpec.size());
+  return job;
+}
+
+// An answer that names fields which are not honoured yet, with their places in the file.
+absl::Status AtItsPlace(const absl::Status& status, const client::FieldPlaces& places) {
+  const auto info = contract::GetErrorInfo(status);
+  if (!info || info->reason() != "FIELD_NOT_HONOURED") return status;
+  const auto field = info->metadata().find("field");
+  if (field == info->metadata().end()) return status;
+  std::string_view names = field->second;
+  const size_t job = TakeJob(&names);
+  std::string text;
+  while (!names.empty()) {
+    const std::string_view name = names.substr(0, names.find(','));
+    names.remove_prefix(std::min(names.size(), name.size() + 1));
+    const std::string place = places.Find(job, name);
+    if (!place.empty()) text += fmt::format("{}: {}: is not honoured yet\n", place, name);
+  }
+  return absl::UnimplementedError(fmt::format("{}{}", text, ToStd(status.message())));
 }
 
 // The code of the first job that did not succeed.
@@ -48,15 +87,15 @@ int CodeForAll(const std::vector<v1::Job>& jobs) {
 }
 
 // Waits for jobs that have just been submitted: one with its log, several without.
-int WaitAndReport(Session& session, const std::vector<uint64_t>& ids) {
+int WaitAndReport(Session& session, const std::vector<uint64_t>& ids, const std::string& remark) {
   std::vector<v1::Job> jobs;
   if (ids.size() == 1) {
-    session.terminal.Note(fmt::format("submitted as job {}", ids[0]));
+    session.terminal.Note(fmt::format("submitted as job {}{}", ids[0], remark));
     absl::StatusOr<v1::Job> job = StreamJob(session, ids[0]);
     if (!job.ok()) return Fail(session, job.status());
     jobs.push_back(*std::move(job));
   } else {
-    PrintAccepted(session, ids);
+    PrintIds(session, ids);
     auto ended = WaitForJobs(session, ids, absl::InfiniteFuture());
     if (!ended.ok()) return Fail(session, ended.status());
     jobs = *std::move(ended);
@@ -99,9 +138,11 @@ int FailToSubmit(Session& session, const absl::Status& status, const std::string
   return code;
 }
 
-int SubmitSpecs(Session& session, std::vector<v1::JobSpec> specs) {
+int SubmitSpecs(Session& session, std::vector<v1::JobSpec> specs,
+                const client::FieldPlaces& places) {
   const Invocation& call = session.call;
   const size_t count = specs.size();
+  const std::string limit = count == 1 ? LimitRemark(specs[0]) : "";
   const std::string id = call.request_id.empty() ? client::NewRequestId() : call.request_id;
   const auto request = RequestForAll(std::move(specs), id, call.validate_only);
   if (!request.ok()) return Fail(session, request.status());
@@ -112,7 +153,9 @@ int SubmitSpecs(Session& session, std::vector<v1::JobSpec> specs) {
     session.interrupt->SetRemark("interrupted before the broker had answered; " + remark);
   }
   const absl::StatusOr<v1::SubmitJobsResponse> response = Send(session, *request);
-  if (!response.ok()) return FailToSubmit(session, response.status(), remark);
+  if (!response.ok()) {
+    return FailToSubmit(session, AtItsPlace(response.status(), places), remark);
+  }
   if (call.validate_only) {
     session.terminal.Note(count == 1 ? "the job is good; nothing was submitted"
                                      : "the jobs are good; nothing was submitted");
@@ -125,10 +168,14 @@ int SubmitSpecs(Session& session, std::vector<v1::JobSpec> specs) {
         fmt::format("no longer waiting; {} on. Come back with: muster {} {}",
                     ids.size() == 1 ? "the job goes" : "the jobs go",
                     ids.size() == 1 ? "logs -f" : "wait", fmt::join(ids, " ")));
-    return WaitAndReport(session, ids);
+    return WaitAndReport(session, ids, limit);
   }
   if (session.for_people() || session.ids_only()) {
-    PrintAccepted(session, ids);
+    PrintIds(session, ids);
+    if (ids.size() == 1 && session.terminal.err_is_terminal()) {
+      session.terminal.Note(
+          fmt::format("submitted{}; follow it with: muster logs -f {}", limit, ids[0]));
+    }
   } else if (ids.size() == 1) {
     PrintMessage(session, response->responses(0));
   } else {
@@ -145,13 +192,14 @@ int FailUsage(Session& session, const absl::Status& status) {
 }  // namespace
 
 int Submit(Session& session) {
-  absl::StatusOr<std::vector<v1::JobSpec>> specs = client::ReadJobFile(session.call.file);
+  client::FieldPlaces places;
+  absl::StatusOr<std::vector<v1::JobSpec>> specs = client::ReadJobFile(session.call.file, &places);
   if (!specs.ok()) return Fail(session, specs.status());
   for (v1::JobSpec& spec : *specs) {
     const absl::Status status = session.call.spec.ApplyTo(&spec);
     if (!status.ok()) return FailUsage(session, status);
   }
-  return SubmitSpecs(session, *std::move(specs));
+  return SubmitSpecs(session, *std::move(specs), places);
 }
 
 int Run(Session& session) {
@@ -162,7 +210,7 @@ int Run(Session& session) {
   if (!status.ok()) return FailUsage(session, status);
   std::vector<v1::JobSpec> specs;
   specs.push_back(std::move(spec));
-  return SubmitSpecs(session, std::move(specs));
+  return SubmitSpecs(session, std::move(specs), {});
 }
 
 }  // namespace muster::cli

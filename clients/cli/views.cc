@@ -26,8 +26,8 @@ std::string RunTime(const v1::Job& job, absl::Time now) {
 
 // Why it waits, or how it ended.
 std::string ReasonText(const v1::Job& job) {
-  if (!job.failure().message().empty()) return Harmless(job.failure().message());
-  if (!job.reason().empty()) return Harmless(job.reason());
+  if (!job.failure().message().empty()) return OneLine(FailureText(job));
+  if (!job.reason().empty()) return OneLine(job.reason());
   if (job.state() == v1::JOB_STATE_FAILED) return ExitText(job);
   if (job.cancel_requested() && !contract::IsTerminal(job.state())) return "cancel requested";
   return "";
@@ -59,19 +59,6 @@ std::string Holdings(const v1::Cluster& cluster) {
   std::string text = fmt::format("{} node{}, {} cpus", nodes, nodes == 1 ? "" : "s", cpus);
   for (const auto& [type, count] : gpus) text += fmt::format(", {} {}", count, Harmless(type));
   return text;
-}
-
-std::string_view KindName(v1::ClusterKind kind) {
-  switch (kind) {
-    case v1::CLUSTER_KIND_SLURM:
-      return "slurm";
-    case v1::CLUSTER_KIND_KUBERNETES:
-      return "kubernetes";
-    case v1::CLUSTER_KIND_MACHINES:
-      return "machines";
-    default:
-      return "unknown";
-  }
 }
 
 Cell ClusterStateCell(const v1::Cluster& cluster) {
@@ -106,6 +93,26 @@ std::string ExitText(const v1::Job& job) {
   const char* name = sigabbrev_np(exit.signal());
   const std::string words = name == nullptr ? "" : fmt::format(" ({})", name);
   return fmt::format("killed by signal {}{}{}", exit.signal(), words, rank);
+}
+
+std::string FailureText(const v1::Job& job) {
+  std::string text = job.failure().message();
+  const bool is_timeout = job.failure().failure_class() == v1::FAILURE_CLASS_TIMEOUT;
+  if (!is_timeout || !job.spec().has_time_limit()) return text;
+  return fmt::format("{} (the job's is {})", text, TimeLimitText(job.spec()));
+}
+
+std::string TimeLimitText(const v1::JobSpec& spec) {
+  return contract::FormatDuration(absl::Seconds(spec.time_limit().seconds()));
+}
+
+std::string LogCommands(const v1::Job& job) {
+  if (job.runs().empty() || job.state() != v1::JOB_STATE_FAILED) return "";
+  const uint32_t rank = job.exit().rank();
+  const std::string command =
+      fmt::format("muster logs {}{}.{}", rank > 0 ? fmt::format("--rank {} ", rank) : "", job.id(),
+                  job.runs().rbegin()->number());
+  return fmt::format("{}; {} --stderr", command, command);
 }
 
 std::string Summary(const v1::Job& job) {
@@ -170,7 +177,7 @@ std::vector<Table::Column> ClusterColumns(const Style& style) {
 
 Table::Row ClusterRow(const v1::Cluster& cluster, const Style& style, absl::Time now) {
   Table::Row row = {{Harmless(cluster.name())},
-                    {std::string(KindName(cluster.kind()))},
+                    {std::string(contract::Name(cluster.kind()))},
                     ClusterStateCell(cluster),
                     {fmt::format("{}", cluster.active_runs())},
                     {Holdings(cluster)}};
@@ -180,11 +187,10 @@ Table::Row ClusterRow(const v1::Cluster& cluster, const Style& style, absl::Time
     row.push_back({Rfc3339(cluster.scheduler_observed_at())});
     row.push_back({OrDash(Harmless(cluster.agent_version()))});
   }
-  std::string problem = Harmless(cluster.scheduler_error());
+  // What its inventory warns of is no problem of now; the cluster's page has it.
+  std::string problem = OneLine(cluster.scheduler_error());
   if (cluster.state() != v1::CLUSTER_STATE_CONNECTED) {
     problem = fmt::format("its agent was last seen {}", Ago(cluster.last_seen(), now));
-  } else if (problem.empty() && cluster.inventory().warnings_size() > 0) {
-    problem = Harmless(cluster.inventory().warnings(0));
   }
   row.push_back({style.wide ? problem : CutToWidth(problem, kMaxReasonWidth)});
   return row;
@@ -208,7 +214,7 @@ Table::Row EventRow(uint64_t job_id, const v1::Transition& transition, const Sty
                     {job},
                     {StepText(transition), ColourOf(transition.job_state())},
                     {std::string(contract::Name(evidence.source()))},
-                    {Harmless(evidence.detail())}};
+                    {OneLine(evidence.detail())}};
   if (style.wide) {
     row.insert(row.begin(), {fmt::format("{}", transition.sequence())});
     row.insert(row.begin() + 4, {std::string(contract::Name(transition.job_state()))});

@@ -36,6 +36,13 @@ std::string ClusterPage(const v1::Cluster& cluster, const Style& style, absl::Ti
 std::string ExitText(const v1::Job& job);
 // One line on how a job stands, e.g. "job 42 FAILED: exit code 3".
 std::string Summary(const v1::Job& job);
+// Why it failed, as it was said; of a job with its spec a time-out names the limit.
+std::string FailureText(const v1::Job& job);
+// "1h30m"; the spec has a limit.
+std::string TimeLimitText(const v1::JobSpec& spec);
+// The commands that show both outputs of the rank by which a job failed; empty if it did not fail
+// or never ran.
+std::string LogCommands(const v1::Job& job);
 // The run's state and number, or the step of the job itself: "42.1 RUNNING", "submitted".
 std::string StepText(const v1::Transition& transition);
 

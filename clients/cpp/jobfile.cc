@@ -164,12 +164,22 @@ void CheckSpec(const v1::JobSpec& spec, YamlReader* in) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<v1::JobSpec>> ParseJobFile(std::string_view file,
-                                                      std::string_view text) {
+std::string FieldPlaces::Find(size_t job, std::string_view api_path) const {
+  if (job >= jobs_.size()) return "";
+  // A field inside of a list or a map may be known by what holds it only.
+  auto place = jobs_[job].find(api_path);
+  while (place == jobs_[job].end() && api_path.find_last_of(".[") != std::string_view::npos) {
+    api_path = api_path.substr(0, api_path.find_last_of(".["));
+    place = jobs_[job].find(api_path);
+  }
+  return place == jobs_[job].end() ? "" : place->second;
+}
+
+absl::StatusOr<std::vector<v1::JobSpec>> ParseJobFile(std::string_view file, std::string_view text,
+                                                      FieldPlaces* places) {
   absl::StatusOr<std::vector<YAML::Node>> documents = LoadYaml(file, text, kMaxJobFileBytes);
   if (!documents.ok()) return documents.status();
   std::vector<v1::JobSpec> specs;
-  std::string problems;
   for (const YAML::Node& document : *documents) {
     if (document.IsNull()) continue;
     if (specs.size() == kMaxJobsInFile) {
@@ -181,6 +191,7 @@ absl::StatusOr<std::vector<v1::JobSpec>> ParseJobFile(std::string_view file,
     specs.push_back(ReadSpec(&in, document));
     if (in.status().ok()) CheckSpec(specs.back(), &in);
     if (!in.status().ok()) return in.status();
+    if (places != nullptr) places->Add(in.Places());
   }
   if (specs.empty()) {
     return absl::InvalidArgumentError(
@@ -189,10 +200,10 @@ absl::StatusOr<std::vector<v1::JobSpec>> ParseJobFile(std::string_view file,
   return specs;
 }
 
-absl::StatusOr<std::vector<v1::JobSpec>> ReadJobFile(const std::string& path) {
+absl::StatusOr<std::vector<v1::JobSpec>> ReadJobFile(const std::string& path, FieldPlaces* places) {
   absl::StatusOr<std::string> text = ReadFile(path, kMaxJobFileBytes);
   if (!text.ok()) return text.status();
-  return ParseJobFile(path == "-" ? "<stdin>" : path, *text);
+  return ParseJobFile(path == "-" ? "<stdin>" : path, *text, places);
 }
 
 }  // namespace muster::client

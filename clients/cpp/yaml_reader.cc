@@ -53,6 +53,10 @@ size_t FindNotText(std::string_view text) {
   return at;
 }
 
+std::string PlaceText(std::string_view file, const YAML::Mark& mark) {
+  return fmt::format("{}:{}:{}", file, std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1);
+}
+
 // What yaml-cpp does not say: its message for a tab does not speak of tabs.
 std::string_view TabHint(std::string_view text, int line) {
   for (int i = 0; i < line && !text.empty(); ++i) {
@@ -92,9 +96,8 @@ void YamlReader::ProblemAtMark(const YAML::Mark& mark, std::string_view path,
     ++problems_left_out_;
     return;
   }
-  problems_.push_back(fmt::format("{}:{}:{}: {}{}{}", file_, std::max(mark.line, 0) + 1,
-                                  std::max(mark.column, 0) + 1, path, path.empty() ? "" : ": ",
-                                  message));
+  problems_.push_back(
+      fmt::format("{}: {}{}{}", PlaceText(file_, mark), path, path.empty() ? "" : ": ", message));
 }
 
 void YamlReader::Problem(const YamlValue& value, std::string_view message) {
@@ -124,6 +127,12 @@ void YamlReader::ProblemAt(std::string_view api_path, std::string_view message) 
   }
   const auto mark = marks_.find(known);
   ProblemAtMark(mark == marks_.end() ? YAML::Mark() : mark->second, api_path, message);
+}
+
+std::map<std::string, std::string, std::less<>> YamlReader::Places() const {
+  std::map<std::string, std::string, std::less<>> places;
+  for (const auto& [path, mark] : marks_) places.emplace(path, PlaceText(file_, mark));
+  return places;
 }
 
 absl::Status YamlReader::status() const {

@@ -82,6 +82,9 @@ class YamlReader {
   // The field of the API that a value stands for, where the names differ.
   void StandsFor(const YamlValue& value, std::string_view api_path);
 
+  // "FILE:LINE:COLUMN" of each field that was read, by the name that the API has for it.
+  std::map<std::string, std::string, std::less<>> Places() const;
+
   // OK, or INVALID_ARGUMENT with one line for each problem.
   absl::Status status() const;
 

@@ -8,7 +8,7 @@ import re
 import pytest
 import yaml
 
-from muster.v1 import job_pb2
+from muster.v1 import job_pb2, jobs_service_pb2
 
 from harness.api import SUCCEEDED
 from harness.daemons import BIN
@@ -246,6 +246,58 @@ def test_bad_usage_is_told_apart(world, broker, args):
     assert done.returncode == USAGE, done
     assert done.stdout == ""
     assert done.stderr
+
+
+def test_an_option_that_cannot_be_meant_is_usage_and_submits_nothing(world, agent):
+    for args in (["run", "--nodes", "0", "--", "x"], ["run", "--name", "", "--", "x"], ["list", "--state", "bogus"],
+                 ["list", "--limit", "-1"], ["run", "--memory", "512", "--", "x"], ["cancel", "1.1"]):
+        done = world.cli(*args, check=False)
+        assert done.returncode == USAGE, done
+    assert world.cli("list", "-q").stdout == ""
+
+
+def test_a_watch_from_now_on_misses_nothing_over_a_restart(world, broker, api):
+    """The first message tells where "now" is, so that a client that has seen no step yet can go on from there."""
+    request = jobs_service_pb2.WatchJobsRequest(after_sequence=-1)
+    now = next(iter(api.jobs.WatchJobs(request, timeout=60)))
+    assert now.job_id == 0 and now.HasField("sequence")
+    broker.restart()
+    missed = submit(world, "true")
+    api = world.api(broker)
+    request = jobs_service_pb2.WatchJobsRequest(after_sequence=now.sequence)
+    step = next(step for step in api.jobs.WatchJobs(request, timeout=60) if step.job_id)
+    assert str(step.job_id) == missed
+    assert step.transition.job_sequence == 1
+
+
+def test_who_waits_hears_why_the_job_waits(world, broker):
+    agent = world.make_agent(config=world.machines_config(gpus={"h100": 1})).start()
+    agent.kill()
+    number = submit(world, "true", options=["--gpus", "h100:1"])
+    waiter = world.cli_start("wait", number)
+    eventually(lambda: "is QUEUED: " in waiter.errors(), "the reason is shown")
+    agent.start()
+    assert waiter.wait() == 0
+
+
+def test_cancel_says_what_became_of_each_job(world, agent, api):
+    ended = submit(world, "true")
+    api.wait_end(int(ended))
+    runs = submit(world, "sleep", "1000")
+    api.wait_state(int(runs), job_pb2.JOB_STATE_RUNNING)
+    done = world.cli("cancel", ended, runs)
+    assert f"had ended already: {ended}\n" in done.stderr
+    assert f"muster wait {runs}\n" in done.stderr
+
+
+def test_a_run_that_does_not_exist_is_named(world, agent, api):
+    number = submit(world, "true")
+    api.wait_end(int(number))
+    assert f"Run {number}.1" in world.cli("show", f"{number}.1").stdout
+    for verb in ("show", "logs"):
+        done = world.cli(verb, f"{number}.9", check=False)
+        assert done.returncode == ERROR
+        assert f"run {number}.9" in done.stderr or "no run 9" in done.stderr
 
 
 def test_an_unknown_job_is_an_error(world, broker):

@@ -148,6 +148,53 @@ TEST_F(CommandTest, ALogThatIsNotCompleteIsAnErrorOfLogsButNotOfTheJob) {
   EXPECT_THAT(waited.err, HasSubstr("is not complete"));
 }
 
+TEST_F(CommandTest, LogsOfARunThatHasEndedAskForAllThatIsStillOnItsWay) {
+  bool follows = false;
+  broker_.read_log = [&](const v1::ReadLogRequest& request, const auto& write) -> absl::Status {
+    follows = request.follow();
+    write(Piece(0, "", v1::LOG_END_COMPLETE));
+    return absl::OkStatus();
+  };
+  job_.mutable_runs(0)->set_state(v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(Run({"logs", "42"}).code, 0);
+  EXPECT_TRUE(follows);
+  EXPECT_EQ(Run({"logs", "42.1"}).code, 0);
+  EXPECT_TRUE(follows);
+  job_.mutable_runs(0)->set_logs_complete(true);
+  EXPECT_EQ(Run({"logs", "42"}).code, 0);
+  EXPECT_FALSE(follows);
+}
+
+TEST_F(CommandTest, WhoWaitsHearsWhyAJobWaitsAndWhenThatChanges) {
+  const auto waiting = [](const char* reason) {
+    v1::Job job = JobInState(42, v1::JOB_STATE_QUEUED);
+    job.clear_cluster();
+    job.set_reason(reason);
+    return job;
+  };
+  std::atomic<int> looks = 0;
+  broker_.get_job = [&](const auto&) -> absl::StatusOr<v1::GetJobResponse> {
+    v1::GetJobResponse response;
+    const int look = ++looks;
+    *response.mutable_job() =
+        look > 3 ? job_ : waiting(look > 2 ? "no GPU is free" : "box is gone");
+    return response;
+  };
+  broker_.watch_jobs = [&](const auto&, const auto& write) -> absl::Status {
+    v1::WatchJobsResponse step = Step(42, 1, v1::JOB_STATE_QUEUED, 0);
+    *step.mutable_job() = waiting("");
+    write(step);
+    // Nothing changes but the reason.
+    for (int i = 0; i < 3; ++i) write(v1::WatchJobsResponse());
+    write(Step(42, 2, v1::JOB_STATE_SUCCEEDED));
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run({"wait", "42"}).err,
+            "muster: job 42 is QUEUED\n"
+            "muster: job 42 is QUEUED: box is gone\n"
+            "muster: job 42 is QUEUED: no GPU is free\n");
+}
+
 TEST_F(CommandTest, LogsOfAJobThatHasNotRunSayWhy) {
   job_ = JobInState(42, v1::JOB_STATE_QUEUED);
   job_.clear_runs();

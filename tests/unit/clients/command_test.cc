@@ -96,14 +96,24 @@ TEST_F(CommandTest, ABadFileIsNamedWithItsPlaceAndNothingIsSent) {
   EXPECT_THAT(submitted_, IsEmpty());
 }
 
-TEST_F(CommandTest, AFieldThatIsNotHonouredIsTheBrokersToRefuse) {
+TEST_F(CommandTest, AFieldThatIsNotHonouredIsTheBrokersToRefuseAndNamedWithItsPlace) {
   broker_.submit_job = [](const auto&) -> absl::StatusOr<v1::SubmitJobResponse> {
-    return contract::Error(absl::StatusCode::kUnimplemented, "FIELD_NOT_HONOURED",
-                           "image: not honoured yet", {{"field", "image"}});
+    return contract::Error(absl::StatusCode::kUnimplemented, "FIELD_NOT_HONOURED", "leave it out",
+                           {{"field", "spec.image,placement.node_labels"}});
   };
-  const Outcome outcome = Run({"submit", WriteFile("run: x\nimage: ubuntu\n")});
+  const Outcome outcome =
+      Run({"submit", WriteFile("run: x\nimage: ubuntu\nplacement:\n  node_labels: {disk: ssd}\n")});
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_EQ(outcome.err, "muster: image: not honoured yet\n");
+  EXPECT_THAT(outcome.err, HasSubstr("job.yaml:2:8: image: is not honoured yet\n"));
+  EXPECT_THAT(outcome.err,
+              HasSubstr("job.yaml:4:16: placement.node_labels: is not honoured yet\n"));
+  EXPECT_THAT(outcome.err, HasSubstr("muster: leave it out\n"));
+  broker_.submit_jobs = [](const auto&) -> absl::StatusOr<v1::SubmitJobsResponse> {
+    return contract::Error(absl::StatusCode::kUnimplemented, "FIELD_NOT_HONOURED", "leave it out",
+                           {{"field", "requests[1].spec.image"}});
+  };
+  const std::string file = WriteFile("run: x\nimage: a\n---\nrun: x\nimage: b\n");
+  EXPECT_THAT(Run({"submit", file}).err, HasSubstr("job.yaml:5:8: image: is not honoured yet\n"));
 }
 
 struct Refusal {
@@ -296,6 +306,7 @@ TEST_F(CommandTest, ClustersAreListedAndShown) {
   cluster.set_kind(v1::CLUSTER_KIND_MACHINES);
   cluster.set_state(v1::CLUSTER_STATE_CONNECTED);
   v1::Pool* pool = cluster.mutable_inventory()->add_pools();
+  cluster.mutable_inventory()->add_warnings("memory is not enforced");
   pool->set_name("default");
   pool->set_available(true);
   v1::NodeGroup* group = pool->add_node_groups();
@@ -317,6 +328,9 @@ TEST_F(CommandTest, ClustersAreListedAndShown) {
   };
   EXPECT_THAT(Run({"clusters"}).out,
               HasSubstr("box       machines  CONNECTED        0  2 nodes, 16 cpus, 8 h100"));
+  // A warning of always is on the cluster's page, not a problem of now.
+  EXPECT_THAT(Run({"clusters", "-o", "wide"}).out, Not(HasSubstr("not enforced")));
+  EXPECT_THAT(Run({"clusters", "box"}).out, HasSubstr("memory is not enforced"));
   EXPECT_EQ(Run({"clusters", "-o", "name"}).out, "box\n");
   EXPECT_THAT(Run({"clusters", "box"}).out, HasSubstr("2 x 8 cpus h100:4"));
   const Outcome unknown = Run({"clusters", "elsewhere"});

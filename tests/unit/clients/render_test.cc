@@ -78,7 +78,7 @@ TEST(JobTable, MakesNamesAndReasonsHarmless) {
   job.set_reason("a\nb");
   const std::string table = TableOf({job}, {});
   EXPECT_THAT(table, HasSubstr("\\x1b]0;x\\x07"));
-  EXPECT_THAT(table, HasSubstr("a\\nb"));
+  EXPECT_THAT(table, HasSubstr("a | b"));
   EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 2);
 }
 
@@ -109,6 +109,23 @@ TEST(JobPage, TellsWhatHappenedAndWhatToDo) {
         "  What to do: ask for more memory\n", "Run 42.1\n", "  Known as    4711\n", "PROCESS"}) {
     EXPECT_THAT(page, HasSubstr(text));
   }
+}
+
+TEST(JobPage, AFailureNamesTheLimitItsLogAndEachLineOfItsWords) {
+  v1::Job job = FailedJob();
+  job.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_TIMEOUT);
+  job.mutable_failure()->set_message("stopped at its time limit");
+  EXPECT_THAT(Summary(job), HasSubstr(": stopped at its time limit"));
+  job.mutable_spec()->mutable_time_limit()->set_seconds(5400);
+  EXPECT_THAT(Summary(job), HasSubstr(": stopped at its time limit (the job's is 1h30m)"));
+  EXPECT_THAT(JobPage(job, {}, {}, kNow),
+              HasSubstr("  Its output: muster logs --rank 1 42.1; muster logs --rank 1 42.1 "
+                        "--stderr\n"));
+  job.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_INFRA);
+  job.mutable_failure()->set_message("Slurm failed.\n  slurmd: error\x1b \n");
+  EXPECT_THAT(JobPage(job, {}, {}, kNow), HasSubstr("  Slurm failed.\n    slurmd: error\\x1b \n"));
+  EXPECT_THAT(Summary(job), HasSubstr(": Slurm failed. | slurmd: error\\x1b"));
+  EXPECT_EQ(OneLine("\n a \n\n\tb\r\n"), "a | b");
 }
 
 TEST(Json, HasTheNamesOfTheProtoFiles) {

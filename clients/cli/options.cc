@@ -1,0 +1,121 @@
+#include "clients/cli/options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <utility>
+
+#include "contract/characters.h"
+#include "contract/states.h"
+#include "muster/v1/job.pb.h"
+
+namespace muster::cli {
+namespace {
+
+template <typename Number>
+bool ParseNumber(std::string_view text, Number* out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+void CheckNotEmpty(const std::string& flag, const std::string& value) {
+  if (value.empty()) throw CLI::ValidationError(flag, "is empty; give it a value or leave it out");
+}
+
+std::string Range(int64_t min, int64_t max) {
+  return max == kUnlimited ? fmt::format("{} or more", min) : fmt::format("{} to {}", min, max);
+}
+
+JobRef ParseJobRef(const std::string& text, bool runs) {
+  JobRef ref;
+  const size_t dot = text.find('.');
+  const std::string_view job = std::string_view(text).substr(0, dot);
+  bool good = ParseNumber(job, &ref.job) && ref.job > 0;
+  if (good && dot != std::string::npos) {
+    good = ParseNumber(std::string_view(text).substr(dot + 1), &ref.run) && ref.run > 0;
+  }
+  if (!good) {
+    throw CLI::ValidationError(
+        "ID", fmt::format("{} is not a job; write its number, e.g. 42{}", contract::Quoted(text),
+                          runs ? ", or 42.1 for its first run" : ""));
+  }
+  if (ref.run > 0 && !runs) {
+    throw CLI::ValidationError("ID", fmt::format("{} is one run, and this verb takes whole jobs; "
+                                                 "write {}",
+                                                 text, ref.job));
+  }
+  return ref;
+}
+
+}  // namespace
+
+CLI::Option* AddText(CLI::App* verb, const std::string& flag, const std::string& type,
+                     const std::string& description, std::function<void(const std::string&)> set) {
+  return verb
+      ->add_option_function<std::string>(
+          flag,
+          [flag, set = std::move(set)](const std::string& value) {
+            CheckNotEmpty(flag, value);
+            set(value);
+          },
+          description)
+      ->type_name(type);
+}
+
+void AddRepeated(CLI::App* verb, const std::string& flag, const std::string& type,
+                 const std::string& description, std::vector<std::string>* values) {
+  AddText(verb, flag, type, description, [values](const std::string& value) {
+    values->push_back(value);
+  })->trigger_on_parse();
+}
+
+CLI::Option* AddNumber(CLI::App* verb, const std::string& flag, int64_t min, int64_t max,
+                       const std::string& description, std::function<void(int64_t)> set) {
+  return verb
+      ->add_option_function<std::string>(
+          flag,
+          [=, set = std::move(set)](const std::string& text) {
+            int64_t number = 0;
+            if (!ParseNumber(text, &number) || number < min || number > max) {
+              throw CLI::ValidationError(
+                  flag, fmt::format("{} is not a whole number of {}", contract::Quoted(text),
+                                    Range(min, max)));
+            }
+            set(number);
+          },
+          description)
+      ->type_name("NUMBER");
+}
+
+void AddStates(CLI::App* verb, const std::string& flag, const std::string& description,
+               std::vector<std::string>* states) {
+  AddText(verb, flag, "STATE", description, [=](const std::string& text) {
+    std::string name = text;
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    std::vector<std::string_view> known;
+    for (int i = v1::JobState_MIN + 1; i <= v1::JobState_MAX; ++i) {
+      if (v1::JobState_IsValid(i)) known.push_back(contract::Name(static_cast<v1::JobState>(i)));
+    }
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      throw CLI::ValidationError(flag, fmt::format("{} is not a state of jobs; there are: {}",
+                                                   contract::Quoted(text), fmt::join(known, ", ")));
+    }
+    states->push_back(name);
+  })->trigger_on_parse();
+}
+
+void AddJobs(CLI::App* verb, bool runs, std::vector<JobRef>* jobs) {
+  verb->add_option_function<std::vector<std::string>>(
+          "ID",
+          [=](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) jobs->push_back(ParseJobRef(text, runs));
+          },
+          runs ? "Jobs by their numbers, or their runs: 42, 42.1" : "Jobs by their numbers")
+      ->type_name("");
+}
+
+}  // namespace muster::cli

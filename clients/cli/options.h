@@ -1,0 +1,41 @@
+// Options that name themselves, the value and what would work when a value is wrong.
+#ifndef MUSTER_CLIENTS_CLI_OPTIONS_H_
+#define MUSTER_CLIENTS_CLI_OPTIONS_H_
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "clients/cli/invocation.h"
+
+namespace muster::cli {
+
+// No upper end.
+inline constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
+
+// A text that is not empty. Given several times, the last one counts.
+CLI::Option* AddText(CLI::App* verb, const std::string& flag, const std::string& type,
+                     const std::string& description, std::function<void(const std::string&)> set);
+
+// The same, each of several counts.
+void AddRepeated(CLI::App* verb, const std::string& flag, const std::string& type,
+                 const std::string& description, std::vector<std::string>* values);
+
+// A whole number from min to max.
+CLI::Option* AddNumber(CLI::App* verb, const std::string& flag, int64_t min, int64_t max,
+                       const std::string& description, std::function<void(int64_t)> set);
+
+// States of jobs by their names, in any case.
+void AddStates(CLI::App* verb, const std::string& flag, const std::string& description,
+               std::vector<std::string>* states);
+
+// Jobs by their numbers; runs of theirs (42.1) too if `runs`.
+void AddJobs(CLI::App* verb, bool runs, std::vector<JobRef>* jobs);
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLIENTS_CLI_OPTIONS_H_
