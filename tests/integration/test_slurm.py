@@ -11,8 +11,8 @@ import pytest
 
 from harness.api import CANCELED, FAILED, SUCCEEDED, argv_spec, script_spec
 from harness.slurm import USER, SlurmCluster, start_shared_broker
+from harness.trio import VICTIMS, Trio
 from harness.wait import eventually, holds_for
-from test_restart import VICTIMS, Trio
 
 MANY_JOBS = 500
 
@@ -276,14 +276,7 @@ def _processes():
 
 @pytest.mark.parametrize("victim", VICTIMS)
 def test_killed_while_a_job_runs(trio, victim):
-    gate = trio.world.gate()
-    job_id = trio.api.submit(trio.counting(gate.script() + "\necho done"))
-    trio.api.wait_state(job_id, job_pb2.JOB_STATE_RUNNING)
-    trio.restart(victim)
-    assert trio.api.get(job_id).state == job_pb2.JOB_STATE_RUNNING
-    gate.open()
-    trio.check_ran_once(job_id)
-    assert trio.api.stdout(job_id) == b"done\n"
+    trio.check_a_running_job_survives(victim)
 
 
 @pytest.mark.parametrize("victim", VICTIMS)
