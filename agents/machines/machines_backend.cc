@@ -293,7 +293,7 @@ LaunchOutcome MachinesBackend::Launch(const v1::Assignment& assignment) {
                        : "tell the machine's operator");
   }
   Enqueue(run_key, spec);
-  return LaunchedAs(fmt::format("number {} to enter the machine's queue", spec.order));
+  return LaunchedAs("entered the machine's queue");
 }
 
 void MachinesBackend::Enqueue(const std::string& run_key, const RunSpec& spec) {

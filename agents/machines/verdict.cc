@@ -99,14 +99,14 @@ v1::Failure NotStartedFailure(const ExitRecord& exit) {
 v1::Failure ProgramFailure(const ExitRecord& exit) {
   if (exit.phase == ExitRecord::Phase::kSetup) {
     return MakeFailure(v1::FAILURE_CLASS_CONFIG, fmt::format("setup {}", EndText(exit)),
-                       "read the log: the command was not started");
+                       "read its output: the command was not started");
   }
   const bool killed = exit.end == ExitRecord::End::kSignaled && exit.status == SIGKILL;
   return MakeFailure(
       v1::FAILURE_CLASS_PROGRAM, fmt::format("the command {}", EndText(exit)),
       killed
           ? "if nobody killed it, the machine may have run out of memory: ask for more, or use less"
-          : "read the log");
+          : "read its output");
 }
 
 v1::RunState StateOf(const ExitRecord& exit) {

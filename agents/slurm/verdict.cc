@@ -196,8 +196,7 @@ Observation Lost(const RunFacts& facts) {
   v1::Failure failure;
   failure.set_failure_class(v1::FAILURE_CLASS_INFRA);
   failure.set_message("The run is lost: " + detail + ".");
-  failure.set_suggestion(
-      "Read its output so far with muster logs, and submit the job again if it did not finish.");
+  failure.set_suggestion("Read its output so far, and submit the job again if it did not finish.");
   observation.failure = failure;
   return observation;
 }
