@@ -144,6 +144,8 @@ class PushStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1::Pus
         return HandleHello(request.hello());
       case v1::PushRequest::kChunk:
         if (cluster_.empty()) break;
+        // Before each chunk: a pusher whose agent was replaced or is gone has no say any more.
+        if (absl::Status status = CheckConnected(); !status.ok()) return status;
         return HandleChunk(request.chunk());
       case v1::PushRequest::MESSAGE_NOT_SET:
         return contract::BadField("message", "is not set, or is of a later protocol version");
@@ -161,15 +163,18 @@ class PushStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1::Pus
           fmt::format("the agent speaks protocol version {}, this broker {}; update the older one",
                       hello.protocol_version(), kProtocolVersion));
     }
-    if (!context_.agents->IsConnected(hello.cluster(), hello.journal_id())) {
-      return contract::Error(
-          absl::StatusCode::kFailedPrecondition, "NOT_CONNECTED",
-          fmt::format("no agent of cluster \"{}\" with journal \"{}\" is connected; connect over "
-                      "AgentLink first",
-                      hello.cluster(), hello.journal_id()));
-    }
     cluster_ = hello.cluster();
-    return absl::OkStatus();
+    journal_id_ = hello.journal_id();
+    return CheckConnected();
+  }
+
+  absl::Status CheckConnected() const {
+    if (context_.agents->IsConnected(cluster_, journal_id_)) return absl::OkStatus();
+    return contract::Error(
+        absl::StatusCode::kFailedPrecondition, "NOT_CONNECTED",
+        fmt::format("no agent of cluster \"{}\" with journal \"{}\" is connected; connect over "
+                    "AgentLink first",
+                    cluster_, journal_id_));
   }
 
   absl::Status HandleChunk(const v1::LogChunk& chunk) {
@@ -231,6 +236,7 @@ class PushStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1::Pus
 
   // The pool's, one Work at a time.
   std::string cluster_;
+  std::string journal_id_;
   absl::flat_hash_map<std::string, Known> known_;
 
   rpc::StreamWriter<v1::PushResponse> writer_;  // its lock is taken before mutex_, never after

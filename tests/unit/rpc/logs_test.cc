@@ -235,6 +235,24 @@ TEST_F(LogsTest, APusherMustBeTheAgentThatIsConnected) {
   EXPECT_EQ(silent.Finish().error_code(), grpc::INVALID_ARGUMENT);
 }
 
+TEST_F(LogsTest, APusherWhoseAgentWasReplacedIsNoLongerObeyed) {
+  pusher.Push(run_key, 0, "kept\n");
+  agent.Finish();
+  FakeAgent other(broker);
+  other.journal_id = "journal-2";
+  ASSERT_TRUE(other.Connect());
+  // The old agent finds no files and thinks that the log is over.
+  pusher.Write(run_key, 0, "", true);
+  pusher.Write(run_key, 5, "", true);
+  EXPECT_EQ(pusher.Finish().error_code(), grpc::FAILED_PRECONDITION);
+  EXPECT_EQ(ReadAll(broker, Log(job)).end, v1::LOG_END_MORE_LATER);
+
+  FakePusher heir(broker);
+  heir.Hello("journal-2");
+  EXPECT_TRUE(heir.Push(run_key, 5, "more\n", true).complete());
+  EXPECT_EQ(ReadAll(broker, Log(job)).data, "kept\nmore\n");
+}
+
 TEST_F(LogsTest, AnUnknownJobRunOrRankIsRefused) {
   EXPECT_EQ(ReadAll(broker, Log(99)).status.error_code(), grpc::NOT_FOUND);
   v1::ReadLogRequest request = Log(job);
