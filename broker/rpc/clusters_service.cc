@@ -10,6 +10,7 @@
 #include "broker/rpc/context.h"
 #include "broker/rpc/requests.h"
 #include "broker/rpc/unary.h"
+#include "broker/store/list_limits.h"
 #include "contract/validate.h"
 #include "muster/v1/clusters_service.grpc.pb.h"
 
@@ -18,13 +19,17 @@ namespace {
 
 using ClusterList = absl::StatusOr<std::vector<v1::Cluster>>;
 
-// The token is the last name of the page before.
+// The token is the last name of the page before. A page has one cluster at least, whatever its
+// size, and no more than kMaxPageBytes with the others.
 void Page(std::vector<v1::Cluster> clusters, const std::string& after, size_t page_size,
           v1::ListClustersResponse* out) {
   auto next = std::upper_bound(
       clusters.begin(), clusters.end(), after,
       [](const std::string& name, const v1::Cluster& cluster) { return name < cluster.name(); });
+  size_t bytes = 0;
   while (next != clusters.end() && static_cast<size_t>(out->clusters_size()) < page_size) {
+    bytes += next->ByteSizeLong();
+    if (bytes > store::kMaxPageBytes && out->clusters_size() > 0) break;
     *out->add_clusters() = std::move(*next++);
   }
   if (next != clusters.end()) out->set_next_page_token(out->clusters().rbegin()->name());

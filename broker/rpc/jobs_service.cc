@@ -12,11 +12,27 @@
 #include "broker/rpc/unary.h"
 #include "broker/rpc/users.h"
 #include "broker/rpc/watch_jobs.h"
+#include "broker/store/list_limits.h"
 #include "broker/store/store.h"
 #include "muster/v1/jobs_service.grpc.pb.h"
 
 namespace muster::broker {
 namespace {
+
+// The cancel is done, so the answer must arrive: beyond kMaxPageBytes only what every job has.
+void AddWithinBounds(std::vector<v1::Job> jobs, v1::CancelJobsResponse* out) {
+  size_t bytes = 0;
+  for (v1::Job& job : jobs) {
+    bytes += job.ByteSizeLong();
+    v1::Job& added = *out->add_jobs();
+    if (bytes <= store::kMaxPageBytes) {
+      added = std::move(job);
+    } else {
+      added.set_id(job.id());
+      added.set_state(job.state());
+    }
+  }
+}
 
 class JobsService : public v1::Jobs::CallbackService {
  public:
@@ -95,8 +111,7 @@ class JobsService : public v1::Jobs::CallbackService {
         auto jobs = context_.store->GetJobs(
             absl::MakeConstSpan(in->job_ids().data(), in->job_ids().size()));
         if (!jobs.ok()) return reactor->Finish(rpc::ToGrpc(jobs.status()));
-        out->mutable_jobs()->Add(std::make_move_iterator(jobs->begin()),
-                                 std::make_move_iterator(jobs->end()));
+        AddWithinBounds(*std::move(jobs), out);
         reactor->Finish(grpc::Status::OK);
       });
     });

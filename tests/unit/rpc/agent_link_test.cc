@@ -8,6 +8,8 @@
 namespace muster::broker {
 namespace {
 
+using ::testing::ElementsAre;
+
 std::string Reason(const grpc::Status& status) {
   const auto info = contract::GetErrorInfo(rpc::FromGrpc(status));
   return info ? info->reason() : "";
@@ -229,6 +231,28 @@ TEST(Clusters, PagesGoByName) {
   ASSERT_EQ(page.clusters_size(), 1);
   EXPECT_EQ(page.clusters(0).name(), "c");
   EXPECT_EQ(page.next_page_token(), "");
+}
+
+TEST(Clusters, APageIsSmallEnoughForGrpcHoweverLargeTheInventories) {
+  TestBroker broker;
+  std::vector<std::unique_ptr<FakeAgent>> agents;
+  for (int i = 0; i < 8; ++i) {
+    agents.push_back(std::make_unique<FakeAgent>(broker, std::string("c") + std::to_string(i)));
+    ASSERT_TRUE(agents.back()->Connect([](v1::AgentHello& hello) {
+      hello.mutable_inventory()->add_warnings(std::string(900 << 10, 'r'));
+    }));
+  }
+  std::vector<std::string> names;
+  v1::ListClustersRequest request;
+  do {
+    v1::ListClustersResponse page;
+    const grpc::Status status = broker.clusters().ListClusters(Call().get(), request, &page);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    ASSERT_GT(page.clusters_size(), 0);
+    for (const v1::Cluster& cluster : page.clusters()) names.push_back(cluster.name());
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  EXPECT_THAT(names, ElementsAre("c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"));
 }
 
 }  // namespace

@@ -138,6 +138,31 @@ TEST(Submit, ABatchIsAcceptedWholeOrNotAtAll) {
   EXPECT_EQ(page.jobs_size(), 100);
 }
 
+TEST(Cancel, TheAnswerOfAThousandJobsIsSmallEnoughForGrpc) {
+  TestBroker broker;
+  v1::SubmitJobsRequest batch;
+  v1::SubmitJobRequest request = SubmitTrue();
+  for (int i = 10; i < 74; ++i) {
+    (*request.mutable_spec()->mutable_labels())[std::to_string(i) + std::string(61, 'k')] =
+        std::string(63, 'v');
+  }
+  for (int i = 0; i < 1000; ++i) *batch.add_requests() = request;
+  v1::SubmitJobsResponse submitted;
+  const grpc::Status taken = broker.jobs().SubmitJobs(Call().get(), batch, &submitted);
+  ASSERT_TRUE(taken.ok()) << taken.error_message();
+  v1::CancelJobsRequest cancel;
+  for (const auto& job : submitted.responses()) cancel.add_job_ids(job.job_id());
+  v1::CancelJobsResponse response;
+  const grpc::Status status = broker.jobs().CancelJobs(Call().get(), cancel, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_EQ(response.jobs_size(), 1000);
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_EQ(response.jobs(i).id(), cancel.job_ids(i));
+    EXPECT_EQ(response.jobs(i).state(), v1::JOB_STATE_CANCELED);
+  }
+  EXPECT_EQ(response.jobs(0).labels_size(), 64) << "the first ones are whole";
+}
+
 TEST(Submit, MoreThanTheInboxHoldsIsRefusedWithATimeToRetry) {
   TestBroker broker([](BrokerOptions& options) {
     options.engine.max_waiting_jobs = 10;
