@@ -1,7 +1,7 @@
 // Carries out what the core decided, once it is on disk: replies, messages to agents, news for
 // watchers.
 //
-// CarryOut runs on the store thread. Tickets and sessions are opened by gRPC's threads; the two
+// CarryOut runs on the effects thread. Tickets and sessions are opened by gRPC's threads; the two
 // tables that both sides touch have a mutex of their own.
 #ifndef MUSTER_BROKER_ENGINE_EFFECTS_H_
 #define MUSTER_BROKER_ENGINE_EFFECTS_H_
@@ -23,7 +23,7 @@
 
 namespace muster::broker {
 
-// How the answer to one request goes back. Called once, on the store thread; must not block.
+// How the answer to one request goes back. Called once, on the effects thread; must not block.
 using SubmitDone = std::function<void(absl::StatusOr<v1::SubmitJobsResponse>)>;
 using CancelDone = std::function<void(absl::Status)>;
 using ExplainDone = std::function<void(std::string reason)>;
@@ -59,7 +59,7 @@ class Effects {
   // The agent's stream has ended: nothing more is sent to it.
   void Forsake(core::SessionId session);
 
-  // ---- store thread
+  // ---- effects thread
 
   void CarryOut(core::Output committed);
 

@@ -34,15 +34,17 @@ Engine::Engine(EngineOptions options, std::unique_ptr<core::Core> core, store::S
               Inbox::Cost{options.max_waiting_jobs, options.max_waiting_job_bytes}},
              options.batch_items),
       effects_(store, std::move(jobs_changed)),
+      carrier_([this](core::Output committed) { effects_.CarryOut(std::move(committed)); }),
       committer_(
           options.committer, store,
           [this](bool begins) { begins ? inbox_.Hold() : inbox_.Release(); },
-          [this](core::Output committed) { effects_.CarryOut(std::move(committed)); },
+          [this](core::Output committed) { carrier_.Post(std::move(committed)); },
           std::move(on_failure)) {}
 
 Engine::~Engine() { Stop(); }
 
 void Engine::Start() {
+  carrier_.Start();
   committer_.Start();
   thread_ = std::thread([this] { Run(); });
 }
@@ -51,6 +53,7 @@ void Engine::Stop() {
   inbox_.Close();
   if (thread_.joinable()) thread_.join();
   committer_.Stop();
+  carrier_.Stop();
   effects_.Abandon();
 }
 

@@ -1,7 +1,7 @@
 // Runs the core: gives it inputs in batches, and has what it decides committed and carried out.
 //
-//   any thread --inbox--> core thread (core::Core) --waiting output--> store thread (Store,
-//   Effects)
+//   any thread --inbox--> core thread (core::Core) --waiting output--> store thread (Store)
+//     --committed output--> effects thread (Effects)
 //
 // All methods may be called from any thread and none blocks, except Start and Stop (main thread).
 #ifndef MUSTER_BROKER_ENGINE_ENGINE_H_
@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "broker/core/core.h"
 #include "broker/engine/agent_peer.h"
+#include "broker/engine/carrier.h"
 #include "broker/engine/committer.h"
 #include "broker/engine/effects.h"
 #include "broker/engine/inbox.h"
@@ -62,7 +63,7 @@ class Engine {
   // Handles, commits and carries out what was taken, refuses the rest.
   void Stop();
 
-  // ---- requests of clients. `done` is called once: on the store thread, or at once with
+  // ---- requests of clients. `done` is called once: on the effects thread, or at once with
   // RESOURCE_EXHAUSTED or UNAVAILABLE if the request was not taken.
 
   void Submit(core::Submit request, SubmitDone done);
@@ -92,6 +93,7 @@ class Engine {
   const std::unique_ptr<core::Core> core_;  // core thread
   Inbox inbox_;
   Effects effects_;
+  Carrier carrier_;
   Committer committer_;
 
   // core thread

@@ -1,5 +1,5 @@
 // Specs of jobs that were submitted a short while ago, so that a job that is assigned at once costs
-// no read. Owner: the store thread.
+// no read. Owner: the effects thread.
 #ifndef MUSTER_BROKER_ENGINE_SPEC_CACHE_H_
 #define MUSTER_BROKER_ENGINE_SPEC_CACHE_H_
 

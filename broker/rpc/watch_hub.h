@@ -1,7 +1,7 @@
 // Tells watchers that they may look into the store again. It carries no data: what a watcher sends
 // it reads itself, at its own pace, so a slow one costs nothing but its place here.
 //
-// Any thread; Notify runs on the store thread.
+// Any thread; Notify runs on the effects thread.
 #ifndef MUSTER_BROKER_RPC_WATCH_HUB_H_
 #define MUSTER_BROKER_RPC_WATCH_HUB_H_
 

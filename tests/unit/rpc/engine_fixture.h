@@ -72,6 +72,14 @@ class EngineTest : public ::testing::Test {
     hello.set_journal_id("journal-1");
     hello.set_max_active_runs(1);
     hello.mutable_inventory()->set_identity("machine-gpu");
+    v1::Pool& pool = *hello.mutable_inventory()->add_pools();
+    pool.set_name("default");
+    pool.set_is_default(true);
+    pool.set_available(true);
+    v1::NodeGroup& nodes = *pool.add_node_groups();
+    nodes.set_count(1);
+    nodes.set_usable_count(1);
+    nodes.set_cpus(4);
     session_ = engine_->Connect(hello, peer_);
   }
 

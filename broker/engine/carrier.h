@@ -1,0 +1,45 @@
+// The effects thread: carries out what has been committed, in order, while the store thread commits
+// what came meanwhile. Half of the time of a group of submits goes into its replies.
+#ifndef MUSTER_BROKER_ENGINE_CARRIER_H_
+#define MUSTER_BROKER_ENGINE_CARRIER_H_
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "broker/core/core.h"
+
+namespace muster::broker {
+
+class Carrier {
+ public:
+  // On the effects thread.
+  using CarryOut = std::function<void(core::Output committed)>;
+
+  explicit Carrier(CarryOut carry_out);
+  ~Carrier();
+
+  void Start();
+  // Store thread. Blocks while the output of another commit waits: one is carried out, one waits,
+  // and slow effects hold up the commits, the core and in the end the clients.
+  void Post(core::Output committed);
+  // Carries out what was posted and ends the thread. No Post may follow.
+  void Stop();
+
+ private:
+  void Run();
+
+  const CarryOut carry_out_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<core::Output> waiting_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_ENGINE_CARRIER_H_
