@@ -115,7 +115,9 @@ class Agent::Impl {
     CarryOut(std::move(out));
   }
 
-  void Tell(Input input, Output* out) { core_.Handle(std::move(input), Now(), out); }
+  void Tell(Input input, Output* out) {
+    core_.Handle(std::move(input), Now(), options_.wall_clock(), out);
+  }
 
   // Before what the broker says is handled, so that runs are held back in time: what one turn takes
   // is small beside what is kept free.

@@ -8,10 +8,12 @@
 #ifndef MUSTER_AGENTS_CORE_AGENT_H_
 #define MUSTER_AGENTS_CORE_AGENT_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "agents/core/agent_core.h"
 #include "agents/core/backend.h"
@@ -32,6 +34,8 @@ struct AgentOptions {
       absl::Seconds(5);  // while the first one fails: there is no hello without it
   absl::Duration drain_timeout =
       absl::Seconds(10);  // for calls under way when the agent is told to end
+  std::function<absl::Time()> wall_clock =
+      absl::Now;  // for stamps; waits have a clock of their own
   // affects performance
   int launch_parallelism = 4;  // 1: the cluster gets runs in the order of their assignment
   absl::Duration tick = absl::Milliseconds(200);  // how late a time-out may be seen

@@ -29,9 +29,9 @@ class AgentCore::Impl {
         runs_(options_, &events_, std::move(content.runs)),
         session_(options_) {}
 
-  void Handle(Input input, absl::Time now, Output* out) {
+  void Handle(Input input, absl::Time now, absl::Time wall, Output* out) {
     if (stopped_) return;
-    const Step step{now, out};
+    const Step step{now, wall, out};
     if (!recovered_) {
       recovered_ = true;
       runs_.Recover(recovered_events_, step);
@@ -60,7 +60,7 @@ class AgentCore::Impl {
  private:
   void On(LinkUp& up, const Step& step) {
     missed_runs_ = false;  // the broker sends what the hello does not list
-    session_.OnInventory(std::move(up.inventory), {}, step.now);
+    session_.OnInventory(std::move(up.inventory), {}, step.wall);
     v1::AgentHello hello;
     runs_.AddTo(&hello);
     session_.Up(std::move(hello), meta_, step.now, &step.out->effects);
@@ -108,12 +108,13 @@ class AgentCore::Impl {
   void On(LogsShipped& shipped, const Step& step) { runs_.OnLogsShipped(shipped.run_key, step); }
 
   void On(Observed& observed, const Step& step) {
-    session_.OnScheduler(observed.outcome.scheduler, std::move(observed.scheduler_calls), step.now);
+    session_.OnScheduler(observed.outcome.scheduler, std::move(observed.scheduler_calls),
+                         step.wall);
     runs_.OnObserved(observed.outcome, step);
   }
 
   void On(InventoryRead& read, const Step& step) {
-    session_.OnInventory(std::move(read.inventory), std::move(read.scheduler_calls), step.now);
+    session_.OnInventory(std::move(read.inventory), std::move(read.scheduler_calls), step.wall);
   }
 
   void On(JournalFilled& filled, const Step& step) {
@@ -194,8 +195,8 @@ AgentCore::AgentCore(Options options, JournalContent content)
     : impl_(std::make_unique<Impl>(std::move(options), std::move(content))) {}
 AgentCore::~AgentCore() = default;
 
-void AgentCore::Handle(Input input, absl::Time now, Output* out) {
-  impl_->Handle(std::move(input), now, out);
+void AgentCore::Handle(Input input, absl::Time now, absl::Time wall, Output* out) {
+  impl_->Handle(std::move(input), now, wall, out);
 }
 std::vector<RunHandle> AgentCore::RunsToObserve() const { return impl_->runs().RunsToObserve(); }
 std::vector<RunHandle> AgentCore::AllRuns() const { return impl_->runs().AllRuns(); }

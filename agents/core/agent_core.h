@@ -2,7 +2,7 @@
 // proto/decisions/0001-agent-protocol.md is the text that this code follows.
 //
 // Pure and single-threaded, like the broker's core: the owner is the agent's core thread. Inputs go
-// in with the time; what is to be committed to the journal, and what is to be done after that
+// in with the times; what is to be committed to the journal, and what is to be done after that
 // commit, come out.
 #ifndef MUSTER_AGENTS_CORE_AGENT_CORE_H_
 #define MUSTER_AGENTS_CORE_AGENT_CORE_H_
@@ -180,7 +180,9 @@ class AgentCore {
   AgentCore(Options options, JournalContent content);
   ~AgentCore();
 
-  void Handle(Input input, absl::Time now, Output* out);
+  // `now`: from a clock that never jumps while this lives; every wait is measured by it. `wall`:
+  // the time of day, for what is written down: launch_time, observed_at.
+  void Handle(Input input, absl::Time now, absl::Time wall, Output* out);
 
   // The runs that Observe is to be asked about.
   std::vector<RunHandle> RunsToObserve() const;

@@ -74,17 +74,17 @@ absl::Status BrokerSession::OnWelcome(const v1::BrokerWelcome& welcome, absl::Ti
 }
 
 void BrokerSession::OnInventory(v1::Inventory inventory,
-                                std::map<std::string, uint64_t> scheduler_calls, absl::Time now) {
+                                std::map<std::string, uint64_t> scheduler_calls, absl::Time wall) {
   CleanTexts(&inventory);
   if (!SameExceptTime(inventory, inventory_)) inventory_is_news_ = true;
   inventory_ = std::move(inventory);
-  OnScheduler(absl::OkStatus(), std::move(scheduler_calls), now);
+  OnScheduler(absl::OkStatus(), std::move(scheduler_calls), wall);
 }
 
 void BrokerSession::OnScheduler(const absl::Status& status,
-                                std::map<std::string, uint64_t> scheduler_calls, absl::Time now) {
+                                std::map<std::string, uint64_t> scheduler_calls, absl::Time wall) {
   if (status.ok()) {
-    scheduler_observed_at_ = now;
+    scheduler_observed_at_ = wall;
     scheduler_error_.clear();
   } else {
     scheduler_error_ = CleanText(ToStd(status.message()), kMaxDetailBytes);

@@ -36,10 +36,11 @@ class BrokerSession {
   absl::Status OnWelcome(const v1::BrokerWelcome& welcome, absl::Time now, JournalMeta* meta);
   void OnAck(absl::Time now) { last_ack_ = now; }
 
+  // `wall`: the time of day.
   void OnInventory(v1::Inventory inventory, std::map<std::string, uint64_t> scheduler_calls,
-                   absl::Time now);
+                   absl::Time wall);
   void OnScheduler(const absl::Status& status, std::map<std::string, uint64_t> scheduler_calls,
-                   absl::Time now);
+                   absl::Time wall);
 
   // Why the journal takes no new runs; empty if it does. Heartbeats tell it while the scheduler has
   // no error of its own.

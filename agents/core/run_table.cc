@@ -25,8 +25,8 @@ v1::RunEvent EventWith(v1::Evidence evidence) {
   return event;
 }
 
-v1::RunEvent AgentEvent(absl::Time now, std::string_view detail) {
-  return EventWith(AgentEvidence(now, detail));
+v1::RunEvent AgentEvent(absl::Time wall, std::string_view detail) {
+  return EventWith(AgentEvidence(wall, detail));
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ void RunTable::Resume(Run& run, const Step& step) {
   if (state == v1::RUN_STATE_ASSIGNED) {
     waiting_.emplace(run.record.order, run.key());
   } else if (state == v1::RUN_STATE_LAUNCHING) {
-    Change(run, AgentEvent(step.now, "the agent was restarted while it launched the run"),
+    Change(run, AgentEvent(step.wall, "the agent was restarted while it launched the run"),
            v1::RUN_STATE_LAUNCH_UNKNOWN, step);
   } else if (state == v1::RUN_STATE_LAUNCH_UNKNOWN) {
     AskLookup(run, step);
@@ -82,7 +82,7 @@ absl::Status RunTable::Take(const v1::Assignment& assignment, const Step& step) 
   changed_.emplace(run.record.order, key);
   if (assignment.may_have_been_launched()) {
     run.record.cancel_requested = assignment.cancel_requested();
-    Change(run, AgentEvent(step.now, "an earlier connection may have carried this assignment"),
+    Change(run, AgentEvent(step.wall, "an earlier connection may have carried this assignment"),
            v1::RUN_STATE_LAUNCH_UNKNOWN, step);
     return absl::OkStatus();
   }
@@ -99,7 +99,7 @@ void RunTable::WantCancel(const std::string& run_key, const Step& step) {
     changed_.emplace(run->record.order, run_key);
   }
   if (run->record.state == v1::RUN_STATE_ASSIGNED) {
-    EndUnlaunched(*run, AgentEvent(step.now, "canceled before its launch"), v1::RUN_STATE_CANCELED,
+    EndUnlaunched(*run, AgentEvent(step.wall, "canceled before its launch"), v1::RUN_STATE_CANCELED,
                   step);
   } else if (IsOnCluster(run->record.state) && run->due == absl::InfiniteFuture()) {
     AskCancel(*run, step);
@@ -129,7 +129,7 @@ void RunTable::OnLaunched(Launched launched, const Step& step) {
   Run* run = Settle(launched.run_key, Call::kLaunch);
   if (run == nullptr) return;
   LaunchOutcome& outcome = launched.outcome;
-  v1::Evidence evidence = Completed(std::move(outcome.evidence), step.now);
+  v1::Evidence evidence = Completed(std::move(outcome.evidence), step.wall);
   switch (outcome.kind) {
     case LaunchOutcome::Kind::kLaunched:
       Adopt(*run, outcome.external_id, std::move(evidence), step);
@@ -153,7 +153,7 @@ void RunTable::OnLookedUp(LookedUp looked_up, const Step& step) {
   Run* run = Settle(looked_up.run_key, Call::kLookup);
   if (run == nullptr) return;
   LookupOutcome& outcome = looked_up.outcome;
-  v1::Evidence evidence = Completed(std::move(outcome.evidence), step.now);
+  v1::Evidence evidence = Completed(std::move(outcome.evidence), step.wall);
   switch (outcome.kind) {
     case LookupOutcome::Kind::kFound:
       Adopt(*run, outcome.external_id, std::move(evidence), step);
@@ -205,7 +205,7 @@ void RunTable::Observe(Run& run, const Observation& seen, const Step& step) {
   if (moves && (seen.state < v1::RUN_STATE_PENDING || !contract::IsLegal(from, seen.state))) return;
   if (moves && seen.state == v1::RUN_STATE_PENDING) run.told.Clear();  // requeued: told anew
   run.told.set_external_id(run.record.external_id);
-  v1::RunEvent event = EventWith(Completed(seen.evidence, step.now));
+  v1::RunEvent event = EventWith(Completed(seen.evidence, step.wall));
   const bool news = TakeNews(seen, &run.told, &event);
   if (!moves && !news) return;
   run.record.external_id = run.told.external_id();
@@ -218,7 +218,7 @@ void RunTable::OnLogsShipped(const std::string& run_key, const Step& step) {
     return;
   }
   run->record.logs_complete = true;
-  Change(*run, AgentEvent(step.now, "the archive has all logs"), run->record.state, step);
+  Change(*run, AgentEvent(step.wall, "the archive has all logs"), run->record.state, step);
 }
 
 void RunTable::OnTime(const Step& step) {
@@ -245,11 +245,11 @@ void RunTable::Finish(const Step& step) {
 }
 
 void RunTable::StartLaunch(Run& run, std::string_view why, const Step& step) {
-  run.record.launch_time = step.now;
+  run.record.launch_time = step.wall;
   run.absent_since = absl::InfiniteFuture();
   run.call = Call::kLaunch;
   ++launches_in_flight_;
-  Change(run, AgentEvent(step.now, why), v1::RUN_STATE_LAUNCHING, step);
+  Change(run, AgentEvent(step.wall, why), v1::RUN_STATE_LAUNCHING, step);
   step.out->effects.push_back(DoLaunch{Handle(run)});
 }
 

@@ -21,7 +21,8 @@ namespace muster::agent {
 
 // One call of AgentCore::Handle.
 struct Step {
-  absl::Time now;
+  absl::Time now;   // for waits
+  absl::Time wall;  // for stamps
   Output* out;
 };
 

@@ -1,4 +1,4 @@
-// The time of day for a process that must not be led astray when someone sets the clock.
+// A clock for waits, which must not be led astray when someone sets the time of day.
 #ifndef MUSTER_AGENTS_CORE_STEADY_TIME_H_
 #define MUSTER_AGENTS_CORE_STEADY_TIME_H_
 
@@ -12,11 +12,8 @@ namespace muster::agent {
 // The wall clock as it was when this was made, moved on by a clock that nobody sets
 // (CLOCK_MONOTONIC). Any thread.
 //
-// It is meant for waits. The agent's core has no other time, so it also stamps what the agent
-// itself writes: a run's launch_time, observed_at of evidence that a backend left without one, and
-// the scheduler's last answer in heartbeats. Until the agent's next start these stamps differ from
-// the wall clock by each step of that clock and by the time that the machine was suspended. A
-// cluster's own times (start, end, observed_at of a backend) are not touched.
+// For waits only: it differs from the time of day by each step of that and by the time that the
+// machine was suspended. What is written down or compared with the times of others has absl::Now().
 class SteadyTime {
  public:
   absl::Time Now() const {

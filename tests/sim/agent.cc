@@ -76,7 +76,7 @@ void SimAgent::Tick() {
 
 void SimAgent::Handle(agent::Input input) {
   agent::Output out;
-  core_->Handle(std::move(input), now(), &out);
+  core_->Handle(std::move(input), now(), now(), &out);
   if (auto status = core_->CheckInvariants(); !status.ok()) {
     auditor_.Fail("agent's own check", std::string(ToStd(status.message())));
   }

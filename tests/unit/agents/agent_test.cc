@@ -173,6 +173,21 @@ TEST_F(AgentTest, ARunGoesFromItsAssignmentToItsRelease) {
   EXPECT_TRUE(StopAgent().ok());
 }
 
+TEST_F(AgentTest, WhatTheAgentStampsHasTheTimeOfDayThatIsSetNow) {
+  const auto clock = std::make_shared<Shared<absl::Time>>();
+  options_.wall_clock = [clock] { return clock->With([](absl::Time& time) { return time; }); };
+  clock->With([](absl::Time& time) { time = absl::FromUnixSeconds(1'000); });
+  Start();
+  ASSERT_TRUE(EventuallyConnected());
+  clock->With([](absl::Time& time) { time = absl::FromUnixSeconds(2'000'000'000); });
+  Want(kKey);
+  ASSERT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_PENDING));
+  EXPECT_EQ(broker_.With([](BrokerState& state) {
+    return state.events[0].evidence().observed_at().seconds();
+  }),
+            2'000'000'000);
+}
+
 TEST_F(AgentTest, AnAgentThatCannotWorkSaysWhyAndEnds) {
   cluster_.With([](ClusterState& state) {
     state.probe = absl::FailedPreconditionError("no sbatch; install slurm-client");

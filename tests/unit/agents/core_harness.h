@@ -27,6 +27,9 @@ class CoreHarness {
   const JournalContent& journal() const { return content_; }
   JournalContent& mutable_journal() { return content_; }
   absl::Time now() const { return now_; }
+  // The time of day. Someone may set it.
+  absl::Time wall() const { return now_ + wall_step_; }
+  void SetWallClock(absl::Duration step) { wall_step_ += step; }
 
   // The agent dies and starts again with what its journal holds.
   void Start() {
@@ -36,7 +39,7 @@ class CoreHarness {
 
   const Output& Do(Input input) {
     last_ = {};
-    core_->Handle(std::move(input), now_, &last_);
+    core_->Handle(std::move(input), now_, wall(), &last_);
     ApplyToContent(last_.changes, &content_);
     EXPECT_TRUE(core_->CheckInvariants().ok()) << core_->CheckInvariants();
     return last_;
@@ -187,6 +190,7 @@ class CoreHarness {
   Options options_;
   JournalContent content_;
   absl::Time now_ = absl::FromUnixSeconds(1'800'000'000);
+  absl::Duration wall_step_;
   std::unique_ptr<AgentCore> core_;
   Output last_;
 };

@@ -167,6 +167,22 @@ TEST_F(SessionTest, AJournalThatHasRoomAgainAndMissedNothingKeepsTheConnection) 
   EXPECT_THAT(Effects<Redial>(), IsEmpty());
 }
 
+TEST_F(SessionTest, StampsFollowTheTimeOfDayAfterItWasSetAndWaitsDoNot) {
+  Connect();
+  SetWallClock(-absl::Hours(5));
+  Do(Observed{});
+  Assign(1);
+  EXPECT_EQ(NewEvents().back().evidence().observed_at().seconds(), absl::ToUnixSeconds(wall()));
+  EXPECT_EQ(journal().runs[0].launch_time, wall());
+  After(absl::Seconds(5));
+  ASSERT_THAT(Effects<SendToBroker>(), SizeIs(1));
+  EXPECT_EQ(Effects<SendToBroker>()[0].message.heartbeat().scheduler_observed_at().seconds(),
+            absl::ToUnixSeconds(wall() - absl::Seconds(5)));
+  SetWallClock(absl::Hours(10));
+  After(absl::Seconds(5));
+  EXPECT_THAT(Effects<Redial>(), IsEmpty());
+}
+
 TEST_F(SessionTest, ASilentBrokerIsGivenUpAfterThreeIntervals) {
   Connect();
   After(absl::Seconds(14));
