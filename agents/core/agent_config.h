@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "agents/core/settings.h"
 #include "agents/machines/machines.h"
 #include "agents/slurm/slurm.h"
+#include "daemon/settings.h"
 #include "muster/v1/cluster.pb.h"
 
 namespace muster::agent {

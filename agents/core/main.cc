@@ -23,6 +23,7 @@
 namespace muster::agent {
 namespace {
 
+constexpr char kProgram[] = "muster-agent";
 constexpr int kExitError = 1;
 constexpr int kExitUsage = 2;
 
@@ -124,16 +125,9 @@ int Main(int argc, char** argv) {
     if (const char* path = std::getenv("MUSTER_AGENT_CONFIG")) config_file = path;
   }
   absl::Status status;
-  if (!config_file.empty()) status = ApplyYamlFile(config_file, settings);
-  if (status.ok()) status = ApplyEnvironment(std::getenv, settings);
-  for (const Setting& setting : settings) {
-    if (!status.ok() || !flags.contains(setting.key)) continue;
-    status = setting.set(flags[setting.key]);
-    if (!status.ok()) {
-      status = absl::InvalidArgumentError(
-          fmt::format("{}: {}", FlagName(setting.key), ToStd(status.message())));
-    }
-  }
+  if (!config_file.empty()) status = ApplyYamlFile(config_file, kProgram, settings);
+  if (status.ok()) status = ApplyEnvironment(std::getenv, kProgram, settings);
+  if (status.ok()) status = ApplyFlags(flags, settings);
   if (status.ok()) status = CheckComplete(config);
   if (!status.ok()) return Fail(status, kExitUsage);
   return Serve(std::move(config));

@@ -7,11 +7,9 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <map>
-#include <sstream>
 #include <string>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "broker/logs/archive.h"
@@ -25,6 +23,7 @@
 namespace muster::broker {
 namespace {
 
+constexpr char kProgram[] = "muster-broker";
 constexpr int kExitError = 1;
 constexpr int kExitUsage = 2;
 // Between two rounds of removing old logs.
@@ -33,17 +32,6 @@ constexpr int kHousekeepSeconds = 60;
 int Fail(const absl::Status& status, int code = kExitError) {
   fmt::print(stderr, "muster-broker: {}\n", ToStd(status.message()));
   return code;
-}
-
-absl::Status ReadConfigFile(const std::string& path, Config* config) {
-  std::ifstream file(path);
-  std::stringstream text;
-  if (!file || !(text << file.rdbuf())) {
-    const int error = errno;
-    return absl::ErrnoToStatus(error,
-                               ToAbsl(fmt::format("cannot read the settings file {}", path)));
-  }
-  return ApplyYaml(text.str(), path, config);
 }
 
 absl::Status MakeDirectory(const std::string& path) {
@@ -129,17 +117,19 @@ int Serve(const Config& config) {
 }
 
 int Main(int argc, char** argv) {
+  Config config;
+  const std::vector<Setting> settings = SettingsOf(&config);
   CLI::App app("Keeps jobs and hands them to clusters.", "muster-broker");
   app.set_version_flag("--version", std::string("muster-broker ") + MUSTER_VERSION);
   std::string config_file;
   app.add_option("--config", config_file,
                  "settings file (YAML); flags and MUSTER_BROKER_* override it");
   std::map<std::string, std::string> flags;
-  for (const Setting& setting : Settings()) {
+  for (const Setting& setting : settings) {
     app.add_option_function<std::string>(
         FlagName(setting.key),
-        [&flags, key = std::string(setting.key)](const std::string& value) { flags[key] = value; },
-        std::string(setting.help));
+        [&flags, key = setting.key](const std::string& value) { flags[key] = value; },
+        setting.help);
   }
   try {
     app.parse(argc, argv);
@@ -147,18 +137,14 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : kExitUsage;
   }
 
-  Config config;
   if (config_file.empty()) {
     if (const char* path = std::getenv("MUSTER_BROKER_CONFIG")) config_file = path;
   }
-  if (!config_file.empty()) {
-    if (auto status = ReadConfigFile(config_file, &config); !status.ok())
-      return Fail(status, kExitUsage);
-  }
-  if (auto status = ApplyEnv(std::getenv, &config); !status.ok()) return Fail(status, kExitUsage);
-  for (const auto& [key, value] : flags) {
-    if (auto status = ApplyFlag(key, value, &config); !status.ok()) return Fail(status, kExitUsage);
-  }
+  absl::Status status;
+  if (!config_file.empty()) status = ApplyYamlFile(config_file, kProgram, settings);
+  if (status.ok()) status = ApplyEnvironment(std::getenv, kProgram, settings);
+  if (status.ok()) status = ApplyFlags(flags, settings);
+  if (!status.ok()) return Fail(status, kExitUsage);
   if (config.state_dir.empty()) {
     return Fail(absl::InvalidArgumentError(
                     "--state-dir DIR is required; it holds everything that the broker "

@@ -1,4 +1,4 @@
-#include "agents/core/settings.h"
+#include "daemon/settings.h"
 
 #include <fmt/core.h>
 #include <yaml-cpp/yaml.h>
@@ -12,9 +12,10 @@
 #include <sstream>
 #include <utility>
 
+#include "contract/nearest.h"
 #include "contract/text.h"
 
-namespace muster::agent {
+namespace muster {
 namespace {
 
 // A settings file is a page of text; more is a mistake, and anchors could make it much more.
@@ -25,8 +26,8 @@ absl::Status Invalid(std::string_view text) { return absl::InvalidArgumentError(
 // One reading of one file. Exceptions of yaml-cpp leave it.
 class YamlFile {
  public:
-  YamlFile(std::string_view file, const std::vector<Setting>& settings)
-      : file_(file), settings_(settings) {}
+  YamlFile(std::string_view file, std::string_view program, const std::vector<Setting>& settings)
+      : file_(file), program_(program), settings_(settings) {}
 
   absl::Status Apply(const YAML::Node& node, const std::string& prefix) {
     if (node.IsNull()) return absl::OkStatus();
@@ -52,8 +53,15 @@ class YamlFile {
       is_section |= setting.key.starts_with(key + ".");
     }
     if (is_section) return Apply(value, key + ".");
-    return At(mark,
-              fmt::format("unknown key \"{}\"; `muster-agent --help` lists the settings", key));
+    return At(mark, fmt::format("unknown key \"{}\";{} `{} --help` lists the settings", key,
+                                Meant(key), program_));
+  }
+
+  std::string Meant(const std::string& key) const {
+    std::vector<std::string_view> known;
+    for (const Setting& setting : settings_) known.push_back(setting.key);
+    const std::string_view nearest = contract::Nearest(key, known);
+    return nearest.empty() ? "" : fmt::format(" did you mean \"{}\"?", nearest);
   }
 
   absl::Status Set(const Setting& setting, const YAML::Node& value) const {
@@ -81,16 +89,17 @@ class YamlFile {
   }
 
   const std::string_view file_;
+  const std::string_view program_;
   const std::vector<Setting>& settings_;
   std::set<std::string> seen_;
 };
 
 }  // namespace
 
-std::string EnvName(std::string_view key) {
-  std::string name = "MUSTER_AGENT_";
-  for (const char c : key) {
-    name += c == '.' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+std::string EnvName(std::string_view program, std::string_view key) {
+  std::string name = fmt::format("{}_{}", program, key);
+  for (char& c : name) {
+    c = c == '.' || c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   }
   return name;
 }
@@ -101,21 +110,22 @@ std::string FlagName(std::string_view key) {
   return name;
 }
 
-absl::Status ApplyYaml(std::string_view text, std::string_view file,
+absl::Status ApplyYaml(std::string_view text, std::string_view file, std::string_view program,
                        const std::vector<Setting>& settings) {
   if (text.size() > kMaxFileBytes) {
     return Invalid(fmt::format("{} has {} bytes; a settings file may have {}", file, text.size(),
                                kMaxFileBytes));
   }
   try {
-    return YamlFile(file, settings).Apply(YAML::Load(std::string(text)), "");
+    return YamlFile(file, program, settings).Apply(YAML::Load(std::string(text)), "");
   } catch (const YAML::Exception& error) {
     return Invalid(
         fmt::format("{}:{}:{}: {}", file, error.mark.line + 1, error.mark.column + 1, error.msg));
   }
 }
 
-absl::Status ApplyYamlFile(const std::string& path, const std::vector<Setting>& settings) {
+absl::Status ApplyYamlFile(const std::string& path, std::string_view program,
+                           const std::vector<Setting>& settings) {
   std::ifstream file(path);
   std::stringstream text;
   // Copying nothing counts as a failure to the library, and an empty file is none.
@@ -123,17 +133,29 @@ absl::Status ApplyYamlFile(const std::string& path, const std::vector<Setting>& 
   if (!file.is_open() || file.bad() || text.bad()) {
     return Invalid(fmt::format("cannot read the settings file {}: {}", path, std::strerror(errno)));
   }
-  return ApplyYaml(text.str(), path, settings);
+  return ApplyYaml(text.str(), path, program, settings);
 }
 
 absl::Status ApplyEnvironment(const std::function<const char*(const char*)>& get,
-                              const std::vector<Setting>& settings) {
+                              std::string_view program, const std::vector<Setting>& settings) {
   for (const Setting& setting : settings) {
-    const std::string name = EnvName(setting.key);
+    const std::string name = EnvName(program, setting.key);
     const char* value = get(name.c_str());
     if (value == nullptr) continue;
     if (absl::Status status = setting.set(value); !status.ok()) {
       return Invalid(fmt::format("{}: {}", name, ToStd(status.message())));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ApplyFlags(const std::map<std::string, std::string>& values,
+                        const std::vector<Setting>& settings) {
+  for (const Setting& setting : settings) {
+    const auto value = values.find(setting.key);
+    if (value == values.end()) continue;
+    if (absl::Status status = setting.set(value->second); !status.ok()) {
+      return Invalid(fmt::format("{}: {}", FlagName(setting.key), ToStd(status.message())));
     }
   }
   return absl::OkStatus();
@@ -160,4 +182,4 @@ std::function<absl::Status(const std::string&)> NumberInto(uint64_t least, uint6
   };
 }
 
-}  // namespace muster::agent
+}  // namespace muster

@@ -1,21 +1,23 @@
-// Settings by name: flag > environment > file > default.
+// Settings of a daemon by name: flag > environment > file > default. `program` is its name,
+// "muster-agent"; errors and variables are named after it.
 //
 // "machines.cpus" is in the file
 //   machines:
 //     cpus: 8
 // in the environment MUSTER_AGENT_MACHINES_CPUS, and on the command line --machines-cpus.
-#ifndef MUSTER_AGENTS_CORE_SETTINGS_H_
-#define MUSTER_AGENTS_CORE_SETTINGS_H_
+#ifndef MUSTER_PROTO_DAEMON_SETTINGS_H_
+#define MUSTER_PROTO_DAEMON_SETTINGS_H_
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 
-namespace muster::agent {
+namespace muster {
 
 struct Setting {
   std::string key;  // "state_dir", "machines.cpus"
@@ -27,18 +29,24 @@ struct Setting {
 };
 
 // As an environment variable and as a flag.
-std::string EnvName(std::string_view key);
+std::string EnvName(std::string_view program, std::string_view key);
 std::string FlagName(std::string_view key);
 
-// Sets what a YAML text has. INVALID_ARGUMENT "FILE:LINE:COLUMN: ...": an unknown key, a key given
-// twice, a value of the wrong form, no YAML, or more than 1 MiB.
-absl::Status ApplyYaml(std::string_view text, std::string_view file,
+// Sets what a YAML text has. INVALID_ARGUMENT "FILE:LINE:COLUMN: ...": an unknown key, with
+// the known one that was probably meant, a key given twice, a value of the wrong form, no YAML, or
+// more than 1 MiB.
+absl::Status ApplyYaml(std::string_view text, std::string_view file, std::string_view program,
                        const std::vector<Setting>& settings);
 // The same for a file, which may be empty. INVALID_ARGUMENT also if it cannot be read.
-absl::Status ApplyYamlFile(const std::string& path, const std::vector<Setting>& settings);
+absl::Status ApplyYamlFile(const std::string& path, std::string_view program,
+                           const std::vector<Setting>& settings);
 // Sets what the environment has; `get` as getenv. INVALID_ARGUMENT names the variable.
 absl::Status ApplyEnvironment(const std::function<const char*(const char*)>& get,
-                              const std::vector<Setting>& settings);
+                              std::string_view program, const std::vector<Setting>& settings);
+
+// Sets what the command line has, by key. INVALID_ARGUMENT names the flag.
+absl::Status ApplyFlags(const std::map<std::string, std::string>& values,
+                        const std::vector<Setting>& settings);
 
 // ---- what settings are made of
 
@@ -47,6 +55,6 @@ std::function<absl::Status(const std::string&)> TextInto(std::string* out);
 std::function<absl::Status(const std::string&)> NumberInto(uint64_t least, uint64_t most,
                                                            std::function<void(uint64_t)> set);
 
-}  // namespace muster::agent
+}  // namespace muster
 
-#endif  // MUSTER_AGENTS_CORE_SETTINGS_H_
+#endif  // MUSTER_PROTO_DAEMON_SETTINGS_H_

@@ -1,4 +1,4 @@
-#include "agents/core/settings.h"
+#include "daemon/settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include "tests/unit/agents/temp_dir.h"
 
-namespace muster::agent {
+namespace muster {
 namespace {
 
 using testing::HasSubstr;
@@ -16,7 +16,9 @@ using testing::StartsWith;
 
 class SettingsTest : public testing::Test {
  protected:
-  absl::Status Yaml(std::string_view text) { return ApplyYaml(text, "agent.yaml", settings_); }
+  absl::Status Yaml(std::string_view text) {
+    return ApplyYaml(text, "agent.yaml", "muster-agent", settings_);
+  }
   std::string ErrorOf(std::string_view text) {
     const absl::Status status = Yaml(text);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
@@ -46,16 +48,16 @@ TEST_F(SettingsTest, AnEmptyFileOrSectionSetsNothing) {
 }
 
 TEST_F(SettingsTest, AFileOnDiskMayBeEmptyButMustBeReadable) {
-  const TempDir dir;
+  const agent::TempDir dir;
   const std::string path = dir.path() + "/agent.yaml";
   std::ofstream{path};
-  EXPECT_TRUE(ApplyYamlFile(path, settings_).ok());
+  EXPECT_TRUE(ApplyYamlFile(path, "muster-agent", settings_).ok());
   std::ofstream(path) << "cluster: here\n";
-  EXPECT_TRUE(ApplyYamlFile(path, settings_).ok());
+  EXPECT_TRUE(ApplyYamlFile(path, "muster-agent", settings_).ok());
   EXPECT_EQ(cluster_, "here");
-  EXPECT_THAT(std::string(ApplyYamlFile(dir.path(), settings_).message()),
+  EXPECT_THAT(std::string(ApplyYamlFile(dir.path(), "muster-agent", settings_).message()),
               HasSubstr("Is a directory"));
-  EXPECT_THAT(std::string(ApplyYamlFile(path + ".no", settings_).message()),
+  EXPECT_THAT(std::string(ApplyYamlFile(path + ".no", "muster-agent", settings_).message()),
               HasSubstr(path + ".no: No such file"));
 }
 
@@ -63,6 +65,16 @@ TEST_F(SettingsTest, AnUnknownKeyIsRefusedWithItsPlace) {
   EXPECT_THAT(ErrorOf("cluster: here\nclutser: there\n"),
               StartsWith("agent.yaml:2:1: unknown key \"clutser\""));
   EXPECT_THAT(ErrorOf("machines:\n  cpu: 8\n"), StartsWith("agent.yaml:2:3: unknown key"));
+}
+
+TEST_F(SettingsTest, AnUnknownKeyIsAnsweredWithTheOneThatWasProbablyMeant) {
+  EXPECT_THAT(ErrorOf("clutser: there\n"), HasSubstr("did you mean \"cluster\"?"));
+  EXPECT_THAT(ErrorOf("machines:\n  cpu: 8\n"), HasSubstr("did you mean \"machines.cpus\"?"));
+  EXPECT_THAT(ErrorOf("zzzzzzzz: 8\n"), HasSubstr("`muster-agent --help` lists"));
+}
+
+TEST_F(SettingsTest, AKeyThatIsNoWordIsRefusedWithItsPlace) {
+  EXPECT_EQ(ErrorOf("? [a, b]\n: 1\n"), "agent.yaml:1:3: a key must be a word");
 }
 
 TEST_F(SettingsTest, AKeyGivenTwiceIsRefused) {
@@ -89,22 +101,29 @@ TEST_F(SettingsTest, TheEnvironmentIsNamedAfterTheKey) {
     const auto found = environment.find(name);
     return found == environment.end() ? nullptr : found->second.c_str();
   };
-  ASSERT_TRUE(ApplyEnvironment(get, settings_).ok());
+  ASSERT_TRUE(ApplyEnvironment(get, "muster-agent", settings_).ok());
   EXPECT_EQ(cpus_, 16);
+  EXPECT_TRUE(ApplyFlags({{"machines.cpus", "32"}}, settings_).ok());
+  EXPECT_EQ(cpus_, 32);
 }
 
 TEST_F(SettingsTest, ABadVariableIsNamed) {
   auto get = [](const char* name) {
     return std::string_view(name) == "MUSTER_AGENT_MACHINES_CPUS" ? "many" : nullptr;
   };
-  EXPECT_THAT(std::string(ApplyEnvironment(get, settings_).message()),
+  EXPECT_THAT(std::string(ApplyEnvironment(get, "muster-agent", settings_).message()),
               HasSubstr("MUSTER_AGENT_MACHINES_CPUS: \"many\""));
+}
+
+TEST_F(SettingsTest, ABadFlagIsNamed) {
+  EXPECT_THAT(std::string(ApplyFlags({{"machines.cpus", "many"}}, settings_).message()),
+              HasSubstr("--machines-cpus: \"many\""));
 }
 
 TEST_F(SettingsTest, FlagsAreNamedAfterTheKey) {
   EXPECT_EQ(FlagName("machines.cancel_grace"), "--machines-cancel-grace");
-  EXPECT_EQ(EnvName("machines.cancel_grace"), "MUSTER_AGENT_MACHINES_CANCEL_GRACE");
+  EXPECT_EQ(EnvName("muster-agent", "machines.cancel_grace"), "MUSTER_AGENT_MACHINES_CANCEL_GRACE");
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster
