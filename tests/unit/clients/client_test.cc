@@ -169,10 +169,11 @@ TEST_F(ClientTest, ABrokerThatHasAnsweredIsWaitedForThoughItsSocketIsGone) {
   ASSERT_TRUE(client->SubmitJob(Named("a")).ok());
   broker_.Stop();
   std::thread restart([&] {
-    while (interruptions_ == 0) std::this_thread::yield();
+    while (interruptions_ == 0 && !stop_) std::this_thread::yield();
     broker_.Start();
   });
   EXPECT_TRUE(client->SubmitJob(Named("b")).ok());
+  stop_ = true;
   restart.join();
 }
 
