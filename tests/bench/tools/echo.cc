@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
+#include <unistd.h>
 
 #include "absl/status/status.h"
+#include "muster/v1/agent_link.grpc.pb.h"
 #include "muster/v1/jobs_service.grpc.pb.h"
 #include "tests/bench/tools/tools.h"
 
@@ -30,16 +32,51 @@ class EchoJobs final : public v1::Jobs::CallbackService {
   }
 };
 
+// One agent's stream: a welcome for the hello, an acknowledgement for all that follows.
+class EchoStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1::ConnectResponse> {
+ public:
+  EchoStream() { StartRead(&request_); }
+
+ private:
+  void OnReadDone(bool ok) override {
+    if (!ok) return Finish(grpc::Status::OK);
+    response_.Clear();
+    if (request_.has_hello()) {
+      response_.mutable_welcome()->set_agent_epoch(1);
+    } else {
+      response_.mutable_event_ack()->set_sequence(0);
+    }
+    StartWrite(&response_);
+  }
+  void OnWriteDone(bool ok) override {
+    if (!ok) return Finish(grpc::Status::OK);
+    StartRead(&request_);
+  }
+  void OnDone() override { delete this; }
+
+  v1::ConnectRequest request_;
+  v1::ConnectResponse response_;
+};
+
+class EchoAgents final : public v1::AgentLink::CallbackService {
+  grpc::ServerBidiReactor<v1::ConnectRequest, v1::ConnectResponse>* Connect(
+      grpc::CallbackServerContext*) override {
+    return new EchoStream;  // deletes itself
+  }
+};
+
 }  // namespace
 
 absl::Status ServeEcho(const Load& load) {
-  EchoJobs service;
+  EchoJobs jobs;
+  EchoAgents agents;
   grpc::ServerBuilder builder;
   builder.AddListeningPort(load.address, grpc::InsecureServerCredentials());
-  builder.RegisterService(&service);
+  builder.RegisterService(&jobs);
+  builder.RegisterService(&agents);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr) return absl::UnavailableError("the echo server cannot listen");
-  fmt::print("{{\"serving\": true}}\n");
+  fmt::print("{{\"pid\": {}}}\n", getpid());
   std::fflush(stdout);
   AwaitEndOfInput();
   server->Shutdown();

@@ -60,7 +60,7 @@ bool SimAgent::Send(v1::RunEvents events) {
   for (v1::RunEvent& event : *events.mutable_events()) event.set_sequence(sequence++);
   v1::ConnectRequest request;
   *request.mutable_events() = std::move(events);
-  if (!link_->Send(std::move(request))) return false;
+  if (link_->Send(std::move(request)) != agent::ControlLink::Sent::kYes) return false;
   next_sequence_ = sequence;
   return true;
 }
@@ -68,7 +68,7 @@ bool SimAgent::Send(v1::RunEvents events) {
 bool SimAgent::Beat() {
   v1::ConnectRequest request;
   request.mutable_heartbeat();
-  return link_->Send(std::move(request));
+  return link_->Send(std::move(request)) == agent::ControlLink::Sent::kYes;
 }
 
 }  // namespace muster::bench

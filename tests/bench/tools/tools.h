@@ -25,7 +25,8 @@ struct Load {
   std::string dir;
 };
 
-// A server that answers SubmitJob and SubmitJobs at once, until its standard input ends.
+// A server that answers submits and agents' messages at once. Prints {"pid"} and serves until its
+// standard input ends.
 absl::Status ServeEcho(const Load& load);
 // {"per_s", "p50_us", "p99_us"}: jobs accepted in a second, and the time of a call.
 absl::Status Submit(const Load& load);
