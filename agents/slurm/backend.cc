@@ -22,6 +22,7 @@ constexpr uint32_t kPrivateDirectory = 0700;
 
 SlurmConfig WithDefaults(SlurmConfig config, const std::string& state_dir) {
   if (config.run_dir.empty()) config.run_dir = state_dir + "/runs";
+  if (config.image_dir.empty()) config.image_dir = state_dir + "/images";
   return config;
 }
 

@@ -6,8 +6,10 @@
 #ifndef MUSTER_AGENTS_SLURM_SLURM_H_
 #define MUSTER_AGENTS_SLURM_SLURM_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "agents/core/backend.h"
@@ -45,6 +47,22 @@ struct SlurmConfig {
   // How long an exit record or an accounting record may come after the end that Slurm tells: file
   // servers and slurmdbd lag.
   absl::Duration record_grace = absl::Seconds(30);
+
+  // ---- containers, which need Pyxis on the cluster
+  // Whether images are converted to squashfs files before a run takes nodes. Otherwise each node
+  // pulls them itself.
+  bool convert_images = true;
+  // Where those files are: absolute, writable, shared with the nodes. Default: "images" in the
+  // agent's state directory.
+  std::string image_dir;
+  // What a conversion asks Slurm for: the partition (default: Slurm's own default), CPUs, memory
+  // and time, which a large image takes half an hour of.
+  std::string conversion_partition;
+  uint32_t conversion_cpus = 4;
+  uint32_t conversion_memory_mib = 32 * 1024;
+  absl::Duration conversion_time_limit = absl::Minutes(30);
+  // Directories of the cluster that every container shows under the same path.
+  std::vector<std::string> container_mounts;
 };
 
 // `host`: where Slurm's commands run and the run directories are; null: this machine.

@@ -1,0 +1,53 @@
+#!/bin/bash
+#
+# Converts a container image to a squashfs file, as a Slurm job of its own.
+#   convert.sh FILE URI
+#
+# This text is the same for every image. The job is called by the file's name and depends on `singleton`: one conversion
+# of an image runs at a time, whichever agent asked for it, and one that finds the file there does nothing. Until the
+# file is there and whole, FILE.failed says why not.
+
+set -u
+umask 077
+file=$1
+uri=$2
+partial=$file.partial.$SLURM_JOB_ID
+# enroot unpacks layers with attributes that shared file systems seldom keep.
+export ENROOT_TEMP_PATH=${TMPDIR:-/tmp}/muster-enroot-$SLURM_JOB_ID
+
+is_squashfs() {
+  local magic=
+  { IFS= read -r -N 4 magic <"$1"; } 2>/dev/null
+  [[ $magic == hsqs ]]
+}
+
+# say_why WORDS...: in one step, because agents and runs may be reading.
+say_why() {
+  printf '%s\n' "$@" >"$file.failed.$SLURM_JOB_ID"
+  mv -f -- "$file.failed.$SLURM_JOB_ID" "$file.failed"
+}
+
+if is_squashfs "$file"; then exit 0; fi
+say_why "the conversion in Slurm job $SLURM_JOB_ID was stopped before it ended (by a cancel, its time limit or its node)"
+# What was left by conversions that were killed: no other one runs now.
+rm -f -- "$file".partial.*
+if ! mkdir -p -- "$ENROOT_TEMP_PATH"; then
+  say_why "the node of the conversion, ${SLURMD_NODENAME:-}, has no room in ${ENROOT_TEMP_PATH%/*}"
+  exit 1
+fi
+trap 'rm -rf -- "$partial" "$ENROOT_TEMP_PATH" "$file.log.$SLURM_JOB_ID"' EXIT
+
+srun --ntasks=1 enroot import -o "$partial" -- "$uri" >"$file.log.$SLURM_JOB_ID" 2>&1
+status=$?
+if ((status == 0)) && ! is_squashfs "$partial"; then
+  printf 'enroot ended with 0, and what it wrote is no squashfs file\n' >>"$file.log.$SLURM_JOB_ID"
+  status=1
+fi
+# A name must not stand for bytes that a power cut can still take.
+if ((status == 0)) && sync -- "$partial" && mv -f -- "$partial" "$file"; then
+  rm -f -- "$file.failed"
+  exit 0
+fi
+# The last lines hold the reason; the first ones, how far it came.
+say_why "$(tail -n 20 -- "$file.log.$SLURM_JOB_ID")"
+exit "$((status ? status : 1))"

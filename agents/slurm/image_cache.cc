@@ -1,0 +1,118 @@
+#include "agents/slurm/image_cache.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "agents/slurm/submit.h"
+#include "fmt/format.h"
+
+namespace muster::slurm {
+namespace {
+
+constexpr std::string_view kMagic = "hsqs";
+// Images may be private.
+constexpr uint32_t kPrivateDirectory = 0700;
+
+}  // namespace
+
+bool IsSquashfs(std::string_view bytes) { return bytes.starts_with(kMagic); }
+
+std::string ConversionName(const contract::Image& image) {
+  return "muster-image-" + contract::SquashFileName(image);
+}
+
+std::vector<std::string> ConversionArguments(const SlurmConfig& config,
+                                             const contract::Image& image,
+                                             const std::string& script) {
+  const std::string file = config.image_dir + "/" + contract::SquashFileName(image);
+  std::vector<std::string> argv = {"sbatch", "--parsable", "--job-name=" + ConversionName(image),
+                                   "--dependency=singleton", "--ntasks=1"};
+  if (!config.conversion_partition.empty()) {
+    argv.push_back("--partition=" + config.conversion_partition);
+  }
+  argv.push_back(fmt::format("--cpus-per-task={}", config.conversion_cpus));
+  argv.push_back(fmt::format("--mem={}M", config.conversion_memory_mib));
+  argv.push_back(fmt::format("--time={}", absl::ToInt64Minutes(absl::Ceil(
+                                              config.conversion_time_limit, absl::Minutes(1)))));
+  argv.insert(argv.end(), {"--export=ALL", "--chdir=" + config.image_dir, "--output=/dev/null",
+                           script, file, contract::EnrootUri(image)});
+  return argv;
+}
+
+std::string ImageCache::FileOf(const contract::Image& image) const {
+  return config_.image_dir + "/" + contract::SquashFileName(image);
+}
+
+absl::StatusOr<bool> ImageCache::IsThere(const std::string& file) {
+  const absl::StatusOr<std::string> begin = host_->ReadFileRange(file, 0, kMagic.size());
+  if (begin.ok()) return IsSquashfs(*begin);
+  if (begin.status().code() == absl::StatusCode::kNotFound) return false;
+  return begin.status();
+}
+
+absl::StatusOr<std::optional<uint64_t>> ImageCache::UnderWay(const contract::Image& image) {
+  const absl::StatusOr<std::vector<QueueRow>> rows = commands_->Queue(ConversionName(image));
+  if (!rows.ok()) return rows.status();
+  std::optional<uint64_t> found;
+  for (const QueueRow& row : *rows) {
+    if (HasEnded(row.state.phase) || row.state.phase == JobPhase::kUnknown) continue;
+    // The last one ends last: they run one after the other.
+    if (!found.has_value() || row.job_id > *found) found = row.job_id;
+  }
+  return found;
+}
+
+absl::StatusOr<ImageCache::Ready> ImageCache::Convert(const contract::Image& image) {
+  const std::string script = config_.image_dir + "/.convert.sh";
+  if (absl::Status status = host_->MakeDirectories(config_.image_dir, kPrivateDirectory);
+      !status.ok()) {
+    return status;
+  }
+  if (absl::Status status =
+          host_->WriteFile(script, ConvertScript(), {.mode = 0700, .sync = false});
+      !status.ok()) {
+    return status;
+  }
+  const SubmitOutcome submitted =
+      ClassifySubmit(commands_->RunSbatch(ConversionArguments(config_, image, script)));
+  Ready ready;
+  switch (submitted.kind) {
+    case agent::LaunchOutcome::Kind::kLaunched:
+      ready.image = FileOf(image);
+      ready.conversion = submitted.job_id;
+      return ready;
+    case agent::LaunchOutcome::Kind::kRefused:
+      ready.refused = submitted.failure;
+      ready.refused->set_failure_class(v1::FAILURE_CLASS_IMAGE);
+      ready.refused->set_message(fmt::format("The image {} could not be converted. {}",
+                                             contract::OciReference(image),
+                                             submitted.failure.message()));
+      ready.refused->set_suggestion(
+          "Have the cluster's operator look at the conversion_* settings of its agent.");
+      return ready;
+    case agent::LaunchOutcome::Kind::kUnclear:
+      break;
+  }
+  // Should it have arrived all the same, then a second one finds the file, and does nothing.
+  return absl::UnavailableError(fmt::format("the conversion of {} may not have been submitted: {}",
+                                            contract::OciReference(image), submitted.words));
+}
+
+absl::StatusOr<ImageCache::Ready> ImageCache::Prepare(const contract::Image& image) {
+  Ready ready;
+  if (image.is_file() || !config_.convert_images) {
+    ready.image = contract::PyxisImage(image);
+    return ready;
+  }
+  ready.image = FileOf(image);
+  const absl::StatusOr<bool> there = IsThere(ready.image);
+  if (!there.ok()) return there.status();
+  if (*there) return ready;
+  absl::StatusOr<std::optional<uint64_t>> running = UnderWay(image);
+  if (!running.ok()) return running.status();
+  if (!running->has_value()) return Convert(image);
+  ready.conversion = *running;
+  return ready;
+}
+
+}  // namespace muster::slurm

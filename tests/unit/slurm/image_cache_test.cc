@@ -1,0 +1,55 @@
+#include "agents/slurm/image_cache.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::slurm {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Not;
+using testing::StartsWith;
+
+SlurmConfig Config() {
+  SlurmConfig config;
+  config.image_dir = "/shared/images";
+  return config;
+}
+
+TEST(ImageCacheTest, AConversionAsksForWhatTheOperatorSet) {
+  SlurmConfig config = Config();
+  config.conversion_partition = "cpu_long";
+  config.conversion_cpus = 2;
+  config.conversion_memory_mib = 7200;
+  config.conversion_time_limit = absl::Seconds(90);
+  const contract::Image image = *contract::ParseImage("nvcr.io/nvidia/tao:5.0");
+  EXPECT_THAT(
+      ConversionArguments(config, image, "/shared/images/.convert.sh"),
+      ElementsAre("sbatch", "--parsable", "--job-name=muster-image-nvcr.io+nvidia+tao=5.0.sqsh",
+                  "--dependency=singleton", "--ntasks=1", "--partition=cpu_long",
+                  "--cpus-per-task=2", "--mem=7200M", "--time=2", "--export=ALL",
+                  "--chdir=/shared/images", "--output=/dev/null", "/shared/images/.convert.sh",
+                  "/shared/images/nvcr.io+nvidia+tao=5.0.sqsh", "docker://nvcr.io#nvidia/tao:5.0"));
+}
+
+TEST(ImageCacheTest, WithoutAPartitionSlurmChooses) {
+  const contract::Image image = *contract::ParseImage("nvcr.io/nvidia/tao:5.0");
+  EXPECT_THAT(ConversionArguments(Config(), image, "/s"), Not(Contains(StartsWith("--partition"))));
+}
+
+TEST(ImageCacheTest, OneImageHasOneConversionHoweverItIsWritten) {
+  const std::string name = ConversionName(*contract::ParseImage("nvcr.io/nvidia/tao:5.0"));
+  EXPECT_EQ(ConversionName(*contract::ParseImage("docker://nvcr.io#nvidia/tao:5.0")), name);
+  EXPECT_NE(ConversionName(*contract::ParseImage("nvcr.io/nvidia/tao:5.1")), name);
+}
+
+TEST(ImageCacheTest, OnlyTheMagicMakesASquashfs) {
+  EXPECT_TRUE(IsSquashfs("hsqs and more"));
+  EXPECT_FALSE(IsSquashfs("hsq"));
+  EXPECT_FALSE(IsSquashfs(std::string_view("\0\0\0\0", 4)));
+  EXPECT_FALSE(IsSquashfs(""));
+}
+
+}  // namespace
+}  // namespace muster::slurm
