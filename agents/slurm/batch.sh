@@ -13,9 +13,9 @@ run_dir=$1
 run_key=${run_dir##*/}
 # A TERM (scancel, time limit) goes to the command, too; this shell stays to write down how that ended. It may come here
 # after the command has answered it, but Slurm sends all processes a CONT before any of them gets the TERM.
-terminated='' continued=''
-trap 'terminated=1' TERM
-trap 'continued=1' CONT
+terminated='' continued='' interrupted=''
+trap 'terminated=1 interrupted=1' TERM
+trap 'continued=1 interrupted=1' CONT
 
 note() { printf 'muster: %s\n' "$*" >&2; }
 
@@ -63,7 +63,7 @@ restart() {
 # run PHASE: PHASE.argv holds the working directory and the words of the program, each ended by a NUL byte; the file
 # `environment` holds variables likewise. Sets status, signal and problem.
 run() {
-  local argv=() variables=() pid='' said=''
+  local argv=() variables=() pid='' said='' code=0
   status=0 signal=0 problem=
   mapfile -d '' -t argv <"$run_dir/$1.argv"
   mapfile -d '' -t variables <"$run_dir/environment"
@@ -84,6 +84,10 @@ run() {
     exec "${argv[@]:1}"
   } | await
   status=${PIPESTATUS[0]}
+  if ((code < 0 && status == 0)); then
+    status=1 problem=unknown
+    return
+  fi
   ((status)) || return
   if ((status > 128 && status < 193)) && [[ $said && $said != *" $pid Exit "* ]]; then
     signal=$((status - 128))
@@ -91,17 +95,21 @@ run() {
   if [[ -e $run_dir/problem.$NODE_RANK ]]; then read -r problem <"$run_dir/problem.$NODE_RANK"; fi
 }
 
-# Waits for the process that writes its id to stdin. Sets pid, and said if the status does not tell all: only the list
-# of jobs tells an end by signal N from an exit with 128+N.
+# Waits for the process that writes its id to stdin. Sets pid, code, and said if the status does not tell all: only the
+# list of jobs tells an end by signal N from an exit with 128+N. If the process ends in the very moment in which a TERM
+# comes here, bash (5.2) loses its status, says 0 of the pipeline, and -1 of the wait.
 await() {
+  local interrupted=1
   read -r pid
-  while [[ $pid ]]; do
+  [[ $pid ]] || return
+  # A signal to this shell cuts the wait short, with a code above 128.
+  while [[ $interrupted ]]; do
+    interrupted=
     wait "$pid"
-    (($? > 128)) || return
-    said=$(jobs -l)
-    # Or else a TERM to this shell has cut the wait short.
-    [[ $said == *" $pid Running "* ]] || return
+    code=$?
+    ((code > 128)) || break
   done
+  ((code >= 0 && code <= 128)) || said=$(jobs -l)
 }
 
 # shellcheck disable=SC2317 # called by a trap

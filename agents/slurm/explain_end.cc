@@ -76,6 +76,12 @@ Words ExplainRecord(const RunFacts& facts) {
           v1::FAILURE_CLASS_INFRA,
           fmt::format("srun could not run the {} on all nodes (exit code {})", what, record.code),
           std::string(kSubmitAgain)};
+    case ExitRecord::Problem::kUnknown:
+      return {
+          v1::FAILURE_CLASS_INFRA,
+          fmt::format("How the {} ended on rank {} is not known: a TERM came at the same moment",
+                      what, record.rank),
+          std::string(kSubmitAgain)};
     case ExitRecord::Problem::kNone:
       break;
   }

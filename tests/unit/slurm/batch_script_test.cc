@@ -90,14 +90,27 @@ TEST_F(BatchScriptTest, TheCommandDoesNotIgnoreAnInterrupt) {
 
 TEST_F(BatchScriptTest, ATermThatTheCommandSurvivesDoesNotHideItsEnd) {
   // The batch shell is the command's parent.
-  const ExitRecord end = EndOf("trap '' TERM; kill $PPID; /bin/true; kill $PPID; exit 3");
+  const ExitRecord end =
+      EndOf("trap '' TERM; kill $PPID; /bin/true; kill $PPID; /bin/sleep 0.1; exit 3");
   EXPECT_EQ(end.code, 3);
   EXPECT_EQ(end.signal, 0);
   EXPECT_TRUE(end.terminated);
 }
 
+TEST_F(BatchScriptTest, AnEndAtTheMomentOfATermIsKnownOrSaidToBeUnknown) {
+  for (int i = 0; i < 30; ++i) {
+    const ExitRecord end = EndOf("trap '' TERM; kill $PPID; /bin/true; kill $PPID; exit 3");
+    EXPECT_FALSE(end.EndedWithZero());
+    EXPECT_TRUE(end.terminated);
+    if (end.HasExitStatus()) {
+      EXPECT_EQ(end.code, 3);
+      EXPECT_EQ(end.signal, 0);
+    }
+  }
+}
+
 TEST_F(BatchScriptTest, AContIsTheFirstSignOfATermAndEndsNothing) {
-  const ExitRecord end = EndOf("kill -CONT $PPID; exit 0");
+  const ExitRecord end = EndOf("kill -CONT $PPID; /bin/sleep 0.1");
   EXPECT_TRUE(end.EndedWithZero());
   EXPECT_TRUE(end.continued);
   EXPECT_FALSE(end.terminated);
@@ -105,7 +118,7 @@ TEST_F(BatchScriptTest, AContIsTheFirstSignOfATermAndEndsNothing) {
 
 TEST_F(BatchScriptTest, AfterARequeueOnlyAnUndoubtedZeroIsNotRunAgain) {
   for (const auto& [signal, output] :
-       {std::pair("", "run\n"), {"kill -CONT $PPID", "run\nrun\n"}}) {
+       {std::pair("", "run\n"), {"kill -CONT $PPID; /bin/sleep 0.1", "run\nrun\n"}}) {
     Prepare(fmt::format("echo run; {}", signal));
     Start();
     Start(17, "SLURM_RESTART_COUNT=1");

@@ -192,6 +192,7 @@ TEST(JudgeTest, TheRecordSaysInWhichPhaseAndWhyARunFailed) {
   EXPECT_EQ(with(Problem::kWorkingDirectory), v1::FAILURE_CLASS_CONFIG);
   EXPECT_EQ(with(Problem::kFiles), v1::FAILURE_CLASS_INFRA);
   EXPECT_EQ(with(Problem::kSrun), v1::FAILURE_CLASS_INFRA);
+  EXPECT_EQ(with(Problem::kUnknown), v1::FAILURE_CLASS_INFRA);
 }
 
 TEST(JudgeTest, EachEndThatSlurmDecidesHasItsClass) {
@@ -266,6 +267,16 @@ TEST(JudgeTest, ADoubtedZeroWaitsForSlurmAndThenIsWhatSlurmCallsIt) {
     EXPECT_EQ(StateOf(facts().History("COMPLETED")), v1::RUN_STATE_SUCCEEDED);
     EXPECT_EQ(ClassOf(facts().History("TIMEOUT")), v1::FAILURE_CLASS_TIMEOUT);
   }
+}
+
+TEST(JudgeTest, AnEndThatTheNodeDidNotLearnHasNoCodeAndIsWhatSlurmCallsIt) {
+  const Facts unknown = Facts().Record(1).Problem(ExitRecord::Problem::kUnknown).Terminated();
+  EXPECT_EQ(StateOf(Facts(unknown).Queue("COMPLETING")), v1::RUN_STATE_FINISHING);
+  const auto canceled = Judged(Facts(unknown).Queue("CANCELLED").CancelAsked());
+  EXPECT_EQ(canceled->state, v1::RUN_STATE_CANCELED);
+  EXPECT_FALSE(canceled->exit.has_value());
+  EXPECT_THAT(canceled->evidence.detail(), HasSubstr("its code is not known"));
+  EXPECT_EQ(ClassOf(Facts(unknown).Queue("TIMEOUT")), v1::FAILURE_CLASS_TIMEOUT);
 }
 
 TEST(JudgeTest, ADoubtedZeroIsBelievedOnceNobodyCanTellMore) {
