@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "broker/core/impl.h"
@@ -36,9 +37,20 @@ v1::Cluster Describe(const Cluster& cluster) {
 void Core::Impl::On(ListClusters& in, Step& step) {
   ClustersReply reply;
   reply.ticket = in.ticket;
-  reply.clusters.reserve(clusters_by_name_.size());
-  for (const auto& [name, cluster] : clusters_by_name_) {
-    reply.clusters.push_back(Describe(*cluster));
+  size_t bytes = 0;
+  auto next =
+      in.name.empty() ? clusters_by_name_.upper_bound(in.after) : clusters_by_name_.find(in.name);
+  const auto end = in.name.empty() || next == clusters_by_name_.end() ? clusters_by_name_.end()
+                                                                      : std::next(next);
+  for (; next != end; ++next) {
+    const Cluster& cluster = *next->second;
+    bytes += cluster.saved.inventory.ByteSizeLong();
+    const bool is_full = reply.clusters.size() == in.max_clusters || bytes > in.max_bytes;
+    if (is_full && !reply.clusters.empty()) {
+      reply.more = true;
+      break;
+    }
+    reply.clusters.push_back(Describe(cluster));
   }
   step.out->effects.push_back(std::move(reply));
 }

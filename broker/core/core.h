@@ -7,6 +7,7 @@
 #ifndef MUSTER_BROKER_CORE_CORE_H_
 #define MUSTER_BROKER_CORE_CORE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -67,8 +68,14 @@ struct Explain {
   Ticket ticket = 0;
   uint64_t job = 0;
 };
+// Some clusters, by name; inventories are large, and the core thread copies no more than is asked
+// for.
 struct ListClusters {
   Ticket ticket = 0;
+  std::string name = {};   // not empty: this one alone
+  std::string after = {};  // those whose names come later
+  size_t max_clusters = 1000;
+  size_t max_bytes = 2 << 20;  // of them all; the first one is given whatever its size
 };
 struct AgentConnected {
   SessionId session = 0;
@@ -112,6 +119,7 @@ struct ExplainReply {
 struct ClustersReply {
   Ticket ticket = 0;
   std::vector<v1::Cluster> clusters;  // by name
+  bool more = false;                  // there are others after these
 };
 struct SendToAgent {
   SessionId session = 0;

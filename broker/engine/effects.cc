@@ -103,7 +103,7 @@ void Effects::Do(core::ExplainReply& effect) {
 }
 
 void Effects::Do(core::ClustersReply& effect) {
-  if (auto done = TakeReply<ClustersDone>(effect.ticket)) done(std::move(effect.clusters));
+  if (auto done = TakeReply<ClustersDone>(effect.ticket)) done(std::move(effect));
 }
 
 void Effects::Do(core::SendToAgent& effect) {

@@ -27,7 +27,7 @@ namespace muster::broker {
 using SubmitDone = std::function<void(absl::StatusOr<v1::SubmitJobsResponse>)>;
 using CancelDone = std::function<void(absl::Status)>;
 using ExplainDone = std::function<void(std::string reason)>;
-using ClustersDone = std::function<void(absl::StatusOr<std::vector<v1::Cluster>>)>;
+using ClustersDone = std::function<void(absl::StatusOr<core::ClustersReply>)>;
 using JobsChanged = std::function<void(const core::JobsChanged&)>;
 
 class Effects {

@@ -82,9 +82,9 @@ void Engine::Explain(uint64_t job, ExplainDone done) {
   done("");
 }
 
-void Engine::ListClusters(ClustersDone done) {
-  const core::Ticket ticket = effects_.Expect(done);
-  if (inbox_.Push(Inbox::Lane::kRequests, {core::ListClusters{ticket}, nullptr, {}})) return;
+void Engine::ListClusters(core::ListClusters which, ClustersDone done) {
+  const core::Ticket ticket = which.ticket = effects_.Expect(done);
+  if (inbox_.Push(Inbox::Lane::kRequests, {std::move(which), nullptr, {}})) return;
   effects_.Forget(ticket);
   done(Refusal());
 }

@@ -70,7 +70,7 @@ class Engine {
   void Cancel(core::Cancel request, CancelDone done);
   // An empty reason also if the request was not taken.
   void Explain(uint64_t job, ExplainDone done);
-  void ListClusters(ClustersDone done);
+  void ListClusters(core::ListClusters which, ClustersDone done);
 
   // ---- agents. Each message that was handed over is answered with one AgentPeer::Handled.
 

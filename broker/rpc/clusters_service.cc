@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
-#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -16,24 +16,6 @@
 
 namespace muster::broker {
 namespace {
-
-using ClusterList = absl::StatusOr<std::vector<v1::Cluster>>;
-
-// The token is the last name of the page before. A page has one cluster at least, whatever its
-// size, and no more than kMaxPageBytes with the others.
-void Page(std::vector<v1::Cluster> clusters, const std::string& after, size_t page_size,
-          v1::ListClustersResponse* out) {
-  auto next = std::upper_bound(
-      clusters.begin(), clusters.end(), after,
-      [](const std::string& name, const v1::Cluster& cluster) { return name < cluster.name(); });
-  size_t bytes = 0;
-  while (next != clusters.end() && static_cast<size_t>(out->clusters_size()) < page_size) {
-    bytes += next->ByteSizeLong();
-    if (bytes > store::kMaxPageBytes && out->clusters_size() > 0) break;
-    *out->add_clusters() = std::move(*next++);
-  }
-  if (next != clusters.end()) out->set_next_page_token(out->clusters().rbegin()->name());
-}
 
 class ClustersService : public v1::Clusters::CallbackService {
  public:
@@ -53,10 +35,18 @@ class ClustersService : public v1::Clusters::CallbackService {
           "page_token", "is not from an answer of ListClusters; leave it empty to begin again")));
       return reactor;
     }
-    context_.engine->ListClusters([reactor, in, out, size = *page_size](ClusterList clusters) {
-      if (clusters.ok()) Page(*std::move(clusters), in->page_token(), size, out);
-      reactor->Finish(rpc::ToGrpc(clusters.status()));
-    });
+    core::ListClusters which;
+    which.after = in->page_token();  // the last name of the page before
+    which.max_clusters = static_cast<size_t>(*page_size);
+    which.max_bytes = store::kMaxPageBytes;
+    context_.engine->ListClusters(
+        std::move(which), [reactor, out](absl::StatusOr<core::ClustersReply> reply) {
+          if (!reply.ok()) return reactor->Finish(rpc::ToGrpc(reply.status()));
+          if (reply->more) out->set_next_page_token(reply->clusters.back().name());
+          out->mutable_clusters()->Add(std::make_move_iterator(reply->clusters.begin()),
+                                       std::make_move_iterator(reply->clusters.end()));
+          reactor->Finish(grpc::Status::OK);
+        });
     return reactor;
   }
 
@@ -64,11 +54,12 @@ class ClustersService : public v1::Clusters::CallbackService {
                                        const v1::GetClusterRequest* in,
                                        v1::GetClusterResponse* out) override {
     auto* reactor = call->DefaultReactor();
-    context_.engine->ListClusters([reactor, in, out](ClusterList clusters) {
-      if (!clusters.ok()) return reactor->Finish(rpc::ToGrpc(clusters.status()));
-      for (v1::Cluster& cluster : *clusters) {
-        if (cluster.name() != in->name()) continue;
-        *out->mutable_cluster() = std::move(cluster);
+    core::ListClusters which;
+    which.name = in->name();
+    const auto done = [reactor, in, out](absl::StatusOr<core::ClustersReply> reply) {
+      if (!reply.ok()) return reactor->Finish(rpc::ToGrpc(reply.status()));
+      if (!reply->clusters.empty() && !in->name().empty()) {
+        *out->mutable_cluster() = std::move(reply->clusters.front());
         return reactor->Finish(grpc::Status::OK);
       }
       reactor->Finish(rpc::ToGrpc(contract::Error(
@@ -78,7 +69,8 @@ class ClustersService : public v1::Clusters::CallbackService {
               "that were",
               in->name()),
           {{"cluster", in->name()}})));
-    });
+    };
+    context_.engine->ListClusters(std::move(which), done);
     return reactor;
   }
 

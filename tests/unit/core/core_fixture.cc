@@ -149,9 +149,12 @@ std::string CoreTest::Explain(uint64_t job) {
   return TakeReply<ExplainReply>().reason;
 }
 
-std::vector<v1::Cluster> CoreTest::Clusters() {
-  Do(core::ListClusters{++last_ticket_});
-  return TakeReply<ClustersReply>().clusters;
+std::vector<v1::Cluster> CoreTest::Clusters() { return ListClusters({}).clusters; }
+
+ClustersReply CoreTest::ListClusters(core::ListClusters which) {
+  which.ticket = ++last_ticket_;
+  Do(std::move(which));
+  return TakeReply<ClustersReply>();
 }
 
 SessionId CoreTest::Connect(const v1::AgentHello& hello) {

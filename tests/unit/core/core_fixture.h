@@ -55,6 +55,7 @@ class CoreTest : public ::testing::Test {
   absl::Status Cancel(std::vector<uint64_t> jobs);
   std::string Explain(uint64_t job);
   std::vector<v1::Cluster> Clusters();
+  ClustersReply ListClusters(core::ListClusters which);
   SessionId Connect(const v1::AgentHello& hello);
   SessionId Connect(const std::string& cluster) { return Connect(Hello(cluster)); }
   void Report(SessionId session, std::vector<v1::RunEvent> events);

@@ -89,9 +89,9 @@ class EngineTest : public ::testing::Test {
   // Answered after the core has handled a batch at the clock's time of this call, or later.
   v1::ClusterState StateOfCluster() {
     std::promise<v1::ClusterState> state;
-    engine_->ListClusters([&](auto clusters) {
-      state.set_value(clusters->empty() ? v1::CLUSTER_STATE_UNSPECIFIED
-                                        : clusters->front().state());
+    engine_->ListClusters({}, [&](auto reply) {
+      state.set_value(reply->clusters.empty() ? v1::CLUSTER_STATE_UNSPECIFIED
+                                              : reply->clusters.front().state());
     });
     return state.get_future().get();
   }

@@ -1,0 +1,51 @@
+// Lists of clusters: what is asked for, and no more.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/core/core_fixture.h"
+
+namespace muster::core {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class ClustersTest : public CoreTest {
+ protected:
+  ClustersTest() {
+    for (const char* name : {"c", "a", "d", "b"}) Connect(name);
+  }
+  std::vector<std::string> Names(core::ListClusters which) {
+    const ClustersReply reply = ListClusters(std::move(which));
+    more_ = reply.more;
+    std::vector<std::string> names;
+    for (const v1::Cluster& cluster : reply.clusters) names.push_back(cluster.name());
+    return names;
+  }
+
+  bool more_ = false;
+};
+
+TEST_F(ClustersTest, AClusterThatIsNamedComesAlone) {
+  EXPECT_THAT(Names({.name = "b"}), ElementsAre("b"));
+  EXPECT_FALSE(more_);
+  EXPECT_THAT(Names({.name = "bb"}), IsEmpty());
+}
+
+TEST_F(ClustersTest, APageHasNoMoreThanAskedForAndSaysWhetherOthersFollow) {
+  EXPECT_THAT(Names({.max_clusters = 3}), ElementsAre("a", "b", "c"));
+  EXPECT_TRUE(more_);
+  EXPECT_THAT(Names({.after = "c", .max_clusters = 3}), ElementsAre("d"));
+  EXPECT_FALSE(more_);
+}
+
+TEST_F(ClustersTest, APageEndsBeforeTheClusterThatMakesItTooLarge) {
+  const size_t bytes = Hello("a").inventory().ByteSizeLong();
+  EXPECT_THAT(Names({.max_bytes = 2 * bytes}), ElementsAre("a", "b"));
+  EXPECT_TRUE(more_);
+  EXPECT_THAT(Names({.after = "c", .max_bytes = 1}), ElementsAre("d")) << "one is always given";
+  EXPECT_FALSE(more_);
+}
+
+}  // namespace
+}  // namespace muster::core
