@@ -107,6 +107,22 @@ void Auditor::Committed(absl::Span<const core::Change> changes) {
       }
     }
   }
+  CheckConservation();
+}
+
+void Auditor::CheckConservation() {
+  size_t queued = 0, active = 0, ended = 0;
+  for (const auto& [id, book] : jobs_) {
+    const auto live = std::count_if(book.runs.begin(), book.runs.end(),
+                                    [](const auto& run) { return !HasEnded(run.second.state); });
+    const bool waits = book.state == v1::JOB_STATE_QUEUED;
+    if (live == 0 && waits) ++queued;
+    if (live == 1 && !waits && !HasEnded(book.state)) ++active;
+    if (live == 0 && HasEnded(book.state)) ++ended;
+  }
+  if (queued + active + ended == jobs_.size()) return;
+  Fail("conservation", fmt::format("{} jobs were submitted; {} are queued, {} active, {} ended",
+                                   jobs_.size(), queued, active, ended));
 }
 
 void Auditor::Commit(const core::InsertJob& change) {

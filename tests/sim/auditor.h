@@ -108,6 +108,8 @@ class Auditor {
   template <typename Change>
   void Commit(const Change&) {}
 
+  // submitted = queued + active + ended, where the runs of a job say which of them it is.
+  void CheckConservation();
   void CheckRunStep(uint64_t job, JobBook* book, const v1::Transition& transition);
   void CheckEnd(const std::string& run_key, const v1::Run& run, const JobBook& book);
   void CheckJob(const v1::Job& job);

@@ -168,6 +168,12 @@ TEST_F(AuditorTest, FindsAStepAfterTheEnd) {
   EXPECT_TRUE(Found("legal")) << auditor_.violation();
 }
 
+TEST_F(AuditorTest, FindsAJobThatEndsWhileItsRunLives) {
+  Assign();
+  Step(0, v1::RUN_STATE_UNSPECIFIED, v1::JOB_STATE_CANCELED);
+  EXPECT_TRUE(Found("conservation")) << auditor_.violation();
+}
+
 TEST_F(AuditorTest, FindsAGapInAHistory) {
   ++job_sequence_;
   Assign();
