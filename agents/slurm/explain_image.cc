@@ -1,0 +1,143 @@
+#include "agents/slurm/explain_image.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "agents/slurm/fields.h"
+
+namespace muster::slurm {
+namespace {
+
+// Lines that a message quotes; each node of a run says the same.
+constexpr size_t kQuotedLines = 3;
+
+struct Rule {
+  std::string_view sign;
+  v1::FailureClass failure_class;
+  std::string_view message;
+  std::string_view suggestion;
+};
+
+constexpr std::string_view kCredentials =
+    "Check the image's name. If it is private, put an entry for its registry into "
+    "~/.config/enroot/.credentials of the agent's user on the cluster, mode 0600, or renew the one "
+    "there (nvcr.io wants one for authn.nvidia.com, too).";
+constexpr std::string_view kReach =
+    "Check the registry's name; if it is right, the cluster's nodes cannot reach it: tell the "
+    "cluster's operator.";
+constexpr std::string_view kOperator = "Tell the cluster's operator.";
+
+// The first rule whose sign is in the words counts: what is more special comes first.
+constexpr v1::FailureClass kImage = v1::FAILURE_CLASS_IMAGE;
+constexpr v1::FailureClass kConfig = v1::FAILURE_CLASS_CONFIG;
+constexpr std::array kRules = {
+    Rule{"unrecognized option '--container-", kConfig,
+         "The cluster cannot run containers: its srun has no --container-image",
+         "Use another cluster, or have its operator install Pyxis and enroot."},
+    Rule{"--container-mounts: source path does not exist", kConfig,
+         "A directory that the container is to show is not on the compute nodes",
+         "Correct mounts, or have the cluster's operator look at the agent's container_mounts."},
+    Rule{"execve(): /bin/bash", kImage, "The image has no /bin/bash, which starts the command",
+         "Use an image that has bash."},
+    Rule{"returned error code: 401", kImage, "The registry did not let the cluster have the image",
+         kCredentials},
+    Rule{"returned error code: 403", kImage, "The registry did not let the cluster have the image",
+         kCredentials},
+    Rule{"Could not process JSON input", kImage,
+         "The registry did not let the cluster have the image", kCredentials},
+    Rule{"returned error code: 404", kImage, "The registry has no such image",
+         "Check the image's name and tag."},
+    Rule{"Invalid image reference", kImage, "enroot cannot read the image's name",
+         "Check the image's name: registry/name:tag, in lower case."},
+    Rule{"Could not resolve host", kImage, "The image's registry could not be reached", kReach},
+    Rule{"Failed to connect", kImage, "The image's registry could not be reached", kReach},
+    Rule{"timed out", kImage, "The image's registry could not be reached", kReach},
+    Rule{"No space left on device", kImage, "There was no room for the image",
+         "Tell the cluster's operator: the directory of the images, or the node's disk, is full."},
+    Rule{"stopped before it ended", kImage, "The conversion of the image was stopped",
+         "Submit the job again; if it comes to its time limit, have the cluster's operator raise "
+         "the agent's conversion_time_limit."},
+    Rule{"Invalid image format", kImage, "The image's file is no squashfs file",
+         "Convert the image again."},
+    Rule{"is no squashfs file", kImage, "The image's file is no squashfs file",
+         "Convert the image again."},
+    Rule{"No such file or directory", kImage, "The image's file is not there",
+         "Check its path, and that the compute nodes see it."},
+    Rule{"is not there", kImage, "The image's file is not there",
+         "Check its path, and that the compute nodes see it."},
+    Rule{"exited too soon", kImage, "The image's entrypoint ended before the command began",
+         "Use an image whose entrypoint runs what it is given."},
+    Rule{"Failed to mount", kImage, "The container's file system could not be made", kOperator},
+    Rule{"Command not found", kImage, "The cluster's enroot is not whole", kOperator},
+};
+
+bool Has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// A line's part that Pyxis or batch.sh wrote about the container.
+std::optional<std::string_view> AboutContainer(std::string_view line) {
+  for (const std::string_view mark : {"muster: image: ", "error: pyxis: "}) {
+    const size_t at = line.find(mark);
+    if (at == std::string_view::npos) continue;
+    line.remove_prefix(at + mark.size());
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    return line;
+  }
+  if (Has(line, "execve(): /bin/bash") || Has(line, "unrecognized option '--container-")) {
+    return line;
+  }
+  return std::nullopt;
+}
+
+// What enroot and Pyxis say on the way, and of every failure alike.
+bool IsChatter(std::string_view words) {
+  constexpr std::array<std::string_view, 6> kChatter = {
+      "[INFO]", "printing ", "child ", "couldn't start container", "importing ", "imported "};
+  return words.empty() || std::any_of(kChatter.begin(), kChatter.end(), [&](std::string_view part) {
+           return words.starts_with(part);
+         });
+}
+
+bool IsReason(std::string_view words) {
+  return words.starts_with("[ERROR]") || words.starts_with("curl:") ||
+         std::any_of(kRules.begin(), kRules.end(),
+                     [&](const Rule& rule) { return Has(words, rule.sign); });
+}
+
+// Reasons if there are any, else whatever was said, each once.
+std::vector<std::string> ImageWords(std::string_view output) {
+  std::vector<std::string> reasons;
+  std::vector<std::string> others;
+  for (std::string_view line : Lines(output)) {
+    const std::optional<std::string_view> words = AboutContainer(line);
+    if (!words.has_value() || IsChatter(*words)) continue;
+    std::vector<std::string>& kept = IsReason(*words) ? reasons : others;
+    if (std::find(kept.begin(), kept.end(), *words) == kept.end()) kept.emplace_back(*words);
+  }
+  std::vector<std::string>& said = reasons.empty() ? others : reasons;
+  if (said.size() > kQuotedLines) said.resize(kQuotedLines);
+  return std::move(said);
+}
+
+}  // namespace
+
+ImageTrouble ExplainImage(std::string_view output) {
+  ImageTrouble trouble;
+  trouble.words = ImageWords(output);
+  for (const Rule& rule : kRules) {
+    const bool applies = std::any_of(trouble.words.begin(), trouble.words.end(),
+                                     [&](const std::string& line) { return Has(line, rule.sign); });
+    if (!applies) continue;
+    trouble.failure_class = rule.failure_class;
+    trouble.message = rule.message;
+    trouble.suggestion = rule.suggestion;
+    return trouble;
+  }
+  trouble.message = "The container could not be started";
+  trouble.suggestion = "Check the image; muster logs --stderr has the node's own words.";
+  return trouble;
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,26 @@
+// Why a run's container could not be started, from what Pyxis, enroot and batch.sh wrote.
+#ifndef MUSTER_AGENTS_SLURM_EXPLAIN_IMAGE_H_
+#define MUSTER_AGENTS_SLURM_EXPLAIN_IMAGE_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muster/v1/job.pb.h"
+
+namespace muster::slurm {
+
+struct ImageTrouble {
+  v1::FailureClass failure_class = v1::FAILURE_CLASS_IMAGE;
+  std::string message;     // no full stop
+  std::string suggestion;  // whole sentences
+  // What enroot, Pyxis or Slurm said of it, a few lines at most, without the names in front.
+  std::vector<std::string> words;
+};
+
+// `output` is what Slurm wrote into the batch script's output since the job's last start.
+ImageTrouble ExplainImage(std::string_view output);
+
+}  // namespace muster::slurm
+
+#endif  // MUSTER_AGENTS_SLURM_EXPLAIN_IMAGE_H_

@@ -1,0 +1,104 @@
+#include "agents/slurm/explain_image.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::slurm {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// As Pyxis 0.24 writes a failed import, from each node of a run.
+std::string FailedImport(const std::string& reason) {
+  std::string text;
+  for (const std::string node : {"n1", "n2"}) {
+    const std::string start = "slurmstepd-" + node + ": error: ";
+    text += start + "pyxis: child 77 failed with error code: 1\n";
+    text += start + "pyxis: failed to import docker image: registry.test#a/b:1\n";
+    text += start + "pyxis: printing enroot log file:\n";
+    text += start + "pyxis:     [INFO] Querying registry for permission grant\n";
+    text += start + "pyxis:     " + reason + "\n";
+    text += start + "pyxis: couldn't start container\n";
+    text += start + "spank: required plugin spank_pyxis.so: task_init() failed with rc=-1\n";
+    text += start + "Failed to invoke spank plugin stack\n";
+  }
+  return text + "srun: error: n1: task 0: Exited with exit code 1\n";
+}
+
+TEST(ExplainImageTest, EnrootsReasonIsQuotedOnceWithoutTheChatter) {
+  const std::string reason =
+      "[ERROR] URL https://registry.test/v2/a/b/manifests/1 returned error code: 404 Not Found";
+  const ImageTrouble trouble = ExplainImage(FailedImport(reason));
+  EXPECT_THAT(trouble.words, ElementsAre(reason));
+  EXPECT_EQ(trouble.failure_class, v1::FAILURE_CLASS_IMAGE);
+  EXPECT_EQ(trouble.message, "The registry has no such image");
+}
+
+TEST(ExplainImageTest, EachReasonHasItsRemedy) {
+  struct Case {
+    std::string reason;
+    std::string remedy;
+  };
+  const std::vector<Case> cases = {
+      {"[ERROR] URL https://r/token returned error code: 401 Unauthorized", ".credentials"},
+      {"[ERROR] URL https://r/token returned error code: 403 Forbidden", ".credentials"},
+      {"[ERROR] Could not process JSON input", "authn.nvidia.com"},
+      {"[ERROR] Invalid image reference: docker://A", "lower case"},
+      {"curl: (6) Could not resolve host: nowhere.test", "registry's name"},
+      {"curl: (7) Failed to connect to 10.0.0.1 port 443", "registry's name"},
+      {"Write failed because No space left on device", "full"},
+      {"[ERROR] Invalid image format: /data/junk.sqsh", "Convert the image again"},
+      {"[ERROR] No such file or directory: /data/x.sqsh", "Check its path"},
+  };
+  for (const Case& c : cases) {
+    const ImageTrouble trouble = ExplainImage(FailedImport(c.reason));
+    EXPECT_EQ(trouble.failure_class, v1::FAILURE_CLASS_IMAGE) << c.reason;
+    EXPECT_THAT(trouble.suggestion, HasSubstr(c.remedy)) << c.reason;
+    EXPECT_THAT(trouble.words, ElementsAre(c.reason));
+  }
+}
+
+TEST(ExplainImageTest, WhatTheConversionSaidIsRead) {
+  const ImageTrouble trouble = ExplainImage(
+      "muster: image: [INFO] Authenticating with user: <anonymous>\n"
+      "muster: image: [ERROR] Could not process JSON input\n"
+      "muster: image: srun: error: n1: task 0: Exited with exit code 1\n");
+  EXPECT_THAT(trouble.words, ElementsAre("[ERROR] Could not process JSON input"));
+  EXPECT_THAT(trouble.suggestion, HasSubstr(".credentials"));
+}
+
+TEST(ExplainImageTest, AMountThatIsNotThereIsAFaultOfTheConfiguration) {
+  const ImageTrouble trouble = ExplainImage(
+      "slurmstepd-n1: error: pyxis: --container-mounts: source path does not exist: /data\n");
+  EXPECT_EQ(trouble.failure_class, v1::FAILURE_CLASS_CONFIG);
+  EXPECT_THAT(trouble.suggestion, HasSubstr("mounts"));
+  EXPECT_THAT(trouble.words, ElementsAre(HasSubstr("does not exist: /data")));
+}
+
+TEST(ExplainImageTest, AClusterWithoutPyxisIsNamed) {
+  const ImageTrouble trouble =
+      ExplainImage("srun: unrecognized option '--container-image=/x.sqsh'\nTry \"srun --help\"\n");
+  EXPECT_EQ(trouble.failure_class, v1::FAILURE_CLASS_CONFIG);
+  EXPECT_THAT(trouble.suggestion, HasSubstr("Pyxis"));
+}
+
+TEST(ExplainImageTest, AnImageWithoutBashIsNamed) {
+  const ImageTrouble trouble =
+      ExplainImage("slurmstepd-n1: error: execve(): /bin/bash: No such file or directory\n");
+  EXPECT_THAT(trouble.suggestion, HasSubstr("bash"));
+}
+
+TEST(ExplainImageTest, WordsThatNobodyKnowsAreQuotedAsTheyAre) {
+  const ImageTrouble trouble = ExplainImage("slurmstepd-n1: error: pyxis: something new\n");
+  EXPECT_EQ(trouble.message, "The container could not be started");
+  EXPECT_THAT(trouble.words, ElementsAre("something new"));
+  EXPECT_THAT(ExplainImage("").words, IsEmpty());
+}
+
+}  // namespace
+}  // namespace muster::slurm
