@@ -1,4 +1,5 @@
-// Where an agent runs commands and keeps files: on its own machine (LocalHost), later over SSH.
+// Where an agent runs commands and keeps files: on its own machine (LocalHost), or over SSH
+// (SshHost).
 //
 // Nothing here assumes that the host is near: every call may block for its bounded time, and every
 // call may fail because the host could not be reached (UNAVAILABLE). All calls may be made from any
@@ -74,6 +75,13 @@ struct FileInfo {
   absl::Time modify_time = {};
 };
 
+// A part of a file that is asked for together with others.
+struct FilePart {
+  std::string path;
+  uint64_t offset = 0;
+  size_t max_bytes = 0;
+};
+
 struct WriteOptions {
   uint32_t mode = 0644;  // permission bits, whatever the umask
   // Whether content and name are on disk when the call returns OK.
@@ -112,6 +120,12 @@ class Host {
   // A file, or a directory with all that is in it; links are removed, not followed. OK if it does
   // not exist.
   virtual absl::Status RemoveTree(std::string_view path) = 0;
+
+  // Stat and ReadFileRange for many files, at the price of few round trips: an answer for each, in
+  // the same order. ReadMany follows no link in place of a file, and one call reads at most
+  // kMaxReadBytes altogether (INVALID_ARGUMENT in every answer otherwise).
+  virtual std::vector<absl::StatusOr<FileInfo>> StatMany(const std::vector<std::string>& paths) = 0;
+  virtual std::vector<absl::StatusOr<std::string>> ReadMany(const std::vector<FilePart>& parts) = 0;
 };
 
 // Whether this error of Host::Run means that the program surely was not started.

@@ -27,6 +27,8 @@ class LocalHost : public Host {
   absl::StatusOr<FileInfo> Stat(std::string_view path) override;
   absl::StatusOr<std::vector<std::string>> ListDirectory(std::string_view path) override;
   absl::Status RemoveTree(std::string_view path) override;
+  std::vector<absl::StatusOr<FileInfo>> StatMany(const std::vector<std::string>& paths) override;
+  std::vector<absl::StatusOr<std::string>> ReadMany(const std::vector<FilePart>& parts) override;
 
  private:
   // Reaps what an earlier Run had to leave behind: a killed program that hung in the kernel, say on

@@ -6,31 +6,17 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <filesystem>
 #include <random>
 #include <system_error>
 
 #include "agents/hosts/fd.h"
+#include "agents/hosts/file_error.h"
 #include "agents/hosts/local_host.h"
 #include "fmt/format.h"
 
 namespace muster::hosts {
 namespace {
-
-absl::Status FileError(int error, std::string_view what, std::string_view path) {
-  const std::string message =
-      fmt::format("cannot {} \"{}\": {}", what, path, std::generic_category().message(error));
-  return {absl::ErrnoToStatusCode(error), message};
-}
-
-absl::Status CheckPath(std::string_view path) {
-  if (!path.starts_with('/') || path.find('\0') != std::string_view::npos) {
-    return absl::InvalidArgumentError(
-        fmt::format("path \"{}\" is not absolute; begin it with '/'", std::string(path).c_str()));
-  }
-  return absl::OkStatus();
-}
 
 std::string DirectoryOf(const std::string& path) {
   const size_t slash = path.rfind('/');
@@ -70,14 +56,15 @@ absl::Status SyncDirectory(const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Fd> OpenForReading(const std::string& path) {
+absl::StatusOr<Fd> OpenForReading(const std::string& path, int flags = 0) {
   // O_NONBLOCK: a named pipe without a writer must not hang the agent.
-  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags));
+  if (!fd.valid() && errno == ELOOP && (flags & O_NOFOLLOW) != 0) return NotRegularError(path);
   if (!fd.valid()) return FileError(errno, "open", path);
   struct stat info;
   if (fstat(fd.get(), &info) != 0) return FileError(errno, "stat", path);
   if (!S_ISREG(info.st_mode)) {
-    return absl::FailedPreconditionError(fmt::format("\"{}\" is not a regular file", path));
+    return NotRegularError(path);
   }
   return fd;
 }
@@ -102,12 +89,6 @@ absl::StatusOr<std::string> ReadAt(int fd, uint64_t offset, size_t max_bytes,
     chunk = 64 << 10;
   }
   return data;
-}
-
-absl::Status CheckReadSize(size_t max_bytes) {
-  if (max_bytes <= kMaxReadBytes) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      fmt::format("a read of {} bytes is more than the limit of {}", max_bytes, kMaxReadBytes));
 }
 
 FileType TypeOf(mode_t mode) {
@@ -140,10 +121,7 @@ absl::Status LocalHost::WriteFile(std::string_view path, std::string_view conten
 absl::StatusOr<std::string> LocalHost::ReadFileRange(std::string_view path, uint64_t offset,
                                                      size_t max_bytes) {
   if (absl::Status status = CheckPath(path); !status.ok()) return status;
-  if (absl::Status status = CheckReadSize(max_bytes); !status.ok()) return status;
-  if (offset > static_cast<uint64_t>(INT64_MAX) - max_bytes) {
-    return absl::InvalidArgumentError(fmt::format("offset {} is beyond any file", offset));
-  }
+  if (absl::Status status = CheckRange(offset, max_bytes); !status.ok()) return status;
   const std::string name(path);
   const absl::StatusOr<Fd> fd = OpenForReading(name);
   if (!fd.ok()) return fd.status();
@@ -152,14 +130,13 @@ absl::StatusOr<std::string> LocalHost::ReadFileRange(std::string_view path, uint
 
 absl::StatusOr<std::string> LocalHost::ReadFile(std::string_view path, size_t max_bytes) {
   if (absl::Status status = CheckPath(path); !status.ok()) return status;
-  if (absl::Status status = CheckReadSize(max_bytes); !status.ok()) return status;
+  if (absl::Status status = CheckRange(0, max_bytes); !status.ok()) return status;
   const std::string name(path);
   const absl::StatusOr<Fd> fd = OpenForReading(name);
   if (!fd.ok()) return fd.status();
   absl::StatusOr<std::string> data = ReadAt(fd->get(), 0, max_bytes + 1, name);
   if (data.ok() && data->size() > max_bytes) {
-    return absl::ResourceExhaustedError(
-        fmt::format("\"{}\" is longer than the limit of {} bytes", path, max_bytes));
+    return FileTooLongError(path, max_bytes);
   }
   return data;
 }
@@ -202,8 +179,7 @@ absl::StatusOr<std::vector<std::string>> LocalHost::ListDirectory(std::string_vi
   std::vector<std::string> names;
   while (!error && entry != std::filesystem::directory_iterator()) {
     if (names.size() == kMaxDirectoryEntries) {
-      return absl::ResourceExhaustedError(fmt::format(
-          "directory \"{}\" has more than {} entries; remove what is old", path, names.size()));
+      return DirectoryTooLongError(path);
     }
     names.push_back(entry->path().filename().string());
     entry.increment(error);
@@ -214,14 +190,33 @@ absl::StatusOr<std::vector<std::string>> LocalHost::ListDirectory(std::string_vi
 }
 
 absl::Status LocalHost::RemoveTree(std::string_view path) {
-  if (absl::Status status = CheckPath(path); !status.ok()) return status;
-  if (path.find_first_not_of('/') == std::string_view::npos) {
-    return absl::InvalidArgumentError("refused to remove \"/\"");
-  }
+  if (absl::Status status = CheckRemovable(path); !status.ok()) return status;
   std::error_code error;
   std::filesystem::remove_all(std::string(path), error);
   if (error) return FileError(error.value(), "remove", path);
   return absl::OkStatus();
+}
+
+std::vector<absl::StatusOr<FileInfo>> LocalHost::StatMany(const std::vector<std::string>& paths) {
+  std::vector<absl::StatusOr<FileInfo>> infos;
+  for (const std::string& path : paths) infos.push_back(Stat(path));
+  return infos;
+}
+
+std::vector<absl::StatusOr<std::string>> LocalHost::ReadMany(const std::vector<FilePart>& parts) {
+  const absl::Status refused = CheckParts(parts);
+  std::vector<absl::StatusOr<std::string>> contents;
+  for (const FilePart& part : parts) {
+    absl::Status status = refused.ok() ? CheckPath(part.path) : refused;
+    if (!status.ok()) {
+      contents.push_back(status);
+      continue;
+    }
+    const absl::StatusOr<Fd> fd = OpenForReading(part.path, O_NOFOLLOW);
+    contents.push_back(fd.ok() ? ReadAt(fd->get(), part.offset, part.max_bytes, part.path)
+                               : fd.status());
+  }
+  return contents;
 }
 
 }  // namespace muster::hosts

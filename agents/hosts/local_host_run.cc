@@ -9,13 +9,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <optional>
 
 #include "absl/time/time.h"
 #include "agents/hosts/fd.h"
+#include "agents/hosts/file_error.h"
 #include "agents/hosts/local_host.h"
 #include "agents/hosts/spawn.h"
+#include "agents/hosts/steady_now.h"
 #include "fmt/format.h"
 
 namespace muster::hosts {
@@ -25,11 +26,6 @@ namespace {
 constexpr absl::Duration kReapGrace = absl::Seconds(2);
 // The size of a pipe: one read takes all that can be there.
 constexpr size_t kReadBytes = 64 << 10;
-
-// Since some moment, by a clock that nobody sets.
-absl::Duration SteadyNow() {
-  return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
-}
 
 absl::Status LastError(std::string_view what) {
   return absl::ErrnoToStatus(errno, fmt::format("cannot run a command: {}", what));
@@ -145,19 +141,6 @@ std::vector<std::string> EnvironmentOf(const Command& command) {
   return env;
 }
 
-absl::Status Check(const Command& command) {
-  for (const auto& [name, value] : command.env) {
-    if (name.empty() || name.find('=') != std::string::npos) {
-      return absl::InvalidArgumentError(fmt::format(
-          "environment variable \"{}\" has a bad name; use letters, digits and '_'", name));
-    }
-  }
-  if (command.timeout <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError("a command's time-out must be more than 0");
-  }
-  return absl::OkStatus();
-}
-
 absl::Status KilledError(const Command& command, End end, const Output& out, const Output& err) {
   const std::string& program = command.argv.front();
   if (end == End::kTimedOut) {
@@ -181,7 +164,7 @@ void LocalHost::ReapLeftovers() {
 
 absl::StatusOr<CommandResult> LocalHost::Run(const Command& command) {
   ReapLeftovers();
-  if (absl::Status status = Check(command); !status.ok()) return status;
+  if (absl::Status status = CheckCommand(command); !status.ok()) return status;
   const absl::Duration deadline = SteadyNow() + command.timeout;
 
   absl::StatusOr<Fd> stdin_fd = StdinWith(command.stdin_data);

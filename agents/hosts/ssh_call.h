@@ -1,0 +1,58 @@
+// A command that a caller waits for while the thread of SshLink carries it out.
+#ifndef MUSTER_AGENTS_HOSTS_SSH_CALL_H_
+#define MUSTER_AGENTS_HOSTS_SSH_CALL_H_
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "agents/hosts/ssh_exec.h"
+#include "agents/hosts/steady_now.h"
+
+namespace muster::hosts {
+
+// Thread-safe.
+class SshCall {
+ public:
+  // Nothing is run for a call without a request; it only wants the connection.
+  explicit SshCall(std::optional<ExecRequest> request, absl::Duration timeout)
+      : request_(std::move(request)), deadline_(SteadyNow() + timeout) {}
+
+  const std::optional<ExecRequest>& request() const { return request_; }
+  // By SteadyNow.
+  absl::Duration deadline() const { return deadline_; }
+
+  // The first answer counts.
+  void Finish(absl::StatusOr<ExecResult> result) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!result_.has_value()) result_ = std::move(result);
+    }
+    finished_.notify_all();
+  }
+  bool WaitUntilDeadline() {
+    std::unique_lock lock(mutex_);
+    return finished_.wait_for(lock, absl::ToChronoNanoseconds(deadline_ - SteadyNow()),
+                              [this] { return result_.has_value(); });
+  }
+  // Waits without an end of its own: whoever has taken the call answers it.
+  absl::StatusOr<ExecResult> Take() {
+    std::unique_lock lock(mutex_);
+    finished_.wait(lock, [this] { return result_.has_value(); });
+    return *std::move(result_);
+  }
+
+ private:
+  const std::optional<ExecRequest> request_;
+  const absl::Duration deadline_;
+  std::mutex mutex_;
+  std::condition_variable finished_;
+  std::optional<absl::StatusOr<ExecResult>> result_;  // guarded by mutex_
+};
+
+}  // namespace muster::hosts
+
+#endif  // MUSTER_AGENTS_HOSTS_SSH_CALL_H_

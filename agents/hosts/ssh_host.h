@@ -1,0 +1,69 @@
+// A login host that is reached over SSH.
+//
+// Programs start as Host says, whatever the user's login shell is and says. Files are handled by
+// short scripts with the host's coreutils rather than by SFTP: many login hosts have none, and
+// SFTP's answers do not tell a full disk from any other failure, nor can libssh2 1.10 replace a
+// file in one step. README.md in this folder says what the host must have.
+//
+// Whatever keeps the host from being asked is UNAVAILABLE in every call, also a wrong host key or a
+// refused login: it says nothing about the program or the file. Connect tells them apart.
+#ifndef MUSTER_AGENTS_HOSTS_SSH_HOST_H_
+#define MUSTER_AGENTS_HOSTS_SSH_HOST_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agents/hosts/host.h"
+#include "agents/hosts/remote_script.h"
+#include "agents/hosts/ssh_config.h"
+#include "agents/hosts/ssh_link.h"
+
+namespace muster::hosts {
+
+class SshHost : public Host {
+ public:
+  // INVALID_ARGUMENT: see CheckSshConfig. Connects at the first call.
+  static absl::StatusOr<std::unique_ptr<SshHost>> Create(SshConfig config);
+
+  // Connects unless that is done. UNAVAILABLE: no host can be reached; FAILED_PRECONDITION: host
+  // key, key file or agent; PERMISSION_DENIED: no host lets the user in. Each with the remedy.
+  absl::Status Connect() { return link_.Connect(); }
+  // The host that is connected to, "name:port"; empty: none.
+  std::string host_in_use() const { return link_.host_in_use(); }
+
+  std::string Name() const override;
+  absl::StatusOr<CommandResult> Run(const Command& command) override;
+  absl::Status WriteFile(std::string_view path, std::string_view content,
+                         const WriteOptions& options) override;
+  absl::StatusOr<std::string> ReadFileRange(std::string_view path, uint64_t offset,
+                                            size_t max_bytes) override;
+  absl::StatusOr<std::string> ReadFile(std::string_view path, size_t max_bytes) override;
+  absl::Status MakeDirectories(std::string_view path, uint32_t mode) override;
+  absl::StatusOr<FileInfo> Stat(std::string_view path) override;
+  absl::StatusOr<std::vector<std::string>> ListDirectory(std::string_view path) override;
+  absl::Status RemoveTree(std::string_view path) override;
+  std::vector<absl::StatusOr<FileInfo>> StatMany(const std::vector<std::string>& paths) override;
+  std::vector<absl::StatusOr<std::string>> ReadMany(const std::vector<FilePart>& parts) override;
+
+ private:
+  explicit SshHost(SshConfig config);
+
+  // A script of ours to its end; UNAVAILABLE if it did not get there.
+  absl::StatusOr<ExecResult> RunScript(std::string_view body, std::string input,
+                                       size_t max_stdout_bytes);
+  absl::Status StatChunk(const std::vector<std::string>& paths, size_t begin, size_t end,
+                         std::vector<absl::StatusOr<FileInfo>>* infos);
+  absl::Status ReadChunk(const std::vector<FilePart>& parts, size_t begin, size_t end,
+                         std::vector<absl::StatusOr<std::string>>* contents);
+
+  const SshConfig config_;
+  SshLink link_;
+};
+
+}  // namespace muster::hosts
+
+#endif  // MUSTER_AGENTS_HOSTS_SSH_HOST_H_

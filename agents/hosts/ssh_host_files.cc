@@ -1,0 +1,173 @@
+// The file calls of SshHost. Each is a script that uses coreutils with the C locale's words, so
+// that what goes wrong has the same class as on this machine.
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+
+#include "agents/hosts/file_error.h"
+#include "agents/hosts/remote_stat.h"
+#include "agents/hosts/shell_quote.h"
+#include "agents/hosts/ssh_host.h"
+#include "fmt/format.h"
+
+namespace muster::hosts {
+namespace {
+
+// Scripts end with these instead of a tool's words.
+constexpr int kNotRegular = 91;
+constexpr int kNotDirectory = 92;
+constexpr int kIsDirectory = 93;
+// The upload did not arrive whole.
+constexpr int kShortInput = 94;
+
+// A listing of kMaxDirectoryEntries names of usual length.
+constexpr size_t kMaxListBytes = 128 << 20;
+constexpr size_t kMaxStatBytes = 64 << 10;
+
+std::string Quoted(std::string_view text) {
+  absl::StatusOr<std::string> quoted = ShellQuote(text);
+  return quoted.ok() ? *std::move(quoted) : std::string("''");
+}
+
+absl::Status ScriptError(const ExecResult& result, std::string_view what, std::string_view path) {
+  if (result.exit_code == 0) return absl::OkStatus();
+  if (result.exit_code == kNotRegular) return NotRegularError(path);
+  if (result.exit_code == kNotDirectory) return FileError(ENOTDIR, what, path);
+  if (result.exit_code == kIsDirectory) return FileError(EISDIR, what, path);
+  if (const int error = ErrnoFromWords(result.stderr_data); error != 0) {
+    return FileError(error, what, path);
+  }
+  return absl::UnavailableError(fmt::format("cannot {} \"{}\": the host ended with {} and said: {}",
+                                            what, path, result.exit_code,
+                                            result.stderr_data.substr(0, 1000)));
+}
+
+std::string DirectoryOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// `dd` tells a full disk, writes nothing in place of another file and follows no link that lies
+// there. Its size is checked, since a connection that breaks looks like the end of the content.
+std::string WriteScript(const std::string& path, size_t size, const WriteOptions& options) {
+  const std::string temporary = fmt::format("{}.{}.tmp", path, NewNonce().substr(0, 16));
+  std::string script = fmt::format(
+      "export LC_ALL=C\numask 077\np={}\nt={}\n"
+      "stop() {{ c=$?; rm -f -- \"$t\"; exit \"${{1:-$c}}\"; }}\n"
+      "dd of=\"$t\" bs=65536 conv=excl{} status=none || stop\n"
+      "[ \"$(stat -c %s -- \"$t\")\" = {} ] || stop {}\n"
+      "chmod {:o} -- \"$t\" || stop\n"
+      "if [ -d \"$p\" ] && [ ! -L \"$p\" ]; then stop {}; fi\n"
+      "mv -f -T -- \"$t\" \"$p\" || stop\n",
+      Quoted(path), Quoted(temporary), options.sync ? ",fsync" : "", size, kShortInput,
+      options.mode, kIsDirectory);
+  if (options.sync) {
+    script += fmt::format("sync -- {} || exit\n", Quoted(DirectoryOf(path)));
+  }
+  return script + "exit 0";
+}
+
+}  // namespace
+
+absl::Status SshHost::WriteFile(std::string_view path, std::string_view content,
+                                const WriteOptions& options) {
+  if (absl::Status status = CheckPath(path); !status.ok()) return status;
+  const absl::StatusOr<ExecResult> result =
+      RunScript(WriteScript(std::string(path), content.size(), options), std::string(content), 0);
+  if (!result.ok()) return result.status();
+  if (result->exit_code == kShortInput) {
+    return absl::UnavailableError(fmt::format("\"{}\" did not reach the host whole", path));
+  }
+  return ScriptError(*result, "write", path);
+}
+
+absl::StatusOr<std::string> SshHost::ReadFileRange(std::string_view path, uint64_t offset,
+                                                   size_t max_bytes) {
+  if (absl::Status status = CheckPath(path); !status.ok()) return status;
+  if (absl::Status status = CheckRange(offset, max_bytes); !status.ok()) return status;
+  absl::StatusOr<ExecResult> result = RunScript(
+      fmt::format("export LC_ALL=C\np={}\n"
+                  "if [ -e \"$p\" ] && [ ! -f \"$p\" ]; then exit {}; fi\n"
+                  "exec dd if=\"$p\" bs=65536 iflag=fullblock,skip_bytes,count_bytes skip={} "
+                  "count={} status=none",
+                  Quoted(path), kNotRegular, offset, max_bytes),
+      "", max_bytes);
+  if (!result.ok()) return result.status();
+  if (absl::Status status = ScriptError(*result, "read", path); !status.ok()) return status;
+  return std::move(result->stdout_data);
+}
+
+absl::StatusOr<std::string> SshHost::ReadFile(std::string_view path, size_t max_bytes) {
+  if (absl::Status status = CheckPath(path); !status.ok()) return status;
+  if (absl::Status status = CheckRange(0, max_bytes); !status.ok()) return status;
+  // One more byte tells that it is longer; a read of the most that may be asked for goes in two.
+  absl::StatusOr<std::string> data = ReadFileRange(path, 0, std::min(max_bytes + 1, kMaxReadBytes));
+  if (!data.ok() || data->size() < max_bytes) return data;
+  if (data->size() > max_bytes) return FileTooLongError(path, max_bytes);
+  if (max_bytes < kMaxReadBytes) return data;
+  const absl::StatusOr<std::string> more = ReadFileRange(path, max_bytes, 1);
+  if (!more.ok()) return more.status();
+  if (!more->empty()) return FileTooLongError(path, max_bytes);
+  return data;
+}
+
+absl::Status SshHost::MakeDirectories(std::string_view path, uint32_t mode) {
+  if (absl::Status status = CheckPath(path); !status.ok()) return status;
+  const std::string name(path);
+  std::string script = fmt::format(
+      "export LC_ALL=C\n[ ! -d {} ] || exit 0\n"
+      "make() {{\n  [ ! -d \"$1\" ] || return 0\n  mkdir -m {:o} -- \"$1\" && return 0\n  c=$?\n"
+      "  [ ! -d \"$1\" ] || return 0\n  [ ! -e \"$1\" ] || exit {}\n  exit $c\n}}\n",
+      Quoted(name), mode, kNotDirectory);
+  size_t end = 0;
+  do {
+    end = name.find('/', end + 1);
+    script += fmt::format("make {}\n", Quoted(name.substr(0, end)));
+  } while (end != std::string::npos);
+  const absl::StatusOr<ExecResult> result = RunScript(script + "exit 0", "", 0);
+  if (!result.ok()) return result.status();
+  return ScriptError(*result, "make the directory", path);
+}
+
+absl::StatusOr<FileInfo> SshHost::Stat(std::string_view path) {
+  if (absl::Status status = CheckPath(path); !status.ok()) return status;
+  const absl::StatusOr<ExecResult> result =
+      RunScript(fmt::format("export LC_ALL=C\nexec stat -c '{}' -- {}", kStatFormat, Quoted(path)),
+                "", kMaxStatBytes);
+  if (!result.ok()) return result.status();
+  if (absl::Status status = ScriptError(*result, "stat", path); !status.ok()) return status;
+  return ParseStat(result->stdout_data);
+}
+
+absl::StatusOr<std::vector<std::string>> SshHost::ListDirectory(std::string_view path) {
+  if (absl::Status status = CheckPath(path); !status.ok()) return status;
+  const absl::StatusOr<ExecResult> result =
+      RunScript(fmt::format("export LC_ALL=C\np={}\n"
+                            "if [ -e \"$p\" ] && [ ! -d \"$p\" ]; then exit {}; fi\n"
+                            "exec find -H \"$p\" -mindepth 1 -maxdepth 1 -printf '%f\\0'",
+                            Quoted(path), kNotDirectory),
+                "", kMaxListBytes);
+  if (!result.ok()) return result.status();
+  if (absl::Status status = ScriptError(*result, "list", path); !status.ok()) return status;
+  std::vector<std::string> names;
+  std::string_view rest = result->stdout_data;
+  while (!rest.empty()) {
+    if (names.size() == kMaxDirectoryEntries) return DirectoryTooLongError(path);
+    const size_t end = std::min(rest.find('\0'), rest.size());
+    names.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+absl::Status SshHost::RemoveTree(std::string_view path) {
+  if (absl::Status status = CheckRemovable(path); !status.ok()) return status;
+  const absl::StatusOr<ExecResult> result =
+      RunScript(fmt::format("export LC_ALL=C\nexec rm -rf -- {}", Quoted(path)), "", 0);
+  if (!result.ok()) return result.status();
+  return ScriptError(*result, "remove", path);
+}
+
+}  // namespace muster::hosts

@@ -1,0 +1,17 @@
+// A private key's file.
+#ifndef MUSTER_AGENTS_HOSTS_SSH_KEY_FILE_H_
+#define MUSTER_AGENTS_HOSTS_SSH_KEY_FILE_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace muster::hosts {
+
+// The key, if the file belongs to this process's user (or root) and nobody else can read it.
+// FAILED_PRECONDITION names the path, its mode and the remedy; also if a passphrase protects it.
+absl::StatusOr<std::string> ReadKeyFile(const std::string& path);
+
+}  // namespace muster::hosts
+
+#endif  // MUSTER_AGENTS_HOSTS_SSH_KEY_FILE_H_

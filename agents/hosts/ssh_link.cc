@@ -1,0 +1,195 @@
+#include "agents/hosts/ssh_link.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "agents/hosts/host_keys.h"
+#include "agents/hosts/steady_now.h"
+#include "fmt/format.h"
+
+namespace muster::hosts {
+namespace {
+
+std::string Words(const absl::Status& status) {
+  return std::string(status.message().data(), status.message().size());
+}
+
+// Long enough for all hosts to be tried, each in all its steps.
+absl::Duration ConnectPatience(const SshConfig& config) {
+  const absl::Duration each =
+      config.connect_timeout + config.handshake_timeout + config.auth_timeout;
+  return each * static_cast<int64_t>(config.hosts.size()) + absl::Seconds(30);
+}
+
+}  // namespace
+
+SshLink::SshLink(SshConfig config)
+    : config_(std::move(config)), backoff_(config_.min_backoff), thread_([this] { Loop(); }) {}
+
+SshLink::~SshLink() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopping_ = true;
+  }
+  stop_.Set();
+  wakeup_.Set();
+  thread_.join();
+}
+
+absl::StatusOr<ExecResult> SshLink::Exec(ExecRequest request) {
+  const absl::Duration timeout = request.timeout;
+  return Wait(std::make_shared<SshCall>(std::move(request), timeout));
+}
+
+absl::Status SshLink::Connect() {
+  return Wait(std::make_shared<SshCall>(std::nullopt, ConnectPatience(config_))).status();
+}
+
+std::string SshLink::host_in_use() const {
+  const std::lock_guard lock(mutex_);
+  return host_in_use_;
+}
+
+absl::StatusOr<ExecResult> SshLink::Wait(const std::shared_ptr<SshCall>& call) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_stopping_) return absl::UnavailableError("the agent stops");
+    queue_.push_back(call);
+  }
+  wakeup_.Set();
+  if (!call->WaitUntilDeadline() && Withdraw(call)) {
+    return absl::UnavailableError(
+        "it was not started: no connection, or no free channel on it, within its time-out");
+  }
+  return call->Take();
+}
+
+bool SshLink::Withdraw(const std::shared_ptr<SshCall>& call) {
+  const std::lock_guard lock(mutex_);
+  return std::erase(queue_, call) != 0;
+}
+
+void SshLink::Loop() {
+  while (true) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (is_stopping_) break;
+    }
+    if (WantsWork() && EnsureSession()) StartCalls();
+    if (channels_ != nullptr) {
+      const absl::Status status = channels_->Step();
+      if (!status.ok()) {
+        DropSession(status);
+        continue;
+      }
+      GiveBackRefused();
+      if (WantsWork() && channels_->has_room()) continue;
+    }
+    WaitForWork();
+  }
+  DropSession(absl::UnavailableError("the agent stops"));
+  FailQueue(absl::UnavailableError("the agent stops"));
+}
+
+bool SshLink::WantsWork() {
+  const std::lock_guard lock(mutex_);
+  return !queue_.empty();
+}
+
+void SshLink::WaitForWork() {
+  pollfd fds[] = {{wakeup_.fd(), POLLIN, 0}, {-1, 0, 0}};
+  int wait_ms = -1;
+  if (channels_ != nullptr) {
+    fds[1] = {channels_->session().fd(), channels_->poll_events(), 0};
+    const absl::Duration wait = channels_->NextTime() - SteadyNow();
+    wait_ms = static_cast<int>(std::clamp<int64_t>(absl::ToInt64Milliseconds(wait) + 1, 0, 60'000));
+  }
+  if (poll(fds, 2, wait_ms) > 0 && fds[0].revents != 0) wakeup_.Clear();
+}
+
+bool SshLink::EnsureSession() {
+  if (channels_ != nullptr) return true;
+  const absl::Duration now = SteadyNow();
+  if (now < next_attempt_) {
+    FailQueue({last_error_.code(), fmt::format("{}; the next attempt is in {}", Words(last_error_),
+                                               absl::FormatDuration(absl::Trunc(
+                                                   next_attempt_ - now, absl::Milliseconds(1))))});
+    return false;
+  }
+  absl::StatusOr<std::unique_ptr<SshSession>> session = OpenAny();
+  if (!session.ok()) {
+    last_error_ = session.status();
+    next_attempt_ = SteadyNow() + backoff_;
+    backoff_ = std::min(backoff_ * 2, config_.max_backoff);
+    FailQueue(last_error_);
+    return false;
+  }
+  backoff_ = config_.min_backoff;
+  const std::string host = (*session)->host().ToString();
+  channels_ = std::make_unique<SshChannels>(&config_, *std::move(session));
+  const std::lock_guard lock(mutex_);
+  host_in_use_ = host;
+  return true;
+}
+
+absl::StatusOr<std::unique_ptr<SshSession>> SshLink::OpenAny() {
+  // Anew each time: the operator may have mended it.
+  const absl::StatusOr<HostKeys> host_keys = HostKeys::Load(config_);
+  if (!host_keys.ok()) return host_keys.status();
+  std::string errors;
+  for (const LoginHost& host : config_.hosts) {
+    absl::StatusOr<std::unique_ptr<SshSession>> session =
+        SshSession::Open(config_, *host_keys, host, stop_.fd());
+    // A host that was reached and does not suit us is for the operator to look at; the next one
+    // would only hide it.
+    if (session.ok() || !absl::IsUnavailable(session.status())) return session;
+    errors += (errors.empty() ? "" : "; ") + Words(session.status());
+  }
+  return absl::UnavailableError(fmt::format("no login host can be reached: {}", errors));
+}
+
+void SshLink::StartCalls() {
+  const std::lock_guard lock(mutex_);
+  while (!queue_.empty()) {
+    const std::shared_ptr<SshCall>& call = queue_.front();
+    if (!call->request().has_value()) {
+      call->Finish(ExecResult());
+    } else if (channels_->has_room()) {
+      channels_->Start(call);
+    } else {
+      return;
+    }
+    queue_.pop_front();
+  }
+}
+
+void SshLink::GiveBackRefused() {
+  std::vector<std::shared_ptr<SshCall>> calls = channels_->TakeRefused();
+  const std::lock_guard lock(mutex_);
+  queue_.insert(queue_.begin(), calls.begin(), calls.end());
+}
+
+void SshLink::DropSession(const absl::Status& fault) {
+  if (channels_ == nullptr) return;
+  const absl::Status lost = absl::UnavailableError(
+      fmt::format("the connection was lost: {}; it may have run, or still run", Words(fault)));
+  channels_->Fail(lost);
+  GiveBackRefused();
+  channels_.reset();
+  const std::lock_guard lock(mutex_);
+  host_in_use_.clear();
+}
+
+void SshLink::FailQueue(const absl::Status& status) {
+  Queue queue;
+  {
+    const std::lock_guard lock(mutex_);
+    queue.swap(queue_);
+  }
+  for (const std::shared_ptr<SshCall>& call : queue) call->Finish(status);
+}
+
+}  // namespace muster::hosts

@@ -1,0 +1,86 @@
+// A lasting connection to the first of several login hosts that can be reached.
+//
+// One thread owns the connection and everything on it; callers hand it commands and wait. A
+// connection that is lost answers the commands that it carried with UNAVAILABLE (nobody knows how
+// far they came) and is made again at the next one. After a failure to connect, commands fail at
+// once for a while.
+#ifndef MUSTER_AGENTS_HOSTS_SSH_LINK_H_
+#define MUSTER_AGENTS_HOSTS_SSH_LINK_H_
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "agents/hosts/event.h"
+#include "agents/hosts/ssh_call.h"
+#include "agents/hosts/ssh_channels.h"
+#include "agents/hosts/ssh_config.h"
+
+namespace muster::hosts {
+
+class SshLink {
+ public:
+  explicit SshLink(SshConfig config);
+  // Every command under way is answered with UNAVAILABLE.
+  ~SshLink();
+  SshLink(const SshLink&) = delete;
+  SshLink& operator=(const SshLink&) = delete;
+
+  // ---- any thread
+
+  // Runs a script to its end. DEADLINE_EXCEEDED: it was killed after its time; RESOURCE_EXHAUSTED:
+  // it was killed since it wrote too much; UNAVAILABLE: the host could not be reached, or the
+  // connection was lost.
+  absl::StatusOr<ExecResult> Exec(ExecRequest request);
+  // Connects unless that is done. Besides UNAVAILABLE: FAILED_PRECONDITION (host key, key file,
+  // agent) and PERMISSION_DENIED (login refused), which need the operator.
+  absl::Status Connect();
+  // The host that is connected to, "name:port"; empty: none.
+  std::string host_in_use() const;
+
+ private:
+  using Queue = std::deque<std::shared_ptr<SshCall>>;
+
+  absl::StatusOr<ExecResult> Wait(const std::shared_ptr<SshCall>& call);
+  // True: nobody had taken the call, and nobody will.
+  bool Withdraw(const std::shared_ptr<SshCall>& call);
+
+  // ---- the thread's own
+  void Loop();
+  bool WantsWork();
+  void WaitForWork();
+  // Whether there is a session, after an attempt to make one if that is due.
+  bool EnsureSession();
+  absl::StatusOr<std::unique_ptr<SshSession>> OpenAny();
+  void StartCalls();
+  void GiveBackRefused();
+  void DropSession(const absl::Status& fault);
+  void FailQueue(const absl::Status& status);
+
+  const SshConfig config_;
+  Event wakeup_;
+  Event stop_;  // never cleared
+
+  mutable std::mutex mutex_;
+  // Guarded by mutex_. As long as there are threads that wait for a call.
+  Queue queue_;
+  bool is_stopping_ = false;
+  std::string host_in_use_;
+
+  // The thread's own.
+  std::unique_ptr<SshChannels> channels_;
+  absl::Status last_error_;
+  absl::Duration next_attempt_ = -absl::InfiniteDuration();
+  absl::Duration backoff_;
+
+  std::thread thread_;  // last: it uses all the others
+};
+
+}  // namespace muster::hosts
+
+#endif  // MUSTER_AGENTS_HOSTS_SSH_LINK_H_
