@@ -107,6 +107,22 @@ def test_cancel_before_it_runs(world, api, agent):
     api.wait_state(first, SUCCEEDED)
 
 
+def test_a_cancel_while_logs_are_shipped_loses_no_byte(world, api, agent):
+    """What was written until the end arrives, and no less: the link keeps the file when the run is forgotten."""
+    link = world.path("agent-lab") / "written"
+    job_id = api.submit(script_spec(f"""ln ../rank-0.out {link}
+trap 'echo end; exit 0' TERM
+seq 3000000
+while :; do sleep 0.1; done"""))
+    eventually(lambda: api.get(job_id).state == job_pb2.JOB_STATE_RUNNING and api.read_log(job_id)[0],
+               "the first bytes have arrived")
+    api.cancel(job_id)
+    api.wait_state(job_id, CANCELED)
+    log = api.stdout(job_id)
+    assert log == link.read_bytes()
+    assert log.endswith(b"end\n")
+
+
 def test_cancel_by_another_names_who(api, slurm, agent):
     job_id = api.submit(argv_spec("sleep", "1000"))
     api.wait_state(job_id, job_pb2.JOB_STATE_RUNNING)
