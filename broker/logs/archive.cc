@@ -57,7 +57,6 @@ class FileArchive : public Archive {
   std::unique_ptr<Follow> StartFollow(const LogId& id, std::function<void()> wake) override {
     return followers_.Start(id, std::move(wake));
   }
-  bool RunComplete(uint64_t job, uint32_t run) const override;
   absl::StatusOr<int> Expire(int max_jobs) override;
   Usage usage() const override;
 
@@ -282,15 +281,6 @@ absl::StatusOr<std::shared_ptr<FileDescriptor>> FileArchive::FileForReading(cons
     return file;
   }
   return status;
-}
-
-bool FileArchive::RunComplete(uint64_t job, uint32_t run) const {
-  const auto entry = cache_.Get(job);
-  if (!entry.ok()) return false;
-  std::lock_guard lock((*entry)->mutex);
-  return std::all_of((*entry)->logs.begin(), (*entry)->logs.end(), [run](const auto& named) {
-    return named.first.run != run || IsEnded(named.second->state);
-  });
 }
 
 // ---- retention

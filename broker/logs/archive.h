@@ -105,9 +105,6 @@ class Archive {
   // told: follow first, then read.
   virtual std::unique_ptr<Follow> StartFollow(const LogId& log, std::function<void()> wake) = 0;
 
-  // Whether every log of the run that has begun is complete; true for a run without logs.
-  virtual bool RunComplete(uint64_t job, uint32_t run) const = 0;
-
   // Removes what is too old or too much, at most `max_jobs` jobs, and returns how many it removed.
   // A removed log leaves a mark, so that readers see EXPIRED. Call about once a minute.
   virtual absl::StatusOr<int> Expire(int max_jobs) = 0;

@@ -147,20 +147,6 @@ TEST_F(ArchiveTest, CountsTheCapPerJob) {
   EXPECT_FALSE(Append(other, 0, "123").discarding);
 }
 
-TEST_F(ArchiveTest, KnowsWhenARunIsComplete) {
-  Open();
-  EXPECT_TRUE(archive_->RunComplete(42, 1));
-  Append(kOut, 0, "abc", true);
-  Append(kErr, 0, "abc");
-  EXPECT_FALSE(archive_->RunComplete(42, 1));
-  EXPECT_TRUE(archive_->RunComplete(42, 2));
-  LogId rank1 = kOut;
-  rank1.rank = 1;
-  Read(rank1);
-  Append(kErr, 3, "", true);
-  EXPECT_TRUE(archive_->RunComplete(42, 1)) << "reading a log does not begin it";
-}
-
 TEST_F(ArchiveTest, RefusesToBeOpenedTwice) {
   Open();
   const auto second = Archive::Open(directory_ / "logs", {}, [this] { return now_; });
@@ -271,7 +257,6 @@ TEST_F(ArchiveTest, TakesLogsFromManyThreads) {
     log.rank = rank;
     EXPECT_EQ(Read(log).data.size(), 400u);
   }
-  EXPECT_TRUE(archive_->RunComplete(42, 1));
   EXPECT_EQ(archive_->usage().bytes, 8u * 400);
 }
 
