@@ -3,10 +3,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
+#include "agents/core/run_program.h"
 #include "agents/machines/small_file.h"
 #include "fmt/format.h"
 
@@ -49,35 +49,17 @@ std::vector<std::string> Variables(const std::map<std::string, std::string>& env
   return variables;
 }
 
-std::vector<std::string> WordsForScript(std::string_view text, const std::string& path) {
-  if (!text.starts_with("#!")) return {"/bin/sh", path};
-  constexpr std::string_view kBlank = " \t\r";
-  std::string_view line = text.substr(2, text.find('\n') - 2);
-  line.remove_prefix(std::min(line.find_first_not_of(kBlank), line.size()));
-  line = line.substr(0, line.find_last_not_of(kBlank) + 1);
-  if (line.empty()) return {"/bin/sh", path};
-  const size_t program_end = line.find_first_of(kBlank);
-  std::vector<std::string> words = {std::string(line.substr(0, program_end))};
-  if (program_end != std::string_view::npos) {
-    const std::string_view rest = line.substr(program_end);
-    // All that follows is one argument.
-    words.emplace_back(rest.substr(rest.find_first_not_of(kBlank)));
-  }
-  words.push_back(path);
-  return words;
-}
-
 void DescribeProgram(const v1::JobSpec& job, const std::string& directory, RunSpec* spec) {
   const RunDirectory run(directory);
   spec->working_directory =
       job.working_directory().empty() ? run.PathOf(kWorkDirectory) : job.working_directory();
   if (!job.setup().empty()) {
     spec->setup_script = job.setup();
-    spec->setup_words = WordsForScript(job.setup(), run.PathOf(kSetupFile));
+    spec->setup_words = agent::WordsForScript(job.setup(), run.PathOf(kSetupFile));
   }
   if (job.command().has_script()) {
     spec->command_script = job.command().script();
-    spec->command_words = WordsForScript(job.command().script(), run.PathOf(kCommandFile));
+    spec->command_words = agent::WordsForScript(job.command().script(), run.PathOf(kCommandFile));
   } else {
     spec->command_words.assign(job.command().argv().args().begin(),
                                job.command().argv().args().end());

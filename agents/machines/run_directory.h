@@ -29,11 +29,6 @@ struct RunFiles {
 // "NAME=value" for each.
 std::vector<std::string> Variables(const std::map<std::string, std::string>& environment);
 
-// The words that run a script file: its #! line's, as the kernel reads it, else /bin/sh. The kernel
-// itself would refuse a script on a file system that is mounted noexec, and one that another
-// process has just open.
-std::vector<std::string> WordsForScript(std::string_view text, const std::string& path);
-
 // Setup and command of a spec, in a directory.
 void DescribeProgram(const v1::JobSpec& job, const std::string& directory, RunSpec* spec);
 

@@ -1,23 +1,14 @@
 #include "agents/machines/run_environment.h"
 
-#include <algorithm>
 #include <cstdlib>
+
+#include "agents/core/run_program.h"
 
 namespace muster::machines {
 namespace {
 
 constexpr const char* kBaseNames[] = {"HOME",  "LANG",   "LC_ALL", "LOGNAME", "PATH",
                                       "SHELL", "TMPDIR", "TZ",     "USER"};
-// Runs that share the machine should not share a port: 1000 of them, from where PyTorch's default
-// is.
-constexpr uint64_t kFirstPort = 29500;
-constexpr uint64_t kPorts = 1000;
-
-uint64_t GpusPerNode(const v1::JobSpec& spec) {
-  uint64_t millis = 0;
-  for (const v1::GpuRequest& gpus : spec.resources().gpus()) millis += gpus.count_millis();
-  return millis / 1000;
-}
 
 }  // namespace
 
@@ -25,30 +16,12 @@ std::map<std::string, std::string> RunEnvironment(const v1::Assignment& assignme
                                                   const std::string& cluster,
                                                   const std::string& run_directory,
                                                   const std::map<std::string, std::string>& base) {
-  const uint64_t gpus = GpusPerNode(assignment.spec());
-  std::map<std::string, std::string> env = base;
-  const std::map<std::string, std::string> ours = {
-      {"MASTER_ADDR", "127.0.0.1"},
-      {"MASTER_PORT", std::to_string(kFirstPort + assignment.job_id() % kPorts)},
-      {"WORLD_SIZE", "1"},
-      {"NNODES", "1"},
-      {"NODE_RANK", "0"},
-      {"NPROC_PER_NODE", std::to_string(std::max<uint64_t>(gpus, 1))},
-      {"NUM_GPU_PER_NODE", std::to_string(gpus)},
-      {"SKYPILOT_NODE_RANK", "0"},
-      {"SKYPILOT_NODE_IPS", "127.0.0.1"},
-      {"SKYPILOT_NUM_NODES", "1"},
-      {"SKYPILOT_NUM_GPUS_PER_NODE", std::to_string(gpus)},
-      {"SKYPILOT_TASK_ID", assignment.run_key()},
-      {"MUSTER_CLUSTER", cluster},
-      {"MUSTER_JOB_ID", std::to_string(assignment.job_id())},
-      {"MUSTER_RUN", std::to_string(assignment.run())},
-      {"MUSTER_RUN_KEY", assignment.run_key()},
-      {"MUSTER_RUN_DIR", run_directory},
-      {"MUSTER_NODE_RANK", "0"},
-      {"MUSTER_NUM_NODES", "1"},
-  };
-  for (const auto& [name, value] : ours) env[name] = value;
+  std::map<std::string, std::string> env = agent::RunVariables(assignment, cluster, run_directory);
+  // A run has one node, this one.
+  env["MASTER_ADDR"] = "127.0.0.1";
+  env["SKYPILOT_NODE_IPS"] = "127.0.0.1";
+  for (const char* rank : {"NODE_RANK", "SKYPILOT_NODE_RANK", "MUSTER_NODE_RANK"}) env[rank] = "0";
+  for (const auto& [name, value] : base) env.try_emplace(name, value);
   for (const auto& [name, value] : assignment.spec().env()) env[name] = value;
   env.erase(std::string(kDevicesVariable));
   return env;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "agents/core/run_program.h"
 #include "contract/errors.h"
 #include "fmt/format.h"
 
@@ -15,9 +16,6 @@ constexpr std::array<std::string_view, 7> kBashVariables = {
     "BASHOPTS", "BASHPID", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID"};
 
 constexpr uint32_t kProgramMode = 0700;
-// Runs that share a node should not share a port: 1000 of them, from where PyTorch's default is.
-constexpr uint64_t kFirstPort = 29500;
-constexpr uint64_t kPorts = 1000;
 
 void Append(std::string_view word, std::string* file) {
   file->append(word);
@@ -28,33 +26,15 @@ void AppendVariable(std::string_view name, std::string_view value, std::string* 
   Append(fmt::format("{}={}", name, value), file);
 }
 
-uint64_t GpusPerNode(const v1::JobSpec& spec) {
-  uint64_t millis = 0;
-  for (const v1::GpuRequest& gpus : spec.resources().gpus()) millis += gpus.count_millis();
-  return millis / 1000;
-}
-
 // The names that are known before the launch, then the user's own: what a user sets explicitly,
 // wins.
 std::string Environment(const v1::Assignment& assignment, std::string_view cluster,
                         const RunPaths& paths) {
   const v1::JobSpec& spec = assignment.spec();
-  const uint64_t gpus = GpusPerNode(spec);
   std::string file;
-  AppendVariable("MASTER_PORT", std::to_string(kFirstPort + assignment.job_id() % kPorts), &file);
-  AppendVariable("WORLD_SIZE", std::to_string(spec.nodes()), &file);
-  AppendVariable("NNODES", std::to_string(spec.nodes()), &file);
-  AppendVariable("NPROC_PER_NODE", std::to_string(std::max<uint64_t>(gpus, 1)), &file);
-  AppendVariable("NUM_GPU_PER_NODE", std::to_string(gpus), &file);
-  AppendVariable("SKYPILOT_NUM_NODES", std::to_string(spec.nodes()), &file);
-  AppendVariable("SKYPILOT_NUM_GPUS_PER_NODE", std::to_string(gpus), &file);
-  AppendVariable("SKYPILOT_TASK_ID", paths.run_key(), &file);
-  AppendVariable("MUSTER_CLUSTER", cluster, &file);
-  AppendVariable("MUSTER_NUM_NODES", std::to_string(spec.nodes()), &file);
-  AppendVariable("MUSTER_JOB_ID", std::to_string(assignment.job_id()), &file);
-  AppendVariable("MUSTER_RUN", std::to_string(assignment.run()), &file);
-  AppendVariable("MUSTER_RUN_KEY", paths.run_key(), &file);
-  AppendVariable("MUSTER_RUN_DIR", paths.directory(), &file);
+  for (const auto& [name, value] : agent::RunVariables(assignment, cluster, paths.directory())) {
+    AppendVariable(name, value, &file);
+  }
   std::vector<std::string_view> names;
   for (const auto& [name, value] : spec.env()) names.push_back(name);
   std::sort(names.begin(), names.end());
@@ -71,17 +51,11 @@ std::string ProgramFile(const v1::JobSpec& spec, const RunPaths& paths,
   return file;
 }
 
-// A script that names no interpreter is for /bin/sh.
-std::vector<std::string> WordsForScript(std::string_view text, const std::string& path) {
-  if (text.starts_with("#!")) return {path};
-  return {"/bin/sh", path};
-}
-
 void AddScript(const v1::JobSpec& spec, const RunPaths& paths, std::string_view phase,
                const std::string& text, std::vector<RunFile>* files) {
   const std::string path = fmt::format("{}/{}", paths.directory(), phase);
   files->push_back({path, text, kProgramMode});
-  files->push_back({path + ".argv", ProgramFile(spec, paths, WordsForScript(text, path))});
+  files->push_back({path + ".argv", ProgramFile(spec, paths, agent::WordsForScript(text, path))});
 }
 
 }  // namespace

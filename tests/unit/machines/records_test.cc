@@ -63,16 +63,6 @@ TEST(Records, ARecordOfAnotherVersionIsNotGuessedAt) {
   EXPECT_FALSE(RunSpec::Decode(record.Encode()).has_value());
 }
 
-TEST(Script, RunsWithItsOwnFirstLineElseWithSh) {
-  EXPECT_THAT(WordsForScript("echo hi\n", "/d/f"), ElementsAre("/bin/sh", "/d/f"));
-  EXPECT_THAT(WordsForScript("#!/bin/bash\necho", "/d/f"), ElementsAre("/bin/bash", "/d/f"));
-  EXPECT_THAT(WordsForScript("#! /usr/bin/env  python3 -u \r\n", "/d/f"),
-              ElementsAre("/usr/bin/env", "python3 -u", "/d/f"));
-  EXPECT_THAT(WordsForScript("#!/bin/cat", "/d/f"), ElementsAre("/bin/cat", "/d/f"));
-  EXPECT_THAT(WordsForScript("#!", "/d/f"), ElementsAre("/bin/sh", "/d/f"));
-  EXPECT_THAT(WordsForScript("#!  \nx", "/d/f"), ElementsAre("/bin/sh", "/d/f"));
-}
-
 TEST(Environment, RanksAreSetAndTheUserWins) {
   v1::Assignment assignment;
   assignment.set_run_key("k7m2-42-1");

@@ -17,6 +17,7 @@ using namespace std::string_literals;
 std::map<std::string, RunFile> Make(const v1::JobSpec& spec) {
   v1::Assignment assignment;
   assignment.set_job_id(42);
+  assignment.set_run_key("k7m2-42-1");
   assignment.set_run(1);
   *assignment.mutable_spec() = spec;
   const auto files = MakeRunFiles(assignment, "lab", RunPaths("/runs", "k7m2-42-1"));
@@ -49,7 +50,8 @@ TEST(RunFilesTest, AScriptRunsByItsOwnInterpreterOrByTheShell) {
   const auto files = Make(spec);
   EXPECT_EQ(files.at("command").content, "#!/usr/bin/python3\nprint(1)\n");
   EXPECT_EQ(files.at("command").mode, 0700u);
-  EXPECT_EQ(files.at("command.argv").content, "/runs/k7m2-42-1/work\0/runs/k7m2-42-1/command\0"s);
+  EXPECT_EQ(files.at("command.argv").content,
+            "/runs/k7m2-42-1/work\0/usr/bin/python3\0/runs/k7m2-42-1/command\0"s);
   EXPECT_EQ(files.at("setup.argv").content,
             "/runs/k7m2-42-1/work\0/bin/sh\0/runs/k7m2-42-1/setup\0"s);
 }

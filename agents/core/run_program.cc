@@ -1,0 +1,61 @@
+#include "agents/core/run_program.h"
+
+#include <algorithm>
+
+namespace muster::agent {
+namespace {
+
+// Runs that share a node should not share a port: 1000 of them, from where PyTorch's default is.
+constexpr uint64_t kFirstPort = 29500;
+constexpr uint64_t kPorts = 1000;
+
+uint64_t GpusPerNode(const v1::JobSpec& spec) {
+  uint64_t millis = 0;
+  for (const v1::GpuRequest& gpus : spec.resources().gpus()) millis += gpus.count_millis();
+  return millis / 1000;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> RunVariables(const v1::Assignment& assignment,
+                                                std::string_view cluster,
+                                                std::string_view run_directory) {
+  const std::string nodes = std::to_string(std::max<uint64_t>(assignment.spec().nodes(), 1));
+  const uint64_t gpus = GpusPerNode(assignment.spec());
+  return {
+      {"MASTER_PORT", std::to_string(kFirstPort + assignment.job_id() % kPorts)},
+      {"WORLD_SIZE", nodes},
+      {"NNODES", nodes},
+      {"NPROC_PER_NODE", std::to_string(std::max<uint64_t>(gpus, 1))},
+      {"NUM_GPU_PER_NODE", std::to_string(gpus)},
+      {"SKYPILOT_NUM_NODES", nodes},
+      {"SKYPILOT_NUM_GPUS_PER_NODE", std::to_string(gpus)},
+      {"SKYPILOT_TASK_ID", assignment.run_key()},
+      {"MUSTER_CLUSTER", std::string(cluster)},
+      {"MUSTER_NUM_NODES", nodes},
+      {"MUSTER_JOB_ID", std::to_string(assignment.job_id())},
+      {"MUSTER_RUN", std::to_string(assignment.run())},
+      {"MUSTER_RUN_KEY", assignment.run_key()},
+      {"MUSTER_RUN_DIR", std::string(run_directory)},
+  };
+}
+
+std::vector<std::string> WordsForScript(std::string_view text, const std::string& path) {
+  if (!text.starts_with("#!")) return {"/bin/sh", path};
+  constexpr std::string_view kBlank = " \t\r";
+  std::string_view line = text.substr(2, text.find('\n') - 2);
+  line.remove_prefix(std::min(line.find_first_not_of(kBlank), line.size()));
+  line = line.substr(0, line.find_last_not_of(kBlank) + 1);
+  if (line.empty()) return {"/bin/sh", path};
+  const size_t program_end = line.find_first_of(kBlank);
+  std::vector<std::string> words = {std::string(line.substr(0, program_end))};
+  if (program_end != std::string_view::npos) {
+    const std::string_view rest = line.substr(program_end);
+    // All that follows is one argument.
+    words.emplace_back(rest.substr(rest.find_first_not_of(kBlank)));
+  }
+  words.push_back(path);
+  return words;
+}
+
+}  // namespace muster::agent

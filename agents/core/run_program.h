@@ -1,0 +1,30 @@
+// What a run's programs are given, on every kind of cluster alike.
+//
+// Pure functions; any thread.
+#ifndef MUSTER_AGENTS_CORE_RUN_PROGRAM_H_
+#define MUSTER_AGENTS_CORE_RUN_PROGRAM_H_
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muster/v1/agent_link.pb.h"
+
+namespace muster::agent {
+
+// The variables that are known before the launch and the same on every node, by name. Not among
+// them: what a node learns when it starts (MASTER_ADDR, ranks, addresses), and the user's own,
+// which win over these.
+std::map<std::string, std::string> RunVariables(const v1::Assignment& assignment,
+                                                std::string_view cluster,
+                                                std::string_view run_directory);
+
+// The words that run a script file: its #! line's, as the kernel reads it, else /bin/sh. The kernel
+// itself would refuse a script on a file system that is mounted noexec, and one that another
+// process has just open.
+std::vector<std::string> WordsForScript(std::string_view text, const std::string& path);
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_RUN_PROGRAM_H_

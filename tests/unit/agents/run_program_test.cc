@@ -1,0 +1,38 @@
+#include "agents/core/run_program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace muster::agent {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(RunProgramTest, AScriptRunsWithItsOwnFirstLineElseWithSh) {
+  EXPECT_THAT(WordsForScript("echo hi\n", "/d/f"), ElementsAre("/bin/sh", "/d/f"));
+  EXPECT_THAT(WordsForScript("#!/bin/bash\necho", "/d/f"), ElementsAre("/bin/bash", "/d/f"));
+  EXPECT_THAT(WordsForScript("#! /usr/bin/env  python3 -u \r\n", "/d/f"),
+              ElementsAre("/usr/bin/env", "python3 -u", "/d/f"));
+  EXPECT_THAT(WordsForScript("#!/bin/cat", "/d/f"), ElementsAre("/bin/cat", "/d/f"));
+  EXPECT_THAT(WordsForScript("#!", "/d/f"), ElementsAre("/bin/sh", "/d/f"));
+  EXPECT_THAT(WordsForScript("#!  \nx", "/d/f"), ElementsAre("/bin/sh", "/d/f"));
+}
+
+TEST(RunProgramTest, SizesAreThoseOfTheRunAndAtLeastOne) {
+  v1::Assignment assignment;
+  assignment.set_job_id(42);
+  auto variables = RunVariables(assignment, "lab", "/r");
+  EXPECT_EQ(variables["WORLD_SIZE"], "1");
+  EXPECT_EQ(variables["NPROC_PER_NODE"], "1");
+  EXPECT_EQ(variables["NUM_GPU_PER_NODE"], "0");
+  assignment.mutable_spec()->set_nodes(3);
+  assignment.mutable_spec()->mutable_resources()->add_gpus()->set_count_millis(4000);
+  variables = RunVariables(assignment, "lab", "/r");
+  EXPECT_EQ(variables["WORLD_SIZE"], "3");
+  EXPECT_EQ(variables["NPROC_PER_NODE"], "4");
+  EXPECT_EQ(variables["MASTER_PORT"], "29542");
+  EXPECT_EQ(variables["MUSTER_RUN_DIR"], "/r");
+}
+
+}  // namespace
+}  // namespace muster::agent
