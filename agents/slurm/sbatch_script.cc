@@ -178,7 +178,8 @@ absl::StatusOr<std::vector<std::string>> SplitDirective(std::string_view text) {
     for (; at < text.size() && (quote != 0 || !IsSpace(text[at])); ++at) {
       const char c = text[at];
       if (c == '\\') {
-        if (++at == text.size()) break;
+        // Out of quotes a blank ends the word all the same, and the backslash is gone.
+        if (++at == text.size() || (quote == 0 && IsSpace(text[at]))) break;
         word += text[at];
       } else if (quote != 0 && c == quote) {
         quote = 0;

@@ -43,7 +43,7 @@ TEST(SplitDirectiveTest, SplitsAsSbatchDoes) {
       {"\t-t 10 --time=20", {"-t", "10", "--time=20"}},
       {"--nodes=3", {"--nodes=3"}},
       {" --comment='it''s' --constraint=a\\#b\\ c -o\"x y\"%j.out",
-       {"--comment=its", "--constraint=a#b c", "-ox y%j.out"}},
+       {"--comment=its", "--constraint=a#b", "c", "-ox y%j.out"}},
       {" -J a#b", {"-J", "a"}},
       {" -Jx\\\\y --comment=\"a\\\"b\" -p \"\\#x\"", {"-Jx\\y", "--comment=a\"b", "-p", "#x"}},
       {" -J a\"\"b", {"-J", "ab"}},
@@ -52,6 +52,8 @@ TEST(SplitDirectiveTest, SplitsAsSbatchDoes) {
       {" 'a\"b' \"c'd\"", {"a\"b", "c'd"}},
       {" -p \"#a\" '#b'", {"-p", "#a", "#b"}},
       {" a\\", {"a"}},
+      {" a\\ b \\\tc", {"a", "b"}},
+      {" \"a\\ b\"", {"a b"}},
       {"", {}},
       {" # nothing", {}},
   };
