@@ -10,7 +10,7 @@
 #include "contract/errors.h"
 #include "tests/unit/agents/fake_backend.h"
 #include "tests/unit/agents/fake_broker.h"
-#include "tests/unit/agents/temp_dir.h"
+#include "tests/unit/hosts/temp_dir.h"
 
 namespace muster::agent {
 namespace {
@@ -141,7 +141,7 @@ class AgentTest : public testing::Test {
     return cluster_.With([](ClusterState& state) { return state.launched; });
   }
 
-  TempDir dir_;
+  hosts::TempDir dir_;
   AgentOptions options_;
   Shared<ClusterState> cluster_;
   Shared<BrokerState> broker_;

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "tests/unit/agents/eventually.h"
-#include "tests/unit/agents/temp_dir.h"
+#include "tests/unit/hosts/temp_dir.h"
 
 namespace muster::agent {
 namespace {
@@ -48,7 +48,7 @@ class BrokerLinkTest : public testing::Test {
     return message;
   }
 
-  TempDir dir_;
+  hosts::TempDir dir_;
   Dialer dialer_{"unix:" + dir_.path() + "/sock"};
   Shared<std::optional<absl::Status>> end_;
 };

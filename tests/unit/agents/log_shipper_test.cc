@@ -9,7 +9,7 @@
 #include <set>
 
 #include "tests/unit/agents/eventually.h"
-#include "tests/unit/agents/temp_dir.h"
+#include "tests/unit/hosts/temp_dir.h"
 
 namespace muster::agent {
 namespace {
@@ -129,7 +129,7 @@ class LogShipperTest : public testing::Test {
     return archive_.Eventually([&](ArchiveState& state) { return state.shipped.contains(key); });
   }
 
-  TempDir dir_;
+  hosts::TempDir dir_;
   Shared<ArchiveState> archive_;
   std::unique_ptr<LogShipper> shipper_;
 };

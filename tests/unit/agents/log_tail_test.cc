@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "tests/unit/agents/temp_dir.h"
+#include "tests/unit/hosts/temp_dir.h"
 
 namespace muster::agent {
 namespace {
@@ -40,7 +40,7 @@ class LogTailTest : public testing::Test {
     return tail;
   }
 
-  TempDir dir_;
+  hosts::TempDir dir_;
 };
 
 TEST_F(LogTailTest, BeginsWithAnEmptyChunkAndGoesOnWhereTheArchiveSays) {

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <map>
 
-#include "tests/unit/agents/temp_dir.h"
+#include "tests/unit/hosts/temp_dir.h"
 
 namespace muster {
 namespace {
@@ -48,7 +48,7 @@ TEST_F(SettingsTest, AnEmptyFileOrSectionSetsNothing) {
 }
 
 TEST_F(SettingsTest, AFileOnDiskMayBeEmptyButMustBeReadable) {
-  const agent::TempDir dir;
+  const hosts::TempDir dir;
   const std::string path = dir.path() + "/agent.yaml";
   std::ofstream{path};
   EXPECT_TRUE(ApplyYamlFile(path, "muster-agent", settings_).ok());
