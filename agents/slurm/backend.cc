@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "agents/hosts/local_host.h"
 #include "agents/hosts/shell_quote.h"
+#include "agents/slurm/container.h"
 #include "contract/errors.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -39,6 +40,17 @@ absl::Status CheckRunDirectory(const std::string& path) {
                   path));
 }
 
+// A command line as a comment that can be pasted into a shell.
+absl::StatusOr<std::string> Quoted(std::string text, const std::vector<std::string>& words) {
+  text.insert(0, "# ");
+  for (const std::string& word : words) {
+    absl::StatusOr<std::string> quoted = hosts::ShellQuote(word);
+    if (!quoted.ok()) return quoted.status();
+    text += " " + *quoted;
+  }
+  return text + "\n";
+}
+
 std::string UnreachableHint(const absl::Status& status) {
   return fmt::format(
       "Slurm does not answer: {}. Check that this host is a login node of the cluster (scontrol "
@@ -53,6 +65,7 @@ SlurmBackend::SlurmBackend(SlurmConfig config, std::unique_ptr<hosts::Host> host
     : config_(std::move(config)),
       host_(std::move(host)),
       commands_(config_, host_.get()),
+      images_(config_, host_.get(), &commands_),
       watcher_(host_.get(), RunPaths::EndedDirectory(config_.run_dir), config_.record_interval) {}
 
 absl::Status SlurmBackend::Probe() {
@@ -139,13 +152,19 @@ absl::StatusOr<std::string> SlurmBackend::Preview(const v1::Assignment& assignme
       !files.ok()) {
     return files.status();
   }
-  std::string text = "#";
-  for (const std::string& word : *argv) {
-    absl::StatusOr<std::string> quoted = hosts::ShellQuote(word);
-    if (!quoted.ok()) return quoted.status();
-    text += " " + *quoted;
+  absl::StatusOr<std::string> text = Quoted("sbatch", {argv->begin() + 1, argv->end()});
+  if (!text.ok()) return text.status();
+  if (!assignment.spec().image().empty()) {
+    const absl::StatusOr<contract::Image> image = contract::ParseImage(assignment.spec().image());
+    if (!image.ok()) return image.status();
+    const absl::StatusOr<std::vector<std::string>> options = ContainerOptions(
+        assignment.spec(), images_.NameFor(*image), paths, config_.container_mounts);
+    if (!options.ok()) return options.status();
+    const absl::StatusOr<std::string> container = Quoted("srun", *options);
+    if (!container.ok()) return container.status();
+    *text += *container;
   }
-  return fmt::format("{}\n{}", text, BatchScript());
+  return fmt::format("{}{}", *text, BatchScript());
 }
 
 absl::Status SlurmBackend::Adopt(const std::vector<agent::RunHandle>& runs) {

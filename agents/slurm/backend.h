@@ -16,6 +16,7 @@
 #include "agents/core/steady_time.h"
 #include "agents/hosts/host.h"
 #include "agents/slurm/commands.h"
+#include "agents/slurm/image_cache.h"
 #include "agents/slurm/inventory.h"
 #include "agents/slurm/record_watcher.h"
 #include "agents/slurm/run_files.h"
@@ -61,7 +62,11 @@ class SlurmBackend : public agent::Backend {
   absl::Status CheckRunDirectoryIsWritable();
 
   // ---- launch
-  absl::Status WriteRunFiles(const v1::Assignment& assignment, const RunPaths& paths);
+  // `image`: what srun gets; empty: the run has no container.
+  absl::Status WriteRunFiles(const v1::Assignment& assignment, const RunPaths& paths,
+                             const std::string& image);
+  // Of a spec without an image: nothing is needed.
+  absl::StatusOr<ImageCache::Ready> PrepareImage(const v1::JobSpec& spec);
   agent::LaunchOutcome Submit(const v1::Assignment& assignment, std::vector<std::string> argv);
   // Which Slurm job owns the run: nothing if none has claimed it yet, or if one died over its
   // claim; an error if that cannot be read.
@@ -90,6 +95,7 @@ class SlurmBackend : public agent::Backend {
 
   // Thread-safe by themselves.
   Commands commands_;
+  ImageCache images_;
   RecordWatcher watcher_;
 
   mutable std::mutex mutex_;

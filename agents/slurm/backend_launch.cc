@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
 #include "agents/slurm/backend.h"
+#include "agents/slurm/container.h"
 #include "agents/slurm/exit_record.h"
 #include "agents/slurm/fields.h"
 #include "contract/errors.h"
@@ -52,6 +53,14 @@ LaunchOutcome RefusedBecause(const absl::Status& status) {
   outcome.failure.set_message("The job cannot be given to Slurm: " + message + ".");
   outcome.failure.set_suggestion("Correct the job and submit it again.");
   outcome.evidence = MakeEvidence(v1::EVIDENCE_SOURCE_AGENT, message);
+  return outcome;
+}
+
+LaunchOutcome RefusedFor(const v1::Failure& failure) {
+  LaunchOutcome outcome;
+  outcome.kind = LaunchOutcome::Kind::kRefused;
+  outcome.failure = failure;
+  outcome.evidence = MakeEvidence(v1::EVIDENCE_SOURCE_SBATCH, failure.message());
   return outcome;
 }
 
@@ -107,8 +116,9 @@ LaunchOutcome SlurmBackend::Launch(const v1::Assignment& assignment) {
     const std::lock_guard lock(mutex_);
     gpu_types = gpu_types_;
   }
-  absl::StatusOr<std::vector<std::string>> argv = SubmitArguments(assignment, paths, gpu_types);
-  if (!argv.ok()) return RefusedBecause(argv.status());
+  // Before anything is asked or written: what cannot be submitted, never will be.
+  if (const auto argv = SubmitArguments(assignment, paths, gpu_types); !argv.ok())
+    return RefusedBecause(argv.status());
 
   const absl::StatusOr<hosts::FileInfo> before = host_->Stat(paths.script());
   if (before.ok()) {
@@ -130,18 +140,40 @@ LaunchOutcome SlurmBackend::Launch(const v1::Assignment& assignment) {
   } else if (before.status().code() != absl::StatusCode::kNotFound) {
     return Unclear(std::string(ToStd(before.status().message())));
   }
-  if (absl::Status status = WriteRunFiles(assignment, paths); !status.ok()) {
+  const absl::StatusOr<ImageCache::Ready> image = PrepareImage(assignment.spec());
+  if (image.status().code() == absl::StatusCode::kInvalidArgument)
+    return RefusedBecause(image.status());
+  if (!image.ok()) return Unclear(std::string(ToStd(image.status().message())));
+  if (image->refused.has_value()) return RefusedFor(*image->refused);
+  if (absl::Status status = WriteRunFiles(assignment, paths, image->image); !status.ok()) {
     if (status.code() == absl::StatusCode::kInvalidArgument) return RefusedBecause(status);
     return Unclear(fmt::format("not submitted, the run's files could not be written: {}",
                                ToStd(status.message())));
   }
   watcher_.SetActive(true);
+  absl::StatusOr<std::vector<std::string>> argv =
+      SubmitArguments(assignment, paths, gpu_types, image->conversion);
+  if (!argv.ok()) return RefusedBecause(argv.status());
   return Submit(assignment, *std::move(argv));
 }
 
-absl::Status SlurmBackend::WriteRunFiles(const v1::Assignment& assignment, const RunPaths& paths) {
+absl::StatusOr<ImageCache::Ready> SlurmBackend::PrepareImage(const v1::JobSpec& spec) {
+  if (spec.image().empty()) return ImageCache::Ready();
+  const absl::StatusOr<contract::Image> image = contract::ParseImage(spec.image());
+  if (!image.ok()) return image.status();
+  return images_.Prepare(*image);
+}
+
+absl::Status SlurmBackend::WriteRunFiles(const v1::Assignment& assignment, const RunPaths& paths,
+                                         const std::string& image) {
   absl::StatusOr<std::vector<RunFile>> files = MakeRunFiles(assignment, config_.cluster, paths);
   if (!files.ok()) return files.status();
+  if (!image.empty()) {
+    const absl::StatusOr<std::vector<std::string>> options =
+        ContainerOptions(assignment.spec(), image, paths, config_.container_mounts);
+    if (!options.ok()) return options.status();
+    files->push_back({paths.directory() + "/container", ContainerFile(image, *options)});
+  }
   if (absl::Status status = host_->MakeDirectories(paths.work(), kPrivateDirectory); !status.ok())
     return status;
   // Not synced: a node that finds no files says so, and a launch every few milliseconds matters

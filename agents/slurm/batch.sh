@@ -126,16 +126,50 @@ step() {
   exit "$status"
 }
 
+# A run with an image has a file `container`: the image's own file, if it is one that can be looked at here, and srun's
+# options, each ended by a NUL byte. An image that had to be converted before this job may not have been; then the one
+# who tried has said why. Sets container.
+find_image() {
+  local file='' magic='' line
+  mapfile -d '' -t container <"$run_dir/container"
+  file=${container[0]-}
+  [[ $file ]] || return 0
+  { IFS= read -r -N 4 magic <"$file"; } 2>/dev/null
+  [[ $magic != hsqs ]] || return 0
+  if [[ -e $file.failed ]]; then
+    while IFS= read -r line; do note "image: $line"; done <"$file.failed"
+  elif [[ -e $file ]]; then
+    note "image: $file is no squashfs file"
+  else
+    note "image: $file is not there"
+  fi
+  return 1
+}
+
+# Whether a step since this start came to nothing because of its container: Pyxis says so, or srun.
+container_failed() {
+  local line failed=
+  while IFS= read -r line; do
+    case $line in
+      'muster: restart '*) failed= ;;
+      *'error: pyxis: '* | *"unrecognized option '--container-"* | *'execve(): /bin/bash: '*) failed=1 ;;
+    esac
+  done <"$run_dir/slurm.out"
+  [[ $failed ]]
+}
+
 # run_everywhere PHASE TASKS_PER_NODE: sets what `run` sets, and rank.
 run_everywhere() {
   status=0 signal=0 problem=
   srun --export=ALL --nodes="$SLURM_JOB_NUM_NODES" --ntasks="$((SLURM_JOB_NUM_NODES * $2))" \
     --ntasks-per-node="$2" --cpus-per-task="${SLURM_CPUS_PER_TASK:-1}" --kill-on-bad-exit=1 \
-    /bin/bash "$run_dir/batch.sh" "$run_dir" step "$1"
+    "${container[@]:1}" /bin/bash "$run_dir/batch.sh" "$run_dir" step "$1"
   status=$?
   ((status)) || return
   if [[ -e $run_dir/failed ]]; then
     read -r rank status signal problem <"$run_dir/failed"
+  elif ((${#container[@]})) && container_failed; then
+    problem=image
   else
     problem=srun
   fi
@@ -172,13 +206,15 @@ write_record() {
 
 main() {
   local start phase rank=0 status=0 signal=0 problem=
-  local tasks_per_node=${SLURM_NTASKS_PER_NODE:-1}
+  local tasks_per_node=${SLURM_NTASKS_PER_NODE:-1} container=()
   claim
   printf -v start '%(%s)T' -1
   set_up_environment
   for phase in setup command; do
     if [[ $phase == setup && ! -e $run_dir/setup.argv ]]; then continue; fi
-    if ((SLURM_JOB_NUM_NODES == 1 && tasks_per_node == 1)); then
+    if [[ -e $run_dir/container ]] && ! find_image; then
+      status=1 problem=image
+    elif ((SLURM_JOB_NUM_NODES == 1 && tasks_per_node == 1 && ${#container[@]} == 0)); then
       run "$phase"
     elif [[ $phase == setup ]]; then
       run_everywhere setup 1

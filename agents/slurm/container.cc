@@ -61,4 +61,14 @@ absl::StatusOr<std::vector<std::string>> ContainerOptions(
   };
 }
 
+std::string ContainerFile(std::string_view image, const std::vector<std::string>& options) {
+  std::string file(image.starts_with('/') ? image : "");
+  file.push_back('\0');
+  for (const std::string& option : options) {
+    file += option;
+    file.push_back('\0');
+  }
+  return file;
+}
+
 }  // namespace muster::slurm

@@ -19,6 +19,9 @@ absl::StatusOr<std::vector<std::string>> ContainerOptions(
     const v1::JobSpec& spec, std::string_view image, const RunPaths& paths,
     const std::vector<std::string>& cluster_mounts);
 
+// The file `container` of a run's directory, which batch.sh reads.
+std::string ContainerFile(std::string_view image, const std::vector<std::string>& options);
+
 }  // namespace muster::slurm
 
 #endif  // MUSTER_AGENTS_SLURM_CONTAINER_H_

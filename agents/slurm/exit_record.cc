@@ -11,12 +11,13 @@ namespace {
 
 using Fields = std::map<std::string_view, std::string_view>;
 
-constexpr std::array<std::pair<std::string_view, ExitRecord::Problem>, 6> kProblems = {{
+constexpr std::array<std::pair<std::string_view, ExitRecord::Problem>, 7> kProblems = {{
     {"none", ExitRecord::Problem::kNone},
     {"start", ExitRecord::Problem::kStart},
     {"working_directory", ExitRecord::Problem::kWorkingDirectory},
     {"files", ExitRecord::Problem::kFiles},
     {"srun", ExitRecord::Problem::kSrun},
+    {"image", ExitRecord::Problem::kImage},
     {"unknown", ExitRecord::Problem::kUnknown},
 }};
 

@@ -21,6 +21,7 @@ struct ExitRecord {
     kWorkingDirectory,  // its working directory could not be entered
     kFiles,             // the files of the run could not be read on the node
     kSrun,              // srun failed, and no task said why
+    kImage,             // its container could not be started
     kUnknown,           // its end came with a TERM to the batch shell, which lost its status
   };
   uint64_t job_id = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "agents/slurm/explain_image.h"
 #include "agents/slurm/fields.h"
 #include "agents/slurm/reasons.h"
 #include "fmt/format.h"
@@ -76,6 +77,10 @@ Words ExplainRecord(const RunFacts& facts) {
           v1::FAILURE_CLASS_INFRA,
           fmt::format("srun could not run the {} on all nodes (exit code {})", what, record.code),
           std::string(kSubmitAgain)};
+    case ExitRecord::Problem::kImage: {
+      const ImageTrouble trouble = ExplainImage(facts.slurm_output);
+      return {trouble.failure_class, trouble.message, trouble.suggestion};
+    }
     case ExitRecord::Problem::kUnknown:
       return {
           v1::FAILURE_CLASS_INFRA,
@@ -167,9 +172,17 @@ Words Explain(JobPhase phase, const RunFacts& facts) {
   }
 }
 
-// The last lines that Slurm itself wrote.
-std::string Quote(std::string_view output) {
-  std::vector<std::string_view> lines = Lines(output);
+bool HasImageTrouble(const RunFacts& facts) {
+  return facts.record.has_value() && facts.record->problem == ExitRecord::Problem::kImage;
+}
+
+// The last lines that Slurm itself wrote; of a container that did not start, what was said of it.
+std::string Quote(const RunFacts& facts) {
+  if (HasImageTrouble(facts)) {
+    const ImageTrouble trouble = ExplainImage(facts.slurm_output);
+    return fmt::format("\n{}", fmt::join(trouble.words, "\n"));
+  }
+  std::vector<std::string_view> lines = Lines(facts.slurm_output);
   std::erase_if(lines, [](std::string_view line) {
     return line.find("error:") == std::string_view::npos && !line.starts_with("muster:");
   });
@@ -218,7 +231,7 @@ v1::Failure ExplainEnd(JobPhase phase, std::string_view slurm_words, const RunFa
   failure.set_failure_class(words.failure_class);
   std::string message = words.message + ".";
   if (!slurm_words.empty()) message += fmt::format(" Slurm said: {}.", slurm_words);
-  failure.set_message(message + Quote(facts.slurm_output));
+  failure.set_message(message + Quote(facts));
   failure.set_suggestion(words.suggestion);
   return failure;
 }

@@ -39,8 +39,13 @@ std::vector<std::string> ConversionArguments(const SlurmConfig& config,
   return argv;
 }
 
-std::string ImageCache::FileOf(const contract::Image& image) const {
-  return config_.image_dir + "/" + contract::SquashFileName(image);
+bool ImageCache::NeedsFile(const contract::Image& image) const {
+  return !image.is_file() && config_.convert_images;
+}
+
+std::string ImageCache::NameFor(const contract::Image& image) const {
+  return NeedsFile(image) ? config_.image_dir + "/" + contract::SquashFileName(image)
+                          : contract::PyxisImage(image);
 }
 
 absl::StatusOr<bool> ImageCache::IsThere(const std::string& file) {
@@ -78,7 +83,7 @@ absl::StatusOr<ImageCache::Ready> ImageCache::Convert(const contract::Image& ima
   Ready ready;
   switch (submitted.kind) {
     case agent::LaunchOutcome::Kind::kLaunched:
-      ready.image = FileOf(image);
+      ready.image = NameFor(image);
       ready.conversion = submitted.job_id;
       return ready;
     case agent::LaunchOutcome::Kind::kRefused:
@@ -100,11 +105,8 @@ absl::StatusOr<ImageCache::Ready> ImageCache::Convert(const contract::Image& ima
 
 absl::StatusOr<ImageCache::Ready> ImageCache::Prepare(const contract::Image& image) {
   Ready ready;
-  if (image.is_file() || !config_.convert_images) {
-    ready.image = contract::PyxisImage(image);
-    return ready;
-  }
-  ready.image = FileOf(image);
+  ready.image = NameFor(image);
+  if (!NeedsFile(image)) return ready;
   const absl::StatusOr<bool> there = IsThere(ready.image);
   if (!there.ok()) return there.status();
   if (*there) return ready;

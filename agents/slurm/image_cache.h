@@ -53,9 +53,11 @@ class ImageCache {
   // Finds the image's file, a conversion under way, or starts one. An error: nobody knows; ask
   // again.
   absl::StatusOr<Ready> Prepare(const contract::Image& image);
+  // What Ready::image will be. Asks nobody.
+  std::string NameFor(const contract::Image& image) const;
 
  private:
-  std::string FileOf(const contract::Image& image) const;
+  bool NeedsFile(const contract::Image& image) const;
   absl::StatusOr<bool> IsThere(const std::string& file);
   absl::StatusOr<std::optional<uint64_t>> UnderWay(const contract::Image& image);
   absl::StatusOr<Ready> Convert(const contract::Image& image);

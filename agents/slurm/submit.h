@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,11 +22,11 @@ namespace muster::slurm {
 using GpuTypes = std::map<std::string, std::string>;
 
 // The command line of sbatch. Everything is an argument of its own, so no value can be read as
-// another option or as shell text. INVALID_ARGUMENT names the field of the spec that Slurm could
-// not be given.
-absl::StatusOr<std::vector<std::string>> SubmitArguments(const v1::Assignment& assignment,
-                                                         const RunPaths& paths,
-                                                         const GpuTypes& gpu_types);
+// another option or as shell text. `after` is the Slurm job whose end, however it comes, the run
+// waits for. INVALID_ARGUMENT names the field of the spec that Slurm could not be given.
+absl::StatusOr<std::vector<std::string>> SubmitArguments(
+    const v1::Assignment& assignment, const RunPaths& paths, const GpuTypes& gpu_types,
+    std::optional<uint64_t> after = std::nullopt);
 
 // The spec's time limit as Slurm counts it; 0 if it has none.
 uint64_t TimeLimitMinutes(const v1::JobSpec& spec);

@@ -93,14 +93,16 @@ uint64_t TimeLimitMinutes(const v1::JobSpec& spec) {
 
 absl::StatusOr<std::vector<std::string>> SubmitArguments(const v1::Assignment& assignment,
                                                          const RunPaths& paths,
-                                                         const GpuTypes& gpu_types) {
+                                                         const GpuTypes& gpu_types,
+                                                         std::optional<uint64_t> after) {
   const v1::JobSpec& spec = assignment.spec();
   const v1::Resources& resources = spec.resources();
   const uint64_t tasks = std::max<uint64_t>(1, spec.slurm().tasks_per_node());
   const uint64_t cpus = std::max<uint64_t>(1, DivideUp(resources.cpu_millis(), 1000));
   Arguments arguments({"sbatch", "--parsable", "--job-name=" + paths.run_key()});
   // Two submissions of one run cannot overlap.
-  arguments.Add("--dependency=singleton");
+  arguments.Add("--dependency=singleton" +
+                (after.has_value() ? fmt::format(",afterany:{}", *after) : ""));
   arguments.Add(fmt::format("--nodes={}", std::max<uint32_t>(1, spec.nodes())));
   arguments.Add(fmt::format("--ntasks-per-node={}", tasks));
   arguments.Add(fmt::format("--cpus-per-task={}", DivideUp(cpus, tasks)));

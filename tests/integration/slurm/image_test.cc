@@ -76,6 +76,28 @@ class SlurmImageTest : public testing::Test {
     return Agent(std::move(config));
   }
 
+  std::unique_ptr<agent::Backend> MakeBackend(bool convert = true) const {
+    SlurmConfig config = MakeAgent().config;
+    config.convert_images = convert;
+    config.container_mounts = {cluster_->runs()};
+    return cluster_->MakeBackend(config);
+  }
+
+  // A run of the script in the image, at its end.
+  TestRun RunIn(agent::Backend& backend, const std::string& image, const std::string& script,
+                uint32_t nodes = 1) {
+    v1::JobSpec spec = ScriptSpec("#!/bin/bash\n" + script);
+    spec.set_image(image);
+    spec.set_nodes(nodes);
+    return RunSpec(backend, std::move(spec));
+  }
+  static TestRun RunSpec(agent::Backend& backend, v1::JobSpec spec) {
+    TestRun run = NewRun(std::move(spec));
+    Launch(backend, &run);
+    ObserveToEnd(backend, {&run});
+    return run;
+  }
+
   // What there is but the script: files of images, and why there are none.
   std::vector<std::string> Files() const {
     std::vector<std::string> names;
@@ -209,6 +231,126 @@ TEST_F(SlurmImageTest, AFileAndAClusterThatPullsNeedNoConversion) {
   ASSERT_TRUE(ready.ok());
   EXPECT_EQ(ready->image, "registry.test#muster/bash:1");
   EXPECT_EQ(ready->conversion, std::nullopt);
+}
+
+TEST_F(SlurmImageTest, ARunHasItsImageAndWhatTheJobSaysInIt) {
+  const std::unique_ptr<agent::Backend> backend = MakeBackend();
+  v1::JobSpec spec = ScriptSpec(
+      "#!/bin/bash\n. /etc/os-release; echo $ID; echo \"$HOSTILE\"; echo $NODE_RANK $WORLD_SIZE "
+      "$MASTER_ADDR; pwd");
+  spec.set_image(kBash);
+  const std::string hostile = "a'b\"c $(id) `id` \n#SBATCH --exclusive \\";
+  (*spec.mutable_env())["HOSTILE"] = hostile;
+  const TestRun run = RunSpec(*backend, std::move(spec));
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
+  EXPECT_EQ(Output(*backend, run), fmt::format("muster-test\n{}\n0 1 127.0.0.1\n{}/{}/work\n",
+                                               hostile, cluster_->runs(), run.handle.run_key));
+}
+
+TEST_F(SlurmImageTest, AnExitCodeAndASignalAreTheCommandsOwnInAContainerToo) {
+  const std::unique_ptr<agent::Backend> backend = MakeBackend();
+  const TestRun code = RunIn(*backend, kBash, "exit 7");
+  ASSERT_TRUE(code.last.exit.has_value());
+  EXPECT_EQ(code.last.exit->code(), 7);
+  EXPECT_EQ(code.last.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
+  const TestRun killed = RunIn(*backend, kBash, "kill -KILL $$");
+  ASSERT_TRUE(killed.last.exit.has_value());
+  EXPECT_EQ(killed.last.exit->signal(), 9);
+}
+
+TEST_F(SlurmImageTest, EachNodeHasAContainerAndARank) {
+  const std::unique_ptr<agent::Backend> backend = MakeBackend();
+  // The hook for images with PyTorch would set these names otherwise.
+  const TestRun run = RunIn(*backend, "registry.test/muster/torch:1",
+                            "echo $NODE_RANK $WORLD_SIZE $MASTER_ADDR $PYTORCH_VERSION", 2);
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
+  EXPECT_EQ(Output(*backend, run, 0), "0 2 n1 2.0\n");
+  EXPECT_EQ(Output(*backend, run, 1), "1 2 n1 2.0\n");
+}
+
+TEST_F(SlurmImageTest, AnImageThatCannotBeHadFailsTheRunInEnrootsWords) {
+  for (const bool convert : {true, false}) {
+    const std::unique_ptr<agent::Backend> backend = MakeBackend(convert);
+    const TestRun run = RunIn(*backend, "registry.test/muster/nosuch:1", "echo never");
+    EXPECT_EQ(run.handle.state, v1::RUN_STATE_FAILED);
+    ASSERT_TRUE(run.last.failure.has_value());
+    EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
+    EXPECT_THAT(run.last.failure->message(), HasSubstr("The registry has no such image"));
+    EXPECT_THAT(run.last.failure->message(), HasSubstr("returned error code: 404 Not Found"));
+    EXPECT_FALSE(run.last.exit.has_value());
+  }
+}
+
+TEST_F(SlurmImageTest, APrivateImageWithoutCredentialsSaysWhereTheyGo) {
+  const std::unique_ptr<agent::Backend> backend = MakeBackend();
+  const TestRun run = RunIn(*backend, "nvcr.io/nvidia/tao:1", "echo never");
+  ASSERT_TRUE(run.last.failure.has_value());
+  EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
+  EXPECT_THAT(run.last.failure->message(), HasSubstr("[ERROR] Could not process JSON input"));
+  EXPECT_THAT(run.last.failure->suggestion(), HasSubstr("~/.config/enroot/.credentials"));
+}
+
+TEST_F(SlurmImageTest, AFileThatIsNotThereOrNoSquashfsFailsTheRun) {
+  const std::unique_ptr<agent::Backend> backend = MakeBackend();
+  const TestRun missing = RunIn(*backend, "/nonexistent/x.sqsh", "echo never");
+  ASSERT_TRUE(missing.last.failure.has_value());
+  EXPECT_EQ(missing.last.failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
+  EXPECT_THAT(missing.last.failure->message(), HasSubstr("/nonexistent/x.sqsh is not there"));
+  const std::string junk = cluster_->runs() + "/junk.sqsh";
+  std::ofstream(junk) << "junk";
+  const TestRun broken = RunIn(*backend, junk, "echo never");
+  ASSERT_TRUE(broken.last.failure.has_value());
+  EXPECT_THAT(broken.last.failure->message(), HasSubstr("is no squashfs file"));
+}
+
+TEST_F(SlurmImageTest, AnImageWithoutBashIsNamed) {
+  const std::unique_ptr<agent::Backend> backend = MakeBackend();
+  const TestRun run = RunIn(*backend, "registry.test/muster/shell:1", "echo never");
+  ASSERT_TRUE(run.last.failure.has_value());
+  EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
+  EXPECT_THAT(run.last.failure->message(), HasSubstr("no /bin/bash"));
+}
+
+TEST_F(SlurmImageTest, MountsAreShownAndOneThatIsNotThereIsNamed) {
+  const std::unique_ptr<agent::Backend> backend = MakeBackend();
+  const std::string data = cluster_->runs() + "/data";
+  fs::create_directories(data);
+  std::ofstream(data + "/file") << "content";
+  v1::JobSpec spec = ScriptSpec("#!/bin/bash\ncat /in/file; : >/in/new || echo refused");
+  spec.set_image(kBash);
+  spec.add_mounts()->set_source(data);
+  spec.mutable_mounts(0)->set_target("/in");
+  spec.mutable_mounts(0)->set_read_only(true);
+  const TestRun run = RunSpec(*backend, spec);
+  EXPECT_EQ(Output(*backend, run), "contentrefused\n");
+  spec.mutable_mounts(0)->set_source("/nonexistent");
+  const TestRun missing = RunSpec(*backend, spec);
+  ASSERT_TRUE(missing.last.failure.has_value());
+  EXPECT_EQ(missing.last.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_THAT(missing.last.failure->message(), HasSubstr("does not exist: /nonexistent"));
+}
+
+TEST_F(SlurmImageTest, ARunInAContainerCanBeCanceled) {
+  const std::unique_ptr<agent::Backend> backend = MakeBackend();
+  v1::JobSpec spec = ScriptSpec("#!/bin/bash\necho started; exec sleep 1000");
+  spec.set_image(kBash);
+  TestRun run = NewRun(std::move(spec));
+  Launch(*backend, &run);
+  ObserveUntil(*backend, {&run}, v1::RUN_STATE_RUNNING);
+  WaitFor("the command runs", [&] { return Output(*backend, run) == "started\n"; });
+  EXPECT_TRUE(backend->Cancel(run.handle).ok());
+  ObserveToEnd(*backend, {&run});
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_CANCELED) << run.last.evidence.DebugString();
+}
+
+TEST_F(SlurmImageTest, APreviewShowsTheContainersOptionsAndConvertsNothing) {
+  const std::unique_ptr<agent::Backend> backend = MakeBackend();
+  v1::JobSpec spec = ScriptSpec("true");
+  spec.set_image(kBash);
+  const absl::StatusOr<std::string> text = backend->Preview(*NewRun(spec).handle.assignment);
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_THAT(*text, HasSubstr("# srun '--container-image=" + images_ + "/" + kBashFile));
+  EXPECT_FALSE(fs::exists(images_));
 }
 
 }  // namespace

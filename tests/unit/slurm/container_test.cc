@@ -50,5 +50,10 @@ TEST(ContainerTest, ARunDirectoryThatCannotBeMountedIsTheOperatorsToMove) {
   EXPECT_THAT(options.status().ToString(), HasSubstr("run_dir"));
 }
 
+TEST(ContainerTest, OnlyAFileIsToBeLookedAtOnTheNode) {
+  EXPECT_EQ(ContainerFile("/x.sqsh", {"-a", "-b"}), std::string("/x.sqsh\0-a\0-b\0", 14));
+  EXPECT_EQ(ContainerFile("r#i:1", {"-a"}), std::string("\0-a\0", 4));
+}
+
 }  // namespace
 }  // namespace muster::slurm
