@@ -1,0 +1,54 @@
+// What the end of a log says about why a run failed.
+#ifndef MUSTER_PROTO_CONTRACT_FAILURE_PATTERNS_H_
+#define MUSTER_PROTO_CONTRACT_FAILURE_PATTERNS_H_
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "muster/v1/job.pb.h"
+
+namespace muster::contract {
+
+// Of a log only so much of its end is read: more than 500 long lines.
+inline constexpr size_t kMaxLogTailBytes = 256 << 10;
+// Of a line only so much is quoted: messages travel in a gRPC status and end in a table.
+inline constexpr size_t kMaxQuotedLineBytes = 400;
+
+struct LogVerdict {
+  // The row of the table, "cuda-out-of-memory", for counting.
+  std::string pattern;
+  v1::FailureClass failure_class = v1::FAILURE_CLASS_UNSPECIFIED;
+  // Whether the fault is of the infrastructure and another try may do better.
+  bool retriable = false;
+  // The line that led to the verdict, without control characters, cut after kMaxQuotedLineBytes.
+  std::string line;
+  std::string suggestion;
+};
+
+// The table, compiled once. May be used by several threads at a time.
+//
+// The first row that fits any line decides, and a row's first line is quoted: what a program did to
+// itself (GPU memory used up, a device assert) stands before what it does to others (NCCL's
+// errors), so that the first is never taken for the second and retried.
+class FailurePatterns {
+ public:
+  FailurePatterns();
+  ~FailurePatterns();
+  FailurePatterns(const FailurePatterns&) = delete;
+  FailurePatterns& operator=(const FailurePatterns&) = delete;
+
+  // `log_tail`: the end of one rank's output; any bytes. Nothing if no row fits: a log that tells
+  // nothing, or no log at all, is no sign of a fault of the infrastructure.
+  std::optional<LogVerdict> Find(std::string_view log_tail) const;
+
+ private:
+  struct Table;
+  const std::unique_ptr<const Table> table_;
+};
+
+}  // namespace muster::contract
+
+#endif  // MUSTER_PROTO_CONTRACT_FAILURE_PATTERNS_H_
