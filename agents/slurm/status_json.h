@@ -1,0 +1,54 @@
+// TAO's status.json: what a training says about itself, one JSON object on each line. Pure.
+#ifndef MUSTER_AGENTS_SLURM_STATUS_JSON_H_
+#define MUSTER_AGENTS_SLURM_STATUS_JSON_H_
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "muster/v1/job.pb.h"
+
+namespace muster::slurm {
+
+// The file grows for as long as a training runs: only its end is read, which holds the last
+// entries.
+inline constexpr size_t kMaxStatusBytes = 1 << 20;
+// A longer line is counted as one that cannot be read.
+inline constexpr size_t kMaxStatusLineBytes = 64 << 10;
+
+enum class TrainingStatus {
+  kNone,     // no entry tells
+  kRunning,  // STARTED, RUNNING
+  kSuccess,  // SUCCESS
+  kFailure,  // FAILURE
+};
+
+struct StatusFile {
+  // Of the last entry whose word is known. Other words (SKIPPED) say nothing about the whole.
+  TrainingStatus status = TrainingStatus::kNone;
+  // Of the last entry that has one; as TAO wrote it, cut after 4096 bytes.
+  std::string message;
+  // The last value of each number that the entries have: "epoch", "kpi.val_loss". At most 100.
+  std::map<std::string, double> numbers;
+  size_t entries = 0;
+  size_t bad_lines = 0;  // not counting a last line that is still being written
+};
+
+// `text`: the file, or its end. Any bytes; a first line that begins in its middle is a bad one.
+StatusFile ReadStatusFile(std::string_view text);
+
+// What status.json adds to an end that the exit code and Slurm have told. An exit code other than 0
+// is a failure whatever the file says. With 0, a last FAILURE makes the run a failure of the
+// program, because TAO catches its own errors; anything else is a success, also a file without a
+// last entry: the command's code is the proof, and `note` says what the file lacks.
+struct TrainingEnd {
+  std::optional<v1::Failure> failure;
+  std::string note;
+};
+TrainingEnd JudgeTraining(const StatusFile& file, int exit_code);
+
+}  // namespace muster::slurm
+
+#endif  // MUSTER_AGENTS_SLURM_STATUS_JSON_H_
