@@ -62,15 +62,12 @@ absl::Status LogInWithFile(const SshConfig& config, SshSession* session,
   });
   if (!rc.ok()) return rc.status();
   if (*rc == 0) return absl::OkStatus();
-  if (*rc == LIBSSH2_ERROR_FILE || *rc == LIBSSH2_ERROR_KEYFILE_AUTH_FAILED) {
-    return absl::FailedPreconditionError(fmt::format(
-        "the SSH key \"{}\" cannot be read; make one that can: ssh-keygen -t ed25519 -N "
-        "''",
-        config.key_file));
-  }
-  // Also when it hangs up over a refused key: another host would refuse it as well.
+  if (session->is_broken()) return session->Fault("logging in failed");
   if (*rc != LIBSSH2_ERROR_AUTHENTICATION_FAILED && *rc != LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED) {
-    return session->Fault("logging in failed");
+    const absl::Status fault = session->Fault("reading the key");
+    return absl::FailedPreconditionError(fmt::format(
+        "the SSH key \"{}\" cannot be used ({}); make one that can: ssh-keygen -t ed25519 -N ''",
+        config.key_file, std::string(fault.message().data(), fault.message().size())));
   }
   return Denied(config, *session, credentials,
                 fmt::format("it refuses the key \"{}\"", config.key_file));

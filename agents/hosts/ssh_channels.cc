@@ -43,9 +43,12 @@ SshChannels::SshChannels(const SshConfig* config, std::unique_ptr<SshSession> se
       last_ping_(SteadyNow()) {}
 
 bool SshChannels::has_room() const {
-  const auto calls = std::count_if(channels_.begin(), channels_.end(), [](const Channel& channel) {
-    return channel.purpose == Purpose::kCall;
-  });
+  int calls = 0;
+  for (const Channel& channel : channels_) {
+    // What is to be killed needs the next channel that is free.
+    if (!channel.is_answered && !channel.verdict.ok()) return false;
+    if (channel.purpose == Purpose::kCall) ++calls;
+  }
   return refused_.empty() && calls < limit_;
 }
 
@@ -87,6 +90,7 @@ absl::Status SshChannels::Step() {
     bool has_changed = session_->bytes_received() != bytes;
     for (Channel& channel : channels_) has_changed = React(channel) || has_changed;
     std::erase_if(channels_, [](const Channel& channel) { return channel.exec.is_closed(); });
+    if (!dead_end_.ok()) return dead_end_;
     if (!has_changed) return absl::OkStatus();
   }
   return absl::OkStatus();
@@ -225,11 +229,23 @@ bool SshChannels::ReactToHelper(Channel& channel) {
   } else if (result.has_begun) {
     Answer(*target, target->verdict);
   } else {
-    // No channel was left for the killing: the target gives up its own.
-    target->exec.Close();
-    target->next_kill = SteadyNow() + kKillRetry;
+    OnKillRefused(*target);
   }
   return true;
+}
+
+// The end of a call that goes well leaves a channel for the killing. If there is none, only a new
+// connection helps the next calls.
+void SshChannels::OnKillRefused(Channel& target) {
+  target.next_kill = SteadyNow() + kKillRetry;
+  const bool has_hope = std::any_of(channels_.begin(), channels_.end(), [](const Channel& other) {
+    return other.purpose == Purpose::kCall && !other.is_answered && other.verdict.ok();
+  });
+  if (has_hope) return;
+  dead_end_ = absl::UnavailableError(
+      fmt::format("{} allows too few sessions on a connection for killing what is over its time; "
+                  "raise MaxSessions of its sshd",
+                  session_->host().ToString()));
 }
 
 void SshChannels::OnRefused(Channel& channel) {

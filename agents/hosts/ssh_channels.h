@@ -76,6 +76,7 @@ class SshChannels {
   bool ReactToHelper(Channel& channel);
   bool Watch(Channel& channel);
   void OnRefused(Channel& channel);
+  void OnKillRefused(Channel& target);
   void Condemn(Channel& channel, absl::Status verdict);
   void Answer(Channel& channel, absl::StatusOr<ExecResult> result);
 
@@ -88,6 +89,7 @@ class SshChannels {
   uint64_t sender_ = 0;  // the channel whose packet is sent in part; 0: none
   int limit_;            // calls at the same time
   absl::Duration last_ping_;
+  absl::Status dead_end_;  // not OK: the session is of no more use
   std::vector<std::shared_ptr<SshCall>> refused_;
 };
 

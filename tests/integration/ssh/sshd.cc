@@ -115,11 +115,11 @@ void Sshd::Start() {
   for (int attempt = 0; attempt < 5; ++attempt) {
     if (port_ == 0) port_ = FreePort();
     std::ofstream(directory_ / "sshd_config") << fmt::format(
-        "ListenAddress 127.0.0.1\nPort {}\nHostKey {}\nPidFile none\nAuthorizedKeysFile {}\n"
+        "{}\nListenAddress 127.0.0.1\nPort {}\nHostKey {}\nPidFile none\nAuthorizedKeysFile {}\n"
         "StrictModes no\nUsePAM no\nPasswordAuthentication no\n"
         "KbdInteractiveAuthentication no\nPermitRootLogin yes\nMaxStartups 100\n"
-        "PrintMotd no\nPermitUserEnvironment yes\nLogLevel ERROR\n{}\n",
-        port_, directory_ / "host_key", directory_ / "authorized_keys", options_);
+        "PrintMotd no\nPermitUserEnvironment yes\nLogLevel ERROR\n",
+        options_, port_, directory_ / "host_key", directory_ / "authorized_keys");
     const Fd null(open("/dev/null", O_RDWR | O_CLOEXEC));
     const Fd log(
         open((directory_ / "sshd.log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));

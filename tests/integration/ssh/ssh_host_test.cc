@@ -1,0 +1,541 @@
+// What only a host behind SSH has: hosts that are down or go down, keys, logins, few channels.
+#include "agents/hosts/ssh_host.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <functional>
+#include <thread>
+
+#include "absl/time/clock.h"
+#include "agents/hosts/host_keys.h"
+#include "agents/hosts/local_host.h"
+#include "fmt/format.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/ssh/host_contract.h"
+#include "tests/integration/ssh/sshd.h"
+
+namespace muster::hosts {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::unique_ptr<SshHost> HostOf(const SshConfig& config) {
+  absl::StatusOr<std::unique_ptr<SshHost>> host = SshHost::Create(config);
+  EXPECT_TRUE(host.ok()) << host.status();
+  return host.ok() ? *std::move(host) : nullptr;
+}
+
+// What a connection attempt says.
+absl::Status ConnectOnce(const SshConfig& config) { return HostOf(config)->Connect(); }
+
+std::string Text(Host& host, std::vector<std::string> argv) {
+  const auto result = host.Run({.argv = std::move(argv)});
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? result->stdout_data : "";
+}
+
+// A port that nobody listens on, but that is taken: connections are refused.
+class DeadPort {
+ public:
+  DeadPort() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    EXPECT_EQ(bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
+    EXPECT_EQ(getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&address), &length), 0);
+    port_ = ntohs(address.sin_port);
+  }
+  // From now on connections are accepted, and nothing is ever said on them.
+  void Listen() { EXPECT_EQ(listen(fd_.get(), 10), 0); }
+  LoginHost host() const { return {"127.0.0.1", port_}; }
+
+ private:
+  Fd fd_;
+  uint16_t port_ = 0;
+};
+
+// A program on the host that tells where it is, and goes on until it is killed.
+struct LongProgram {
+  explicit LongProgram(const TempDir& dir) : fifo(dir / "begun") {
+    EXPECT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  }
+  Command command() const {
+    return {.argv = {"sh", "-c", "echo up >\"$0\"; exec sleep 1000", fifo},
+            .timeout = absl::Seconds(300)};
+  }
+  void WaitForBegin() const { std::ifstream(fifo).get(); }
+
+  std::string fifo;
+};
+
+// ---- hosts that are down
+
+TEST(SshHostTest, AHostThatIsDownIsPassedOver) {
+  const Sshd sshd;
+  const DeadPort dead;
+  SshConfig config = sshd.Config();
+  config.hosts = {dead.host(), {"no-such-host.invalid", 22}, sshd.host()};
+  const auto host = HostOf(config);
+  EXPECT_EQ(Text(*host, {"echo", "here"}), "here\n");
+  EXPECT_EQ(host->host_in_use(), sshd.host().ToString());
+  EXPECT_EQ(host->Name(), sshd.host().ToString());
+}
+
+TEST(SshHostTest, AHostThatSaysNothingIsPassedOverAfterItsTimeOut) {
+  const Sshd sshd;
+  DeadPort silent;
+  silent.Listen();
+  SshConfig config = sshd.Config();
+  config.hosts = {silent.host(), sshd.host()};
+  config.handshake_timeout = absl::Seconds(1);
+  const auto host = HostOf(config);
+  EXPECT_EQ(Text(*host, {"echo", "here"}), "here\n");
+  config.hosts = {silent.host()};
+  const absl::Status status = ConnectOnce(config);
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(Message(status), AllOf(HasSubstr(silent.host().ToString()), HasSubstr("handshake"),
+                                     HasSubstr("not within 1s")));
+}
+
+TEST(SshHostTest, WithAllHostsDownEachIsNamedAndNothingIsSaidAboutFiles) {
+  const DeadPort one;
+  const DeadPort two;
+  const Sshd sshd;
+  SshConfig config = sshd.Config();
+  config.hosts = {one.host(), two.host()};
+  const auto host = HostOf(config);
+  const absl::Status status = host->Run({.argv = {"true"}}).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_FALSE(NotStarted(status));
+  EXPECT_THAT(Message(status), AllOf(HasSubstr(one.host().ToString()), HasSubstr("refused"),
+                                     HasSubstr(two.host().ToString())));
+  EXPECT_TRUE(absl::IsUnavailable(host->Stat("/tmp").status()));
+  EXPECT_TRUE(absl::IsUnavailable(host->WriteFile("/tmp/x", "", {})));
+  EXPECT_TRUE(absl::IsUnavailable(host->RemoveTree("/tmp/x")));
+  EXPECT_TRUE(absl::IsUnavailable(host->StatMany({"/tmp"})[0].status()));
+  EXPECT_EQ(host->host_in_use(), "");
+}
+
+TEST(SshHostTest, AfterAFailureCallsFailAtOnceUntilTheNextAttemptIsDue) {
+  const DeadPort dead;
+  const Sshd sshd;
+  SshConfig config = sshd.Config();
+  config.hosts = {dead.host()};
+  config.min_backoff = absl::Hours(1);
+  config.max_backoff = absl::Hours(1);
+  const auto host = HostOf(config);
+  EXPECT_TRUE(absl::IsUnavailable(host->Run({.argv = {"true"}}).status()));
+  EXPECT_THAT(Message(host->Run({.argv = {"true"}}).status()), HasSubstr("next attempt is in"));
+}
+
+// ---- hosts that go down
+
+TEST(SshHostTest, AProgramWhoseConnectionIsLostMayHaveRunAndTheNextOneGoesElsewhere) {
+  Sshd first;
+  const Sshd second;
+  SshConfig config = first.Config();
+  config.hosts = {first.host(), second.host()};
+  std::ofstream(first.known_hosts(), std::ios::app)
+      << fmt::format("[127.0.0.1]:{} {}\n", second.host().port, second.host_key_line());
+  std::ofstream(second.directory() / "authorized_keys", std::ios::app)
+      << std::ifstream(config.key_file + ".pub").rdbuf();
+  const auto host = HostOf(config);
+  ASSERT_TRUE(host->Connect().ok());
+  EXPECT_EQ(host->host_in_use(), first.host().ToString());
+  const TempDir dir;
+  const LongProgram program(dir);
+  absl::Status status;
+  std::thread caller([&] { status = host->Run(program.command()).status(); });
+  program.WaitForBegin();
+  first.Kill();
+  caller.join();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_FALSE(NotStarted(status));
+  EXPECT_THAT(Message(status), HasSubstr("it may have run"));
+  EXPECT_EQ(Text(*host, {"echo", "again"}), "again\n");
+  EXPECT_EQ(host->host_in_use(), second.host().ToString());
+}
+
+TEST(SshHostTest, ASessionThatDiesIdleIsMadeAgain) {
+  Sshd sshd;
+  const auto host = HostOf(sshd.Config());
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(Text(*host, {"echo", "here"}), "here\n");
+    sshd.KillSessions();
+    // The end of an idle session is noticed by itself, so that no program is given to it.
+    const absl::Time deadline = absl::Now() + absl::Seconds(60);
+    while (!host->host_in_use().empty() && absl::Now() < deadline) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    EXPECT_EQ(host->host_in_use(), "");
+  }
+}
+
+TEST(SshHostTest, AHostThatHangsIsGivenUpAfterItsSilence) {
+  Sshd sshd;
+  SshConfig config = sshd.Config();
+  config.keepalive_interval = absl::Milliseconds(300);
+  const auto host = HostOf(config);
+  const TempDir dir;
+  const LongProgram program(dir);
+  absl::Status status;
+  std::thread caller([&] { status = host->Run(program.command()).status(); });
+  program.WaitForBegin();
+  sshd.SignalSessions(SIGSTOP);
+  caller.join();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(Message(status), HasSubstr("has said nothing for"));
+  sshd.SignalSessions(SIGCONT);
+}
+
+TEST(SshHostTest, AQuietProgramIsNoSilentHost) {
+  const Sshd sshd;
+  SshConfig config = sshd.Config();
+  config.keepalive_interval = absl::Milliseconds(100);
+  const auto host = HostOf(config);
+  EXPECT_EQ(Text(*host, {"sh", "-c", "sleep 2; echo done"}), "done\n");
+}
+
+TEST(SshHostTest, AWriteThatIsCutOffLeavesTheOldFile) {
+  Sshd sshd;
+  const auto host = HostOf(sshd.Config());
+  const TempDir dir;
+  ASSERT_TRUE(host->WriteFile(dir / "f", "old", {}).ok());
+  const std::string big(32 << 20, 'x');
+  for (int i = 0; i < 5; ++i) {
+    absl::Status status;
+    std::thread caller([&] { status = host->WriteFile(dir / "f", big, {}); });
+    // As soon as a part of it is there.
+    const absl::Time deadline = absl::Now() + absl::Seconds(60);
+    while (LocalHost().ListDirectory(dir.path())->size() < 2 && absl::Now() < deadline) {
+    }
+    sshd.KillSessions();
+    caller.join();
+    if (!status.ok()) {
+      EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+    }
+    const auto content = LocalHost().ReadFile(dir / "f", big.size());
+    ASSERT_TRUE(content.ok());
+    EXPECT_TRUE(*content == "old" || (status.ok() && *content == big)) << content->size();
+    ASSERT_TRUE(LocalHost().WriteFile(dir / "f", "old", {}).ok());
+    LocalHost().Run({.argv = {"sh", "-c", "rm -f \"$0\"/*.tmp", dir.path()}}).IgnoreError();
+  }
+}
+
+// ---- host keys
+
+TEST(SshHostTest, AnUnknownHostKeyIsRefusedWithItsFingerprintAndTheRemedy) {
+  const Sshd sshd;
+  SshConfig config = sshd.Config();
+  config.known_hosts_file = sshd.directory() / "empty";
+  std::ofstream(config.known_hosts_file) << "# nobody\n";
+  const absl::Status status = ConnectOnce(config);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  const std::string fingerprint = Shell(fmt::format(
+      "ssh-keygen -l -f {} | cut -d' ' -f2 | tr -d '\\n'", sshd.directory() / "host_key"));
+  EXPECT_THAT(Message(status),
+              AllOf(HasSubstr(fingerprint),
+                    HasSubstr(fmt::format("ssh-keyscan -t ed25519 -p {} "
+                                          "127.0.0.1 >> {}",
+                                          sshd.host().port, config.known_hosts_file))));
+}
+
+TEST(SshHostTest, AChangedHostKeyIsRefusedWithBothFingerprintsAndIsNoReasonToTryAnotherHost) {
+  Sshd sshd;
+  const Sshd other;
+  const auto fingerprint = [&] {
+    return Shell(fmt::format("ssh-keygen -l -f {} | cut -d' ' -f2 | tr -d '\\n'",
+                             sshd.directory() / "host_key"));
+  };
+  const std::string old_one = fingerprint();
+  sshd.ReplaceHostKey();
+  SshConfig config = sshd.Config();
+  config.hosts = {sshd.host(), other.host()};
+  config.host_keys = {};
+  const auto host = HostOf(config);
+  const absl::Status status = host->Connect();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_THAT(Message(status),
+              AllOf(HasSubstr("has changed"), HasSubstr(old_one), HasSubstr(fingerprint()),
+                    HasSubstr(sshd.known_hosts() + ":1"), HasSubstr("ssh-keygen -R")));
+  // For a job it only means that the host could not be asked.
+  EXPECT_TRUE(absl::IsUnavailable(host->Run({.argv = {"true"}}).status()));
+}
+
+TEST(SshHostTest, APinnedKeyIsEnoughInEitherForm) {
+  const Sshd sshd;
+  SshConfig config = sshd.Config();
+  config.known_hosts_file.clear();
+  config.host_keys = {sshd.host_key_line()};
+  EXPECT_TRUE(ConnectOnce(config).ok());
+  config.host_keys = {"SHA256:" + std::string(42, 'A') + "A",
+                      Shell(fmt::format("ssh-keygen -l -f {} | cut -d' ' -f2 | tr -d '\\n'",
+                                        sshd.directory() / "host_key"))};
+  EXPECT_TRUE(ConnectOnce(config).ok());
+  config.host_keys.pop_back();
+  EXPECT_EQ(ConnectOnce(config).code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(SshHostTest, TheKeyThatIsKnownIsAskedForAmongTheHostsOwn) {
+  TempDir keys;
+  Shell(fmt::format(
+      "ssh-keygen -q -t ecdsa -N '' -f {0}/ecdsa; ssh-keygen -q -t rsa -N '' -f {0}/rsa",
+      keys.path()));
+  const Sshd sshd(fmt::format("HostKey {0}/ecdsa\nHostKey {0}/rsa\n", keys.path()));
+  SshConfig config = sshd.Config();
+  config.known_hosts_file.clear();
+  config.host_keys = {
+      Shell(fmt::format("cut -d' ' -f1,2 {}/ecdsa.pub | tr -d '\\n'", keys.path()))};
+  const absl::Status status = ConnectOnce(config);
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+// ---- logins
+
+TEST(SshHostTest, KeysOfEveryGoodKindLogIn) {
+  Sshd sshd;
+  for (const std::string type : {"ed25519", "ecdsa", "ecdsa -m PEM"}) {
+    SshConfig config = sshd.Config();
+    config.key_file = sshd.NewUserKey(type);
+    const absl::Status status = ConnectOnce(config);
+    EXPECT_TRUE(status.ok()) << type << ": " << status;
+  }
+}
+
+TEST(SshHostTest, AnRsaKeyLogsInWhereTheServerStillTakesSha1AndIsExplainedElsewhere) {
+  Sshd modern;
+  SshConfig config = modern.Config();
+  config.key_file = modern.NewUserKey("rsa");
+  const absl::Status status = ConnectOnce(config);
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << status;
+  EXPECT_THAT(Message(status), HasSubstr("use an ed25519 or ecdsa key"));
+  Sshd old("PubkeyAcceptedAlgorithms +ssh-rsa");
+  config = old.Config();
+  config.key_file = old.NewUserKey("rsa");
+  EXPECT_TRUE(ConnectOnce(config).ok()) << ConnectOnce(config);
+}
+
+TEST(SshHostTest, AKeyThatOthersCanReadIsRefusedWithPathModeAndRemedy) {
+  const Sshd sshd;
+  const SshConfig config = sshd.Config();
+  ASSERT_EQ(chmod(config.key_file.c_str(), 0640), 0);
+  const absl::Status status = ConnectOnce(config);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_THAT(Message(status), AllOf(HasSubstr(config.key_file), HasSubstr("0640"),
+                                     HasSubstr("chmod 600 " + config.key_file)));
+}
+
+TEST(SshHostTest, KeysThatCannotBeUsedSayWhy) {
+  const Sshd sshd;
+  SshConfig config = sshd.Config();
+  const auto message_with = [&](const std::string& path) {
+    config.key_file = path;
+    const absl::Status status = ConnectOnce(config);
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    return Message(status);
+  };
+  const std::string protected_key = sshd.directory() / "protected";
+  Shell("ssh-keygen -q -t ed25519 -N secret -f " + protected_key);
+  EXPECT_THAT(message_with(protected_key), HasSubstr("passphrase"));
+  EXPECT_THAT(message_with(sshd.directory() / "gone"), HasSubstr("No such file"));
+  Shell(fmt::format("cp {0}.pub {0}.copy; chmod 600 {0}.copy", protected_key));
+  EXPECT_THAT(message_with(protected_key + ".copy"), HasSubstr("without .pub"));
+  std::ofstream(sshd.directory() / "rubbish")
+      << "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmU=\n-----END\n";
+  Shell("chmod 600 " + sshd.directory() / "rubbish");
+  EXPECT_THAT(message_with(sshd.directory() / "rubbish"), HasSubstr("cannot be used"));
+}
+
+TEST(SshHostTest, ARefusedLoginNamesTheMethodsAndIsNoReasonToTryAnotherHost) {
+  const Sshd sshd;
+  const Sshd other;
+  SshConfig config = sshd.Config();
+  config.hosts = {sshd.host(), other.host()};
+  config.key_file = other.Config().key_file;
+  const auto host = HostOf(config);
+  const absl::Status status = host->Connect();
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << status;
+  EXPECT_THAT(Message(status), AllOf(HasSubstr(sshd.host().ToString()), HasSubstr(UserName()),
+                                     HasSubstr("publickey"), HasSubstr("authorized_keys")));
+  EXPECT_TRUE(absl::IsUnavailable(host->Run({.argv = {"true"}}).status()));
+}
+
+TEST(SshHostTest, AHostThatWantsAPasswordGetsNone) {
+  const Sshd sshd("AuthenticationMethods password\nPasswordAuthentication yes\n");
+  const absl::Status status = ConnectOnce(sshd.Config());
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << status;
+  EXPECT_THAT(Message(status), AllOf(HasSubstr("no public keys"), HasSubstr("password")));
+}
+
+class SshAgent {
+ public:
+  SshAgent() {
+    pid_ = Shell(
+        fmt::format("ssh-agent -a {} | sed -n 's/^echo Agent pid \\([0-9]*\\).*/\\1/p'", socket()));
+  }
+  ~SshAgent() { Shell("kill " + pid_); }
+  std::string socket() const { return dir_ / "agent"; }
+  void Add(const std::string& key) {
+    Shell(fmt::format("SSH_AUTH_SOCK={} ssh-add -q {}", socket(), key));
+  }
+
+ private:
+  TempDir dir_;
+  std::string pid_;
+};
+
+TEST(SshHostTest, TheKeysOfAnAgentLogIn) {
+  Sshd sshd;
+  const Sshd other;
+  SshAgent agent;
+  SshConfig config = sshd.Config();
+  const std::string key = config.key_file;
+  config.key_file.clear();
+  config.agent_socket = agent.socket();
+  EXPECT_EQ(ConnectOnce(config).code(), absl::StatusCode::kPermissionDenied);
+  agent.Add(other.Config().key_file);
+  EXPECT_EQ(ConnectOnce(config).code(), absl::StatusCode::kPermissionDenied);
+  agent.Add(key);
+  EXPECT_TRUE(ConnectOnce(config).ok()) << ConnectOnce(config);
+  agent.Add(sshd.NewUserKey("ecdsa"));
+  EXPECT_TRUE(ConnectOnce(config).ok());
+
+  setenv("SSH_AUTH_SOCK", agent.socket().c_str(), 1);
+  config.agent_socket.clear();
+  EXPECT_TRUE(ConnectOnce(config).ok());
+  unsetenv("SSH_AUTH_SOCK");
+  config.agent_socket = "/no/such/socket";
+  const absl::Status status = ConnectOnce(config);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Message(status), HasSubstr("/no/such/socket"));
+}
+
+TEST(SshHostTest, SettingsThatCannotWorkAreRefusedByName) {
+  unsetenv("SSH_AUTH_SOCK");
+  const auto message_of = [](const std::function<void(SshConfig*)>& spoil) {
+    SshConfig config;
+    config.hosts = {{"login", 22}};
+    config.user = "ada";
+    config.key_file = "/key";
+    config.known_hosts_file = "/known";
+    spoil(&config);
+    const absl::Status status = SshHost::Create(config).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    return Message(status);
+  };
+  EXPECT_THAT(message_of([](SshConfig* c) { c->hosts.clear(); }), HasSubstr("ssh_hosts"));
+  EXPECT_THAT(message_of([](SshConfig* c) { c->user.clear(); }), HasSubstr("ssh_user"));
+  EXPECT_THAT(message_of([](SshConfig* c) { c->key_file.clear(); }), HasSubstr("ssh_key"));
+  EXPECT_THAT(message_of([](SshConfig* c) { c->known_hosts_file.clear(); }),
+              HasSubstr("ssh_known_hosts"));
+  EXPECT_THAT(message_of([](SshConfig* c) { c->host_keys = {"ssh-ed25519 AAAA"}; }),
+              HasSubstr("no host key"));
+}
+
+// ---- channels
+
+TEST(SshHostTest, AHostWithFewSessionsServesManyCallers) {
+  const Sshd sshd("MaxSessions 2");
+  const auto host = HostOf(sshd.Config());
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 30; ++t) {
+    threads.emplace_back([&host, t] {
+      const std::string text = std::to_string(t);
+      const auto result =
+          host->Run({.argv = {"cat"}, .stdin_data = text, .timeout = absl::Seconds(120)});
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_EQ(result->stdout_data, text);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(SshHostTest, WhatIsOverItsTimeIsKilledEvenWhereSessionsAreFew) {
+  const Sshd sshd("MaxSessions 2");
+  const auto host = HostOf(sshd.Config());
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&host] {
+      const absl::Status status =
+          host->Run({.argv = {"sleep", "1000"}, .timeout = absl::Seconds(3)}).status();
+      // Those that found no channel in their time were not started.
+      EXPECT_TRUE(absl::IsDeadlineExceeded(status) || absl::IsUnavailable(status)) << status;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(Text(*host, {"echo", "next"}), "next\n");
+}
+
+TEST(SshHostTest, WhereNothingCanBeKilledThatIsSaidAndTheNextProgramRuns) {
+  const Sshd sshd("MaxSessions 1");
+  const auto host = HostOf(sshd.Config());
+  const absl::Status status =
+      host->Run({.argv = {"sleep", "1000"}, .timeout = absl::Milliseconds(500)}).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(Message(status), AllOf(HasSubstr("MaxSessions"), HasSubstr("may have run")));
+  EXPECT_EQ(Text(*host, {"echo", "next"}), "next\n");
+}
+
+TEST(SshHostTest, WhatFindsNoChannelInItsTimeWasNotStarted) {
+  Sshd sshd;
+  SshConfig config = sshd.Config();
+  config.max_channels = 1;
+  const auto host = HostOf(config);
+  const TempDir dir;
+  const LongProgram program(dir);
+  Command blocker = program.command();
+  std::thread caller([&] { (void)host->Run(blocker); });
+  program.WaitForBegin();
+  const std::string canary = dir / "canary";
+  const absl::Status status =
+      host->Run({.argv = {"touch", canary}, .timeout = absl::Milliseconds(200)}).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(Message(status), HasSubstr("not started"));
+  EXPECT_EQ(LocalHost().Stat(canary).status().code(), absl::StatusCode::kNotFound);
+  sshd.KillSessions();
+  caller.join();
+}
+
+TEST(SshHostTest, ALoginShellThatRunsNothingIsNoEndedProgram) {
+  Sshd sshd;
+  SshConfig config = sshd.Config();
+  config.key_file =
+      sshd.NewUserKey("ed25519", "command=\"echo This account is not available; exit 1\"");
+  const auto host = HostOf(config);
+  const absl::Status status = host->Run({.argv = {"true"}}).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(Message(status), HasSubstr("This account is not available"));
+  EXPECT_TRUE(absl::IsUnavailable(host->Stat("/tmp").status()));
+}
+
+TEST(SshHostTest, ALoginShellThatHangsIsGivenUp) {
+  Sshd sshd;
+  SshConfig config = sshd.Config();
+  config.key_file = sshd.NewUserKey("ed25519", "command=\"exec sleep 1000\"");
+  config.channel_timeout = absl::Milliseconds(500);
+  const auto host = HostOf(config);
+  const absl::Status status = host->Run({.argv = {"true"}}).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(Message(status), HasSubstr("did not start it within 500ms"));
+}
+
+TEST(SshHostTest, CallersAreAnsweredWhenTheHostObjectGoes) {
+  const Sshd sshd;
+  auto host = HostOf(sshd.Config());
+  ASSERT_TRUE(host->Connect().ok());
+  host.reset();
+}
+
+}  // namespace
+}  // namespace muster::hosts
