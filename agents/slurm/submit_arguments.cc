@@ -61,9 +61,29 @@ absl::StatusOr<std::string> GresOf(const v1::GpuRequest& gpus, const GpuTypes& t
                               fmt::format("\"{}\": letters, digits, '_', '-' and '.' only", type));
   }
   const uint64_t count = DivideUp(gpus.count_millis(), 1000);
-  if (type.empty()) return fmt::format("--gres=gpu:{}", count);
+  if (type.empty()) return fmt::format("gpu:{}", count);
   const auto known = types.find(LowerCase(type));
-  return fmt::format("--gres=gpu:{}:{}", known == types.end() ? type : known->second, count);
+  return fmt::format("gpu:{}:{}", known == types.end() ? type : known->second, count);
+}
+
+// GPUs and the cluster's other resources; empty if there are none.
+absl::StatusOr<std::string> Gres(const v1::JobSpec& spec, const GpuTypes& types) {
+  std::string gres;
+  for (const v1::GpuRequest& gpus : spec.resources().gpus()) {
+    const absl::StatusOr<std::string> one = GresOf(gpus, types);
+    if (!one.ok()) return one.status();
+    gres += (gres.empty() ? "" : ",") + *one;
+  }
+  const std::string& others = spec.slurm().gres();
+  return gres + (gres.empty() || others.empty() ? "" : ",") + others;
+}
+
+// Two submissions of one run cannot overlap, whatever else the run waits for.
+std::string Dependency(const v1::JobSpec& spec, std::optional<uint64_t> after) {
+  std::string dependency = "singleton";
+  if (after.has_value()) dependency += fmt::format(",afterany:{}", *after);
+  if (!spec.slurm().dependency().empty()) dependency += "," + spec.slurm().dependency();
+  return dependency;
 }
 
 void AddSlurmOptions(const v1::JobSpec& spec, Arguments* arguments) {
@@ -80,7 +100,12 @@ void AddSlurmOptions(const v1::JobSpec& spec, Arguments* arguments) {
   arguments->AddText("--nodelist", "slurm.nodelist", slurm.nodelist());
   arguments->AddText("--exclude", "slurm.exclude", slurm.exclude());
   arguments->AddText("--comment", "slurm.comment", slurm.comment());
+  arguments->AddText("--licenses", "slurm.licenses", slurm.licenses());
+  arguments->AddText("--mail-type", "slurm.mail_type", slurm.mail_type());
+  arguments->AddText("--mail-user", "slurm.mail_user", slurm.mail_user());
   if (slurm.exclusive()) arguments->Add("--exclusive");
+  if (slurm.has_requeue()) arguments->Add(slurm.requeue() ? "--requeue" : "--no-requeue");
+  for (const std::string& option : slurm.extra_options()) arguments->Add(option);
 }
 
 }  // namespace
@@ -100,23 +125,20 @@ absl::StatusOr<std::vector<std::string>> SubmitArguments(const v1::Assignment& a
   const uint64_t tasks = std::max<uint64_t>(1, spec.slurm().tasks_per_node());
   const uint64_t cpus = std::max<uint64_t>(1, DivideUp(resources.cpu_millis(), 1000));
   Arguments arguments({"sbatch", "--parsable", "--job-name=" + paths.run_key()});
-  // Two submissions of one run cannot overlap.
-  arguments.Add("--dependency=singleton" +
-                (after.has_value() ? fmt::format(",afterany:{}", *after) : ""));
+  arguments.AddText("--dependency", "slurm.dependency", Dependency(spec, after));
   arguments.Add(fmt::format("--nodes={}", std::max<uint32_t>(1, spec.nodes())));
   arguments.Add(fmt::format("--ntasks-per-node={}", tasks));
   arguments.Add(fmt::format("--cpus-per-task={}", DivideUp(cpus, tasks)));
   if (resources.memory_bytes() > 0) {
     arguments.Add(fmt::format("--mem={}M", DivideUp(resources.memory_bytes(), kMebibyte)));
   }
-  for (const v1::GpuRequest& gpus : resources.gpus()) {
-    absl::StatusOr<std::string> gres = GresOf(gpus, gpu_types);
-    if (!gres.ok()) return gres.status();
-    arguments.Add(*std::move(gres));
-  }
+  absl::StatusOr<std::string> gres = Gres(spec, gpu_types);
+  if (!gres.ok()) return gres.status();
+  arguments.AddText("--gres", "slurm.gres", *gres);
   if (spec.has_time_limit()) arguments.Add(fmt::format("--time={}", TimeLimitMinutes(spec)));
   // Users may only lower the priority that Slurm computes.
-  if (spec.priority() < 0) arguments.Add(fmt::format("--nice={}", -spec.priority()));
+  const int64_t nice = int64_t{spec.slurm().nice()} - std::min(spec.priority(), 0);
+  if (nice > 0) arguments.Add(fmt::format("--nice={}", nice));
   AddSlurmOptions(spec, &arguments);
   // The environment of sbatch itself is what the job gets, and it is all but empty. (--export=NONE
   // would have the node make a login environment, which takes seconds and brings the user's profile

@@ -56,6 +56,9 @@ std::vector<std::string> FindUnhonoured(const v1::JobSpec& spec) {
   check(spec.has_retry(), "retry");
   check(spec.has_kubernetes(), "kubernetes");
   check(spec.has_machines(), "machines");
+  check(!spec.slurm().signal().empty(), "slurm.signal");
+  check(spec.slurm().has_container(), "slurm.container");
+  check(spec.slurm().has_timeout(), "slurm.timeout");
   check(!spec.placement().node_labels().empty(), "placement.node_labels");
   check(spec.on_cluster_loss() != v1::ON_CLUSTER_LOSS_UNSPECIFIED &&
             spec.on_cluster_loss() != v1::ON_CLUSTER_LOSS_WAIT,

@@ -8,6 +8,7 @@
 #include "contract/characters.h"
 #include "contract/errors.h"
 #include "contract/honoured.h"
+#include "contract/slurm_options.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -18,14 +19,11 @@ constexpr size_t kMaxLabelBytes = 63;
 constexpr size_t kMaxClusterNameBytes = 63;
 constexpr size_t kMaxPathBytes = 4095;         // PATH_MAX less the NUL
 constexpr size_t kMaxPlacementClusters = 100;  // a list that a person still writes
-constexpr size_t kMaxOptionBytes =
-    1024;  // one line of a batch script, far from any limit of sbatch's
 constexpr uint64_t kMaxCpuMillis = 10'000'000;
 constexpr uint64_t kMaxMemoryBytes = uint64_t{1} << 50;
 constexpr uint64_t kMaxGpuMillis = 1'000'000;
 constexpr int64_t kMaxTimeLimitSeconds = 365 * int64_t{86400};
 constexpr int32_t kMaxPriority = 1000;
-constexpr uint32_t kMaxTasksPerNode = 10000;
 constexpr std::string_view kDefaultProject = "default";
 constexpr std::string_view kDefaultName = "job";
 constexpr uint64_t kDefaultCpuMillis = 1000;
@@ -278,22 +276,6 @@ void CheckSize(const v1::JobSpec& spec, FieldErrors* errors) {
                                  bytes, spec.ByteSizeLong(), kMaxSpecBytes));
 }
 
-// Values of sbatch's options. A leading '-' could be taken for another option; blanks, quotes and
-// backslashes would change meaning where sbatch splits a line into words.
-void CheckOption(std::string_view field, std::string_view value, FieldErrors* errors) {
-  const auto is_good = [](char c) {
-    return c > ' ' && c < 0x7F && c != '"' && c != '\'' && c != '\\' && c != '`' && c != '#';
-  };
-  if (value.empty()) return;
-  if (value.size() > kMaxOptionBytes || value.front() == '-' ||
-      !std::all_of(value.begin(), value.end(), is_good)) {
-    errors->Add(field, fmt::format("{} is not a usable value; use up to {} printable ASCII "
-                                   "characters, no blank, quote, backslash or '#', not starting "
-                                   "with '-'",
-                                   Quoted(value), kMaxOptionBytes));
-  }
-}
-
 void CheckPlacement(const v1::JobSpec& spec, FieldErrors* errors) {
   const v1::Placement& placement = spec.placement();
   if (placement.clusters_size() > static_cast<int>(kMaxPlacementClusters)) {
@@ -307,29 +289,12 @@ void CheckPlacement(const v1::JobSpec& spec, FieldErrors* errors) {
                 fmt::format("{} is not a cluster's name; `muster clusters` lists them",
                             Quoted(placement.clusters(i))));
   }
-  CheckOption("placement.pool", placement.pool(), errors);
+  CheckOptionValue("placement.pool", placement.pool(), errors);
   if (placement.pool().find(',') != std::string::npos) {
     errors->Add("placement.pool", fmt::format("{} names several pools; use one, or "
                                               "slurm.partition",
                                               Quoted(placement.pool())));
   }
-}
-
-void CheckSlurm(const v1::SlurmOptions& slurm, FieldErrors* errors) {
-  CheckOption("slurm.partition", slurm.partition(), errors);
-  CheckOption("slurm.account", slurm.account(), errors);
-  CheckOption("slurm.qos", slurm.qos(), errors);
-  CheckOption("slurm.reservation", slurm.reservation(), errors);
-  CheckOption("slurm.constraint", slurm.constraint(), errors);
-  CheckOption("slurm.nodelist", slurm.nodelist(), errors);
-  CheckOption("slurm.exclude", slurm.exclude(), errors);
-  const std::string& comment = slurm.comment();
-  if (comment.size() > kMaxOptionBytes || HasControlCharacter(comment) || !IsUtf8(comment)) {
-    errors->Add("slurm.comment", fmt::format("{} is not a usable comment; use up to {} bytes of "
-                                             "UTF-8 on one line without control characters",
-                                             Quoted(comment), kMaxOptionBytes));
-  }
-  CheckAtMost("slurm.tasks_per_node", slurm.tasks_per_node(), kMaxTasksPerNode, errors);
 }
 
 }  // namespace
@@ -345,7 +310,7 @@ absl::StatusOr<v1::JobSpec> NormalizeJobSpec(v1::JobSpec spec) {
   CheckEnv(spec, &errors);
   CheckLabels(spec, &errors);
   CheckPlacement(spec, &errors);
-  CheckSlurm(spec.slurm(), &errors);
+  CheckSlurmOptions(spec.slurm(), &errors);
   if (!errors.empty()) return errors.ToStatus();
   return spec;
 }

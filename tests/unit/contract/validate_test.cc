@@ -287,7 +287,7 @@ TEST(NormalizeJobSpec, KnowsEachFieldThatItsMessageHas) {
   EXPECT_EQ(v1::JobSpec::descriptor()->field_count(), 24);
   EXPECT_EQ(v1::Resources::descriptor()->field_count(), 3);
   EXPECT_EQ(v1::Placement::descriptor()->field_count(), 3);
-  EXPECT_EQ(v1::SlurmOptions::descriptor()->field_count(), 10);
+  EXPECT_EQ(v1::SlurmOptions::descriptor()->field_count(), 21);
 }
 
 TEST(NormalizeJobSpec, RefusesFieldsOfANewerClientAtAnyDepth) {

@@ -179,15 +179,50 @@ TEST_F(SubmitArgumentsTest, EveryOptionOfTheSpecIsPassedOn) {
   slurm.set_exclude("n3");
   slurm.set_comment("a word; $(id) --wrap=x");
   slurm.set_exclusive(true);
+  slurm.set_licenses("matlab:2");
+  slurm.set_dependency("afterok:7");
+  slurm.set_mail_type("END,FAIL");
+  slurm.set_mail_user("ann");
+  slurm.set_nice(5);
+  slurm.set_requeue(true);
+  slurm.set_gres("nvme:1");
+  slurm.add_extra_options("--switches=1");
   std::vector<std::string> arguments = Build();
   for (const char* word :
        {"--partition=debug", "--account=a", "--qos=q", "--reservation=r", "--constraint=c1&c2",
-        "--nodelist=n[1-2]", "--exclude=n3", "--comment=a word; $(id) --wrap=x", "--exclusive"}) {
+        "--nodelist=n[1-2]", "--exclude=n3", "--comment=a word; $(id) --wrap=x", "--exclusive",
+        "--licenses=matlab:2", "--dependency=singleton,afterok:7", "--mail-type=END,FAIL",
+        "--mail-user=ann", "--nice=5", "--requeue", "--gres=nvme:1", "--switches=1"}) {
     EXPECT_THAT(arguments, Contains(word));
   }
   slurm.set_partition("gpu,short");
   EXPECT_THAT(Build(), Contains("--partition=gpu,short"));
   EXPECT_THAT(Build(), Not(Contains("--partition=debug")));
+}
+
+TEST_F(SubmitArgumentsTest, ARunStaysASingletonWhateverElseItWaitsFor) {
+  spec().mutable_slurm()->set_dependency("afterok:7");
+  const auto arguments = SubmitArguments(assignment_, paths_, {}, 9);
+  ASSERT_TRUE(arguments.ok()) << arguments.status();
+  EXPECT_THAT(*arguments, Contains("--dependency=singleton,afterany:9,afterok:7"));
+}
+
+TEST_F(SubmitArgumentsTest, RequeueIsLeftToTheClusterUnlessTheJobSays) {
+  EXPECT_THAT(Build(), Not(Contains(HasSubstr("requeue"))));
+  spec().mutable_slurm()->set_requeue(false);
+  EXPECT_THAT(Build(), Contains("--no-requeue"));
+}
+
+TEST_F(SubmitArgumentsTest, NiceAndALowPriorityAddUp) {
+  spec().mutable_slurm()->set_nice(5);
+  spec().set_priority(-7);
+  EXPECT_THAT(Build(), Contains("--nice=12"));
+}
+
+TEST_F(SubmitArgumentsTest, GpusAndOtherResourcesShareOneOption) {
+  spec().mutable_resources()->add_gpus()->set_count_millis(2000);
+  spec().mutable_slurm()->set_gres("nvme:1,fpga:2");
+  EXPECT_THAT(Build(), Contains("--gres=gpu:2,nvme:1,fpga:2"));
 }
 
 TEST_F(SubmitArgumentsTest, GpuTypesAreSpelledAsTheClusterSpellsThem) {

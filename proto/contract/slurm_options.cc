@@ -1,0 +1,208 @@
+#include "contract/slurm_options.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "contract/characters.h"
+#include "fmt/format.h"
+
+namespace muster::contract {
+namespace {
+
+// Options that shape the allocation or when it comes. Others have a field of their own, or would
+// take away what Muster relies on: the job's name, its files, its environment, its script.
+struct ExtraOption {
+  std::string_view name;
+  bool has_value;
+};
+constexpr std::array kExtraOptions = {
+    ExtraOption{"acctg-freq", true},
+    ExtraOption{"batch", true},
+    ExtraOption{"bb", true},
+    ExtraOption{"begin", true},
+    ExtraOption{"cluster-constraint", true},
+    ExtraOption{"contiguous", false},
+    ExtraOption{"core-spec", true},
+    ExtraOption{"cores-per-socket", true},
+    ExtraOption{"cpu-freq", true},
+    ExtraOption{"deadline", true},
+    ExtraOption{"delay-boot", true},
+    ExtraOption{"distribution", true},
+    ExtraOption{"extra-node-info", true},
+    ExtraOption{"gpu-bind", true},
+    ExtraOption{"gpu-freq", true},
+    ExtraOption{"gres-flags", true},
+    ExtraOption{"hint", true},
+    ExtraOption{"kill-on-invalid-dep", true},
+    ExtraOption{"mcs-label", true},
+    ExtraOption{"mem-bind", true},
+    ExtraOption{"mincpus", true},
+    ExtraOption{"network", true},
+    ExtraOption{"ntasks-per-core", true},
+    ExtraOption{"ntasks-per-socket", true},
+    ExtraOption{"overcommit", false},
+    ExtraOption{"oversubscribe", false},
+    ExtraOption{"power", true},
+    ExtraOption{"prefer", true},
+    ExtraOption{"profile", true},
+    ExtraOption{"reboot", false},
+    ExtraOption{"segment", true},
+    ExtraOption{"sockets-per-node", true},
+    ExtraOption{"spread-job", false},
+    ExtraOption{"switches", true},
+    ExtraOption{"thread-spec", true},
+    ExtraOption{"threads-per-core", true},
+    ExtraOption{"time-min", true},
+    ExtraOption{"tmp", true},
+    ExtraOption{"use-min-nodes", false},
+    ExtraOption{"wait-all-nodes", true},
+    ExtraOption{"wckey", true},
+};
+
+constexpr std::array<std::string_view, 6> kDependencyTypes = {
+    "after", "afterany", "afterburstbuffer", "aftercorr", "afternotok", "afterok"};
+
+constexpr std::array<std::string_view, 13> kMailTypes = {
+    "NONE",          "BEGIN",          "END",        "FAIL",       "REQUEUE",
+    "ALL",           "INVALID_DEPEND", "STAGE_OUT",  "TIME_LIMIT", "TIME_LIMIT_90",
+    "TIME_LIMIT_80", "TIME_LIMIT_50",  "ARRAY_TASKS"};
+
+// Whether every part of the list, split at `separator`, is good.
+template <typename Good>
+bool AllParts(std::string_view list, char separator, Good is_good) {
+  while (true) {
+    const size_t end = list.find(separator);
+    if (!is_good(list.substr(0, end))) return false;
+    if (end == list.npos) return true;
+    list.remove_prefix(end + 1);
+  }
+}
+
+bool IsWord(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return IsLetter(c) || IsDigit(c) || c == '-' || c == '_' || c == '.';
+  });
+}
+
+bool IsNumber(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), IsDigit);
+}
+
+// "123", "123_4", "123+60".
+bool IsJobOfSlurm(std::string_view text) {
+  const size_t end = text.find_first_of("_+");
+  return IsNumber(text.substr(0, end)) && (end == text.npos || IsNumber(text.substr(end + 1)));
+}
+
+// "afterok:123:124".
+bool IsDependency(std::string_view text) {
+  const size_t colon = text.find(':');
+  if (colon == text.npos) return false;
+  const std::string_view type = text.substr(0, colon);
+  return std::find(kDependencyTypes.begin(), kDependencyTypes.end(), type) !=
+             kDependencyTypes.end() &&
+         AllParts(text.substr(colon + 1), ':', IsJobOfSlurm);
+}
+
+bool IsMailType(std::string_view text) {
+  return std::find(kMailTypes.begin(), kMailTypes.end(), text) != kMailTypes.end();
+}
+
+// "nvme:1", "fpga:xilinx:2", but no GPUs.
+bool IsOtherGres(std::string_view text) {
+  const std::string_view name = text.substr(0, text.find(':'));
+  return name != "gpu" && AllParts(text, ':', IsWord);
+}
+
+void CheckList(std::string_view field, std::string_view value, bool (*is_good)(std::string_view),
+               std::string_view remedy, FieldErrors* errors) {
+  if (value.empty()) return;
+  if (value.size() <= kMaxOptionBytes && AllParts(value, ',', is_good)) return;
+  errors->Add(field, fmt::format("{} is not usable; {}", Quoted(value), remedy));
+}
+
+void CheckComment(const std::string& comment, FieldErrors* errors) {
+  if (comment.size() <= kMaxOptionBytes && !HasControlCharacter(comment) && IsUtf8(comment)) return;
+  errors->Add("slurm.comment", fmt::format("{} is not a usable comment; use up to {} bytes of "
+                                           "UTF-8 on one line without control characters",
+                                           Quoted(comment), kMaxOptionBytes));
+}
+
+void CheckNumber(std::string_view field, uint32_t value, uint32_t max, FieldErrors* errors) {
+  if (value > max) errors->Add(field, fmt::format("{} is too large; use at most {}", value, max));
+}
+
+void CheckExtraOption(const std::string& field, std::string_view text, FieldErrors* errors) {
+  const size_t equals = text.find('=');
+  const std::string_view name = text.substr(0, equals);
+  const auto option = std::find_if(
+      kExtraOptions.begin(), kExtraOptions.end(),
+      [&](const auto& one) { return name.starts_with("--") && name.substr(2) == one.name; });
+  if (option == kExtraOptions.end()) {
+    errors->Add(field,
+                fmt::format("{} is not taken; use the field that the option has in the spec, "
+                            "or one that shapes the allocation, such as --switches=1 or "
+                            "--hint=nomultithread, in its long form",
+                            Quoted(text)));
+    return;
+  }
+  const bool has_value = equals != text.npos && equals + 1 < text.size();
+  if (has_value != option->has_value || (equals != text.npos && !option->has_value)) {
+    errors->Add(field, fmt::format("{}: write --{}{}", Quoted(text), option->name,
+                                   option->has_value ? "=VALUE" : " without a value"));
+    return;
+  }
+  if (has_value) CheckOptionValue(field, text.substr(equals + 1), errors);
+}
+
+}  // namespace
+
+void CheckOptionValue(std::string_view field, std::string_view value, FieldErrors* errors) {
+  const auto is_good = [](char c) {
+    return c > ' ' && c < 0x7F && c != '"' && c != '\'' && c != '\\' && c != '`' && c != '#';
+  };
+  if (value.empty()) return;
+  if (value.size() > kMaxOptionBytes || value.front() == '-' ||
+      !std::all_of(value.begin(), value.end(), is_good)) {
+    errors->Add(field, fmt::format("{} is not a usable value; use up to {} printable ASCII "
+                                   "characters, no blank, quote, backslash or '#', not starting "
+                                   "with '-'",
+                                   Quoted(value), kMaxOptionBytes));
+  }
+}
+
+void CheckSlurmOptions(const v1::SlurmOptions& slurm, FieldErrors* errors) {
+  CheckOptionValue("slurm.partition", slurm.partition(), errors);
+  CheckOptionValue("slurm.account", slurm.account(), errors);
+  CheckOptionValue("slurm.qos", slurm.qos(), errors);
+  CheckOptionValue("slurm.reservation", slurm.reservation(), errors);
+  CheckOptionValue("slurm.constraint", slurm.constraint(), errors);
+  CheckOptionValue("slurm.nodelist", slurm.nodelist(), errors);
+  CheckOptionValue("slurm.exclude", slurm.exclude(), errors);
+  CheckOptionValue("slurm.licenses", slurm.licenses(), errors);
+  CheckOptionValue("slurm.mail_user", slurm.mail_user(), errors);
+  CheckComment(slurm.comment(), errors);
+  CheckNumber("slurm.tasks_per_node", slurm.tasks_per_node(), kMaxTasksPerNode, errors);
+  CheckNumber("slurm.nice", slurm.nice(), kMaxNice, errors);
+  CheckList(
+      "slurm.dependency", slurm.dependency(), IsDependency,
+      "use TYPE:JOB[:JOB...] and ',' between several, where TYPE is after, afterany, afterok, "
+      "afternotok, aftercorr or afterburstbuffer",
+      errors);
+  CheckList("slurm.mail_type", slurm.mail_type(), IsMailType,
+            "use words such as BEGIN, END, FAIL, REQUEUE, TIME_LIMIT or ALL with ',' between them",
+            errors);
+  CheckList("slurm.gres", slurm.gres(), IsOtherGres,
+            "use NAME[:TYPE][:COUNT] and ',' between several; GPUs are in resources.gpus", errors);
+  if (slurm.extra_options_size() > kMaxExtraOptions) {
+    errors->Add("slurm.extra_options", fmt::format("{} options; use at most {}",
+                                                   slurm.extra_options_size(), kMaxExtraOptions));
+    return;
+  }
+  for (int i = 0; i < slurm.extra_options_size(); ++i) {
+    CheckExtraOption(fmt::format("slurm.extra_options[{}]", i), slurm.extra_options(i), errors);
+  }
+}
+
+}  // namespace muster::contract

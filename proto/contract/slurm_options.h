@@ -1,0 +1,34 @@
+// What is acceptable in the slurm section of a job spec. The agent gives every value to sbatch as
+// one argument, so nothing here is about shells; it is about what sbatch would misread, and about
+// options that would break what Muster relies on.
+#ifndef MUSTER_PROTO_CONTRACT_SLURM_OPTIONS_H_
+#define MUSTER_PROTO_CONTRACT_SLURM_OPTIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "contract/errors.h"
+#include "muster/v1/job_spec.pb.h"
+
+namespace muster::contract {
+
+// One line of a batch script, far from any limit of sbatch's.
+inline constexpr size_t kMaxOptionBytes = 1024;
+inline constexpr uint32_t kMaxTasksPerNode = 10000;
+// More than all priorities that sites compute; Slurm itself takes up to 2147483645.
+inline constexpr uint32_t kMaxNice = 1'000'000;
+// A list that a person still writes.
+inline constexpr int kMaxExtraOptions = 20;
+
+// Adds what is wrong with the section, each with its field's path.
+void CheckSlurmOptions(const v1::SlurmOptions& slurm, FieldErrors* errors);
+
+// A value of one of sbatch's options; empty is good. A leading '-' could be taken for another
+// option; blanks, quotes and backslashes would change meaning where sbatch splits a line into
+// words.
+void CheckOptionValue(std::string_view field, std::string_view value, FieldErrors* errors);
+
+}  // namespace muster::contract
+
+#endif  // MUSTER_PROTO_CONTRACT_SLURM_OPTIONS_H_

@@ -1,0 +1,106 @@
+#include "contract/slurm_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "contract/validate.h"
+
+namespace muster::contract {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+using Edit = std::function<void(v1::SlurmOptions*)>;
+
+absl::Status Normalized(const Edit& edit) {
+  v1::JobSpec spec;
+  spec.mutable_command()->mutable_argv()->add_args("true");
+  edit(spec.mutable_slurm());
+  return NormalizeJobSpec(spec).status();
+}
+
+std::vector<std::string> BadFields(const absl::Status& status) {
+  std::vector<std::string> fields;
+  const auto bad_request = GetBadRequest(status);
+  if (!bad_request) return fields;
+  for (const auto& violation : bad_request->field_violations()) fields.push_back(violation.field());
+  return fields;
+}
+
+TEST(SlurmOptions, WhatSbatchTakesIsTaken) {
+  const Edit good[] = {
+      [](auto* s) { s->set_licenses("matlab:2,ansys@lic"); },
+      [](auto* s) { s->set_dependency("afterok:123,afterany:124:125"); },
+      [](auto* s) { s->set_dependency("after:12+30,aftercorr:7_3"); },
+      [](auto* s) { s->set_mail_type("BEGIN,END,TIME_LIMIT_90"); },
+      [](auto* s) { s->set_mail_user("ann@example.org"); },
+      [](auto* s) { s->set_nice(kMaxNice); },
+      [](auto* s) { s->set_requeue(false); },
+      [](auto* s) { s->set_gres("nvme:1,fpga:xilinx:2,craynetwork"); },
+      [](auto* s) { s->add_extra_options("--switches=1@60"); },
+      [](auto* s) { s->add_extra_options("--contiguous"); },
+  };
+  for (const Edit& edit : good) EXPECT_TRUE(Normalized(edit).ok()) << Normalized(edit);
+}
+
+TEST(SlurmOptions, EachBadValueIsNamedByItsField) {
+  const std::pair<const char*, Edit> cases[] = {
+      {"slurm.licenses", [](auto* s) { s->set_licenses("a b"); }},
+      {"slurm.dependency", [](auto* s) { s->set_dependency("afterok"); }},
+      {"slurm.dependency", [](auto* s) { s->set_dependency("singleton"); }},
+      {"slurm.dependency", [](auto* s) { s->set_dependency("afterok:1?afterok:2"); }},
+      {"slurm.dependency", [](auto* s) { s->set_dependency("afterok:x"); }},
+      {"slurm.dependency", [](auto* s) { s->set_dependency("afterok:1,"); }},
+      {"slurm.mail_type", [](auto* s) { s->set_mail_type("SOMETIMES"); }},
+      {"slurm.mail_type", [](auto* s) { s->set_mail_type("END,"); }},
+      {"slurm.mail_user", [](auto* s) { s->set_mail_user("-x"); }},
+      {"slurm.nice", [](auto* s) { s->set_nice(kMaxNice + 1); }},
+      {"slurm.gres", [](auto* s) { s->set_gres("gpu:4"); }},
+      {"slurm.gres", [](auto* s) { s->set_gres("nvme:1,gpu:h100:4"); }},
+      {"slurm.gres", [](auto* s) { s->set_gres("a:"); }},
+      {"slurm.extra_options[0]", [](auto* s) { s->add_extra_options("--switches"); }},
+      {"slurm.extra_options[0]", [](auto* s) { s->add_extra_options("--switches="); }},
+      {"slurm.extra_options[0]", [](auto* s) { s->add_extra_options("--contiguous=1"); }},
+      {"slurm.extra_options[0]", [](auto* s) { s->add_extra_options("--hint=a b"); }},
+      {"slurm.extra_options",
+       [](auto* s) {
+         for (int i = 0; i <= kMaxExtraOptions; ++i) s->add_extra_options("--contiguous");
+       }},
+  };
+  for (const auto& [field, edit] : cases)
+    EXPECT_THAT(BadFields(Normalized(edit)), ElementsAre(field));
+}
+
+TEST(SlurmOptions, OptionsThatMusterReliesOnCannotBeTakenAway) {
+  for (const char* option :
+       {"--job-name=x", "--output=x", "--export=NONE", "--wrap=x", "--hold", "--array=1-9",
+        "--chdir=/", "--open-mode=truncate", "--uid=0", "--dependency=afterany:1", "--parsable",
+        "--test-only", "-N2", "switches=1", "--swit=1", "", "run.sh", "--"}) {
+    const absl::Status status = Normalized([&](auto* s) { s->add_extra_options(option); });
+    EXPECT_THAT(BadFields(status), ElementsAre("slurm.extra_options[0]")) << option;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("is not taken")) << option;
+  }
+}
+
+TEST(SlurmOptions, WhatNoClusterHonoursYetIsRefusedByName) {
+  const std::pair<const char*, Edit> cases[] = {
+      {"slurm.signal", [](auto* s) { s->set_signal("USR1@60"); }},
+      {"slurm.container", [](auto* s) { s->mutable_container()->set_writable(true); }},
+      {"slurm.timeout", [](auto* s) { s->mutable_timeout()->set_seconds(60); }},
+  };
+  for (const auto& [field, edit] : cases) {
+    const absl::Status status = Normalized(edit);
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+    const auto info = GetErrorInfo(status);
+    ASSERT_TRUE(info.has_value());
+    EXPECT_EQ(info->metadata().at("field"), field);
+  }
+}
+
+}  // namespace
+}  // namespace muster::contract
