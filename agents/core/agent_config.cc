@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "agents/core/ssh_settings.h"
 #include "clients/cpp/address.h"
 #include "contract/text.h"
 #include "contract/units.h"
@@ -18,6 +19,9 @@ using Setter = std::function<absl::Status(const std::string&)>;
 
 // More active runs would not fit into one hello of 4 MiB.
 constexpr uint64_t kMaxActiveRuns = 100'000;
+constexpr uint64_t kMebibyte = uint64_t{1} << 20;
+// No image needs more to be unpacked and packed.
+constexpr uint64_t kMaxConversionBytes = uint64_t{1} << 40;
 constexpr uint64_t kMaxLaunchParallelism = 64;  // threads, each with a command of its own
 
 absl::Status Invalid(std::string_view text) { return absl::InvalidArgumentError(ToAbsl(text)); }
@@ -65,6 +69,24 @@ absl::Status SetKind(AgentConfig* config, const std::string& value) {
     return Invalid(fmt::format("\"{}\" is no kind of cluster; use machines or slurm", value));
   }
   return absl::OkStatus();
+}
+
+// "/lustre,/data"; empty: none.
+Setter PathListInto(std::vector<std::string>* out) {
+  return [out](const std::string& value) {
+    std::vector<std::string> paths;
+    for (size_t begin = 0; begin < value.size();) {
+      const size_t comma = std::min(value.find(',', begin), value.size());
+      std::string path = value.substr(begin, comma - begin);
+      begin = comma + 1;
+      if (!path.starts_with('/')) {
+        return Invalid(fmt::format("\"{}\" is not an absolute path; use /lustre,/data", path));
+      }
+      paths.push_back(std::move(path));
+    }
+    *out = std::move(paths);
+    return absl::OkStatus();
+  };
 }
 
 // "a100:4,h100:2"; empty: none.
@@ -130,6 +152,30 @@ std::vector<Setting> SlurmSettings(slurm::SlurmConfig* slurm) {
        DurationInto(&slurm->absence_grace)},
       {"slurm.record_grace", "how long exit and accounting records may lag [30s]",
        DurationInto(&slurm->record_grace)},
+      {"slurm.convert_images",
+       "yes: to squashfs files, before a run has nodes; no: nodes pull [yes]",
+       OneOf({"yes", "no"},
+             [slurm](const std::string& value) { slurm->convert_images = value == "yes"; })},
+      {"slurm.image_dir", "directory of those files, shared with the nodes [STATE_DIR/images]",
+       AbsolutePathInto(&slurm->image_dir)},
+      {"slurm.conversion_partition", "where images are converted [Slurm's default partition]",
+       TextInto(&slurm->conversion_partition)},
+      {"slurm.conversion_cpus", "cores of a conversion [4]",
+       NumberInto(1, 1024,
+                  [slurm](uint64_t n) { slurm->conversion_cpus = static_cast<uint32_t>(n); })},
+      {"slurm.conversion_memory", "memory of a conversion [32Gi]",
+       [slurm](const std::string& value) -> absl::Status {
+         const absl::StatusOr<uint64_t> bytes = contract::ParseBytes(value);
+         if (!bytes.ok()) return bytes.status();
+         if (*bytes < kMebibyte || *bytes > kMaxConversionBytes)
+           return Invalid(fmt::format("\"{}\" is not between 1Mi and 1Ti", value));
+         slurm->conversion_memory_mib = static_cast<uint32_t>(*bytes / kMebibyte);
+         return absl::OkStatus();
+       }},
+      {"slurm.conversion_time_limit", "time limit of a conversion [30m]",
+       DurationInto(&slurm->conversion_time_limit)},
+      {"slurm.container_mounts", "directories that every container shows, DIR,... [none]",
+       PathListInto(&slurm->container_mounts)},
   };
 }
 
@@ -168,6 +214,9 @@ std::vector<Setting> SettingsOf(AgentConfig* config) {
     settings.push_back(std::move(setting));
   }
   for (Setting& setting : SlurmSettings(&config->slurm)) settings.push_back(std::move(setting));
+  for (Setting& setting : SshSettings("slurm", &config->slurm_ssh)) {
+    settings.push_back(std::move(setting));
+  }
   return settings;
 }
 
@@ -181,6 +230,11 @@ absl::Status CheckComplete(const AgentConfig& config) {
   }
   if (config.state_dir.empty()) {
     return Invalid("--state-dir DIR is required; it holds what the agent must not lose");
+  }
+  if (!config.slurm_ssh.hosts.empty() && config.slurm.run_dir.empty()) {
+    return Invalid(
+        "--slurm-run-dir DIR is required with --slurm-ssh-hosts: a directory that login hosts and "
+        "compute nodes share");
   }
   return absl::OkStatus();
 }

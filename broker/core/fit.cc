@@ -182,6 +182,15 @@ Fit CheckFit(const v1::JobSpec& shape, const PutCluster& cluster) {
             fmt::format("it is of kind {}, and the job has a slurm section",
                         contract::Name(cluster.kind))};
   }
+  if (!shape.image().empty() && cluster.kind == v1::CLUSTER_KIND_MACHINES) {
+    return {Fit::Verdict::kWrongKind,
+            "it is of kind machines, which runs no containers, and the job has an image"};
+  }
+  if (shape.image() == "/" && cluster.kind != v1::CLUSTER_KIND_SLURM) {
+    return {Fit::Verdict::kWrongKind,
+            fmt::format("it is of kind {}, and the job's image is a file, which only Slurm runs",
+                        contract::Name(cluster.kind))};
+  }
   const std::vector<std::string_view> wanted = WantedPools(shape);
   if (wanted.empty()) {
     const v1::Pool* pool = DefaultPool(cluster.inventory);

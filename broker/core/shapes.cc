@@ -13,6 +13,8 @@ v1::JobSpec ShapeOf(const v1::JobSpec& spec) {
   if (spec.has_resources()) *shape.mutable_resources() = spec.resources();
   if (spec.has_time_limit()) *shape.mutable_time_limit() = spec.time_limit();
   if (spec.has_placement()) *shape.mutable_placement() = spec.placement();
+  // Which image it is places nothing, only what kind of cluster can have it.
+  if (!spec.image().empty()) shape.set_image(spec.image().front() == '/' ? "/" : "registry");
   if (spec.has_slurm()) shape.mutable_slurm()->set_partition(spec.slurm().partition());
   if (spec.has_kubernetes()) shape.mutable_kubernetes();
   if (spec.has_machines()) shape.mutable_machines();

@@ -46,11 +46,9 @@ std::vector<std::string> FindUnhonoured(const v1::JobSpec& spec) {
   const auto check = [&found](bool is_set, const char* field) {
     if (is_set) found.emplace_back(field);
   };
-  check(!spec.image().empty(), "image");
   check(!spec.secrets().empty(), "secrets");
   check(!spec.inputs().empty(), "inputs");
   check(!spec.outputs().empty(), "outputs");
-  check(!spec.mounts().empty(), "mounts");
   check(!spec.dependencies().empty(), "dependencies");
   check(spec.has_array(), "array");
   check(spec.has_retry(), "retry");

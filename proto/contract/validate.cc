@@ -8,6 +8,7 @@
 #include "contract/characters.h"
 #include "contract/errors.h"
 #include "contract/honoured.h"
+#include "contract/image.h"
 #include "contract/slurm_options.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -18,6 +19,7 @@ namespace {
 constexpr size_t kMaxLabelBytes = 63;
 constexpr size_t kMaxClusterNameBytes = 63;
 constexpr size_t kMaxPathBytes = 4095;         // PATH_MAX less the NUL
+constexpr int kMaxMounts = 64;                 // more are better one directory higher
 constexpr size_t kMaxPlacementClusters = 100;  // a list that a person still writes
 constexpr uint64_t kMaxCpuMillis = 10'000'000;
 constexpr uint64_t kMaxMemoryBytes = uint64_t{1} << 50;
@@ -231,6 +233,36 @@ void CheckCommand(const v1::JobSpec& spec, FieldErrors* errors) {
   }
 }
 
+void CheckContainer(const v1::JobSpec& spec, FieldErrors* errors) {
+  if (!spec.image().empty()) {
+    const absl::StatusOr<Image> image = ParseImage(spec.image());
+    if (const auto bad = GetBadRequest(image.status()); bad.has_value()) {
+      for (const auto& field : bad->field_violations()) {
+        errors->Add(field.field(), field.description());
+      }
+    }
+  } else if (spec.mounts_size() > 0) {
+    errors->Add("mounts",
+                "a job without an image sees the cluster's directories as they are; add "
+                "an image, or leave mounts out");
+  }
+  CheckAtMost("mounts", spec.mounts_size(), kMaxMounts, errors);
+  for (int i = 0; i < spec.mounts_size(); ++i) {
+    const auto check = [&](std::string_view name, const std::string& path) {
+      if (!path.empty() && path.front() == '/' && path.size() <= kMaxPathBytes &&
+          !HasControlCharacter(path) && IsUtf8(path)) {
+        return;
+      }
+      errors->Add(fmt::format("mounts[{}].{}", i, name),
+                  fmt::format("{} is not a usable path; use an absolute one of at most {} bytes "
+                              "without control characters",
+                              Quoted(path), kMaxPathBytes));
+    };
+    check("source", spec.mounts(i).source());
+    check("target", spec.mounts(i).target());
+  }
+}
+
 bool IsEnvName(std::string_view name) {
   const auto is_character = [](char c) { return IsLetter(c) || IsDigit(c) || c == '_'; };
   return !name.empty() && !IsDigit(name.front()) &&
@@ -307,6 +339,7 @@ absl::StatusOr<v1::JobSpec> NormalizeJobSpec(v1::JobSpec spec) {
   CheckIdentity(spec, &errors);
   CheckResources(spec, &errors);
   CheckCommand(spec, &errors);
+  CheckContainer(spec, &errors);
   CheckEnv(spec, &errors);
   CheckLabels(spec, &errors);
   CheckPlacement(spec, &errors);

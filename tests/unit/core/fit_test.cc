@@ -1,5 +1,6 @@
 #include "broker/core/fit.h"
 
+#include "broker/core/shapes.h"
 #include "tests/unit/core/core_fixture.h"
 
 namespace muster::core {
@@ -45,6 +46,30 @@ TEST(Fit, ASlurmSectionNeedsSlurm) {
   const Fit fit = CheckFit(spec, Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_MACHINES));
   EXPECT_EQ(fit.verdict, Verdict::kWrongKind);
   EXPECT_THAT(fit.lacks, HasSubstr("machines"));
+}
+
+TEST(Fit, AnImageNeedsAClusterThatRunsContainersAndAFileNeedsSlurm) {
+  v1::JobSpec spec = Spec();
+  spec.set_image("nvcr.io/nvidia/tao:5.0");
+  v1::JobSpec shape = ShapeOf(spec);
+  EXPECT_TRUE(CheckFit(shape, Cluster({PoolOf("cpu")})).now());
+  EXPECT_TRUE(CheckFit(shape, Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_KUBERNETES)).now());
+  const Fit machines = CheckFit(shape, Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_MACHINES));
+  EXPECT_EQ(machines.verdict, Verdict::kWrongKind);
+  EXPECT_THAT(machines.lacks, HasSubstr("runs no containers"));
+  spec.set_image("/images/x.sqsh");
+  shape = ShapeOf(spec);
+  EXPECT_TRUE(CheckFit(shape, Cluster({PoolOf("cpu")})).now());
+  EXPECT_THAT(CheckFit(shape, Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_KUBERNETES)).lacks,
+              HasSubstr("only Slurm"));
+}
+
+TEST(Fit, ImagesThatAreAlikeForPlacementHaveOneShape) {
+  v1::JobSpec one = Spec();
+  one.set_image("ubuntu");
+  v1::JobSpec other = Spec();
+  other.set_image("nvcr.io/nvidia/tao:5.0");
+  EXPECT_EQ(ShapeOf(one).SerializeAsString(), ShapeOf(other).SerializeAsString());
 }
 
 TEST(Fit, ANamedPoolMustExist) {

@@ -107,11 +107,11 @@ TEST(Submit, ABadFieldIsNamedByItsPathInTheRequest) {
 TEST(Submit, AFieldOfALaterVersionIsRefusedByName) {
   TestBroker broker;
   v1::SubmitJobRequest request = SubmitTrue();
-  request.mutable_spec()->set_image("debian:12");
+  (*request.mutable_spec()->mutable_secrets())["TOKEN"] = "name";
   v1::SubmitJobResponse response;
   const grpc::Status status = broker.jobs().SubmitJob(Call().get(), request, &response);
   EXPECT_EQ(status.error_code(), grpc::UNIMPLEMENTED);
-  EXPECT_EQ(contract::GetErrorInfo(rpc::FromGrpc(status))->metadata().at("field"), "spec.image");
+  EXPECT_EQ(contract::GetErrorInfo(rpc::FromGrpc(status))->metadata().at("field"), "spec.secrets");
 }
 
 TEST(Submit, ARequestWithoutASpecIsRefused) {

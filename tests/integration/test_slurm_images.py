@@ -1,0 +1,69 @@
+"""Jobs with container images, from the job file to the log, on a real Slurm with stand-ins for Pyxis and enroot."""
+
+import pytest
+
+from harness.api import FAILED, SUCCEEDED
+from harness.daemons import BIN
+from harness.slurm import SlurmCluster, start_shared_broker
+
+from muster.v1 import job_pb2
+
+PLUGIN = BIN / "muster_test_pyxis.so"
+
+
+@pytest.fixture(scope="module")
+def slurm():
+    if not PLUGIN.exists():
+        pytest.skip(f"{PLUGIN} is not built: it needs libslurm-dev")
+    made = SlurmCluster("--nodes", "2", "--no-dbd", "--pyxis", PLUGIN)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def broker(world):
+    return start_shared_broker(world)
+
+
+@pytest.fixture
+def agent(world, broker, slurm):
+    del broker
+    return slurm.make_agent(world, conversion_memory="1Gi", conversion_time_limit="1m", conversion_partition="short",
+                            container_mounts="/usr/share,/etc/ssl").start()
+
+
+def run(world, api, text):
+    """The job of a file, at its end."""
+    file = world.path("job.yaml")
+    file.write_text(text, encoding="utf-8")
+    world.cli("submit", "--wait", file, check=False)
+    return api.get(api.list_all()[0].id)
+
+
+def test_a_job_file_with_an_image_and_mounts_runs_in_it(world, api, agent):
+    data = world.path("agent-lab") / "data"
+    data.mkdir()
+    (data / "file").write_text("content\n", encoding="utf-8")
+    data.chmod(0o755)
+    job = run(world, api, f"""
+image: docker://registry.test#muster/bash:1
+mounts: [{{source: {data}, target: /in, read_only: true}}]
+nodes: 2
+run: |
+  . /etc/os-release
+  echo $ID $NODE_RANK of $WORLD_SIZE: $(cat /in/file) $(ls -d /usr/share)
+""")
+    assert job.state == SUCCEEDED, job
+    assert job.cluster == agent.cluster
+    for rank in range(2):
+        assert api.stdout(job.id, rank=rank) == f"muster-test {rank} of 2: content /usr/share\n".encode()
+
+
+def test_an_image_that_does_not_exist_fails_the_job_as_image(world, api, agent):
+    del agent
+    job = run(world, api, "image: registry.test/muster/nosuch:1\nrun: echo never\n")
+    assert job.state == FAILED
+    failure = job.runs[-1].failure
+    assert failure.failure_class == job_pb2.FAILURE_CLASS_IMAGE
+    assert "returned error code: 404 Not Found" in failure.message
+    assert "name and tag" in failure.suggestion
