@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "broker/logs/block_sums.h"
 #include "broker/logs/files.h"
 #include "broker/logs/followers.h"
 #include "broker/logs/job_cache.h"
@@ -39,6 +40,18 @@ v1::LogEnd EndOf(LogState state, bool refused) {
   return v1::LOG_END_UNSPECIFIED;
 }
 
+// Adds to a log's end. What could not be summed counts as not written.
+absl::Status WriteSummed(int file, int sums, std::string_view data, Log* log, size_t* written) {
+  const absl::Status status = WriteAt(file, data, log->size, written);
+  const absl::Status summed = WriteSums(sums, log->size, data.substr(0, *written), &log->block_crc);
+  if (summed.ok()) return status;
+  *written = 0;
+  if (ftruncate(file, static_cast<off_t>(log->size)) != 0) {
+    return SystemError(errno, "cut a file of the log archive");
+  }
+  return summed;
+}
+
 class FileArchive : public Archive {
  public:
   FileArchive(std::filesystem::path root, FileDescriptor lock, Options options,
@@ -48,7 +61,8 @@ class FileArchive : public Archive {
         options_(options),
         now_(std::move(now)),
         cache_(root_, options.max_cached_jobs),
-        files_(options.max_open_files) {}
+        files_(options.max_open_files - options.max_open_files / 2),
+        sums_(options.max_open_files / 2) {}
 
   absl::StatusOr<AppendResult> Append(const LogId& id, uint64_t offset, std::string_view data,
                                       bool end) override;
@@ -72,6 +86,7 @@ class FileArchive : public Archive {
 
   absl::StatusOr<std::shared_ptr<FileDescriptor>> FileForWriting(const LogId& id, Job* job,
                                                                  Log* log);
+  absl::StatusOr<std::shared_ptr<FileDescriptor>> SumsFile(const LogId& id);
   absl::StatusOr<std::shared_ptr<FileDescriptor>> FileForReading(const LogId& id) const;
   uint64_t Reserve(uint64_t bytes, Job* job);
   absl::StatusOr<bool> ExpireJob(const EndedJob& ended, absl::Time cutoff);
@@ -83,6 +98,7 @@ class FileArchive : public Archive {
   // Synchronised by themselves.
   mutable JobCache cache_;
   mutable OpenFiles files_;
+  OpenFiles sums_;  // of the logs that are being written
   mutable Followers followers_;
   Retention retention_;
 };
@@ -171,9 +187,10 @@ uint64_t FileArchive::Reserve(uint64_t bytes, Job* job) {
 absl::Status FileArchive::Write(const LogId& id, std::string_view data, Job* job, Log* log) {
   if (data.empty()) return absl::OkStatus();
   const auto file = FileForWriting(id, job, log);
+  const auto sums = file.ok() ? SumsFile(id) : file.status();
   size_t written = 0;
   const absl::Status status =
-      file.ok() ? WriteAt((*file)->get(), data, log->size, &written) : file.status();
+      sums.ok() ? WriteSummed((*file)->get(), (*sums)->get(), data, log, &written) : sums.status();
   job->bytes -= data.size() - written;
   log->size += written;
   cache_.total_bytes() += static_cast<int64_t>(written);
@@ -204,6 +221,7 @@ absl::Status FileArchive::Finish(const LogId& id, LogState state, Job* job, Log*
   job->parents_synced = true;
   log->state = log->name;
   files_.Erase(id);
+  sums_.Erase(id);
   if (job->HasEnded()) retention_.Add({.ended = now, .job = id.job});
   return absl::OkStatus();
 }
@@ -216,6 +234,7 @@ void FileArchive::DropUnsynced(const LogId& id, int fd, Job* job, Log* log) {
   cache_.total_bytes() -= static_cast<int64_t>(log->size.load());
   log->size = 0;
   log->unsynced = 0;
+  log->block_crc = 0;
   files_.Erase(id);
 }
 
@@ -231,6 +250,16 @@ absl::StatusOr<std::shared_ptr<FileDescriptor>> FileArchive::FileForWriting(cons
   if (!job->has_logs.exchange(true)) ++cache_.total_jobs();
   auto file = std::make_shared<FileDescriptor>(*std::move(opened));
   files_.Insert(id, file);
+  return file;
+}
+
+// The file for writing is there before.
+absl::StatusOr<std::shared_ptr<FileDescriptor>> FileArchive::SumsFile(const LogId& id) {
+  if (auto file = sums_.Find(id)) return file;
+  auto opened = OpenFile(SumsPath(root_, id.job, NameOf(id)), O_RDWR | O_CREAT);
+  if (!opened.ok()) return opened.status();
+  auto file = std::make_shared<FileDescriptor>(*std::move(opened));
+  sums_.Insert(id, file);
   return file;
 }
 
@@ -333,7 +362,7 @@ absl::StatusOr<bool> FileArchive::ExpireJob(const EndedJob& ended, absl::Time cu
 Usage FileArchive::usage() const {
   return Usage{.bytes = static_cast<uint64_t>(std::max<int64_t>(0, cache_.total_bytes())),
                .jobs = static_cast<size_t>(std::max<int64_t>(0, cache_.total_jobs())),
-               .open_files = files_.size(),
+               .open_files = files_.size() + sums_.size(),
                .followers = followers_.size()};
 }
 

@@ -2,7 +2,10 @@
 //
 // A log is one output of one rank of one run. Bytes are appended in order and read from any offset.
 // Names of files are made of numbers only. What is on disk is the truth: after a crash the archive
-// goes on from the sizes that it finds, and whoever pushes sends the rest again.
+// goes on behind the last byte of a log that matches its checksum, and whoever pushes sends the
+// rest again. Only the end of a log is synced, so that a power cut may take what came in the half
+// minute or so before it; the death of the process alone takes nothing. The bytes of an offset are
+// those of the pusher's file before and after, so that a reader who was ahead loses nothing either.
 //
 // All methods may be called from any thread; they do blocking file I/O. Logs are locked one by one,
 // so that a slow reader of one delays no other.
@@ -42,7 +45,7 @@ struct Options {
   uint64_t max_total_bytes = uint64_t{100}
                              << 30;  // beyond it the jobs whose logs ended first are removed
   // affects performance
-  size_t max_open_files = 512;    // descriptors kept open between calls
+  size_t max_open_files = 512;  // descriptors kept open between calls; a log that is written has 2
   size_t max_cached_jobs = 8192;  // whose sizes and states are kept in memory, about 500 B each
   uint64_t sync_after_bytes =
       uint64_t{8} << 20;  // written to one log before the disk is asked to begin writing it

@@ -41,21 +41,37 @@ absl::StatusOr<std::shared_ptr<Job>> JobCache::Get(uint64_t job) {
 }
 
 absl::StatusOr<std::shared_ptr<Job>> JobCache::Load(uint64_t job, Shard* shard) {
-  const auto found = FindJob(root_, job);
+  auto found = FindJob(root_, job);
   if (!found.ok()) return found.status();
   auto entry = std::make_shared<Job>(job);
   entry->expired = found->expired;
   entry->has_logs = !found->logs.empty();
-  for (const auto& [name, file] : found->logs) {
-    Log* log = entry->FindOrMake(name);
+  const bool is_counted = job <= surveyed_up_to_ || shard->counted.contains(job);
+  if (auto status = LoadLogs(entry.get(), &*found, is_counted); !status.ok()) return status;
+  if (!is_counted) {
+    shard->counted.insert(job);
+    Count(*found);
+  }
+  return entry;
+}
+
+absl::Status JobCache::LoadLogs(Job* job, FoundJob* found, bool is_counted) {
+  for (auto& [name, file] : found->logs) {
+    Log* log = job->FindOrMake(name);
+    if (file.state == LogState::kOpen && !found->expired) {
+      const auto intact = RecoverLog(root_, job->id, name);
+      if (!intact.ok()) return intact.status();
+      if (is_counted) total_bytes_ -= static_cast<int64_t>(file.size - intact->bytes);
+      file.size = intact->bytes;
+      log->block_crc = intact->crc;
+    }
     log->state = found->expired ? LogState::kExpired : file.state;
     log->size = file.size;
     log->exists = true;
     log->name = file.state;
-    entry->bytes += file.size;
+    job->bytes += file.size;
   }
-  if (job > surveyed_up_to_ && shard->counted.insert(job).second) Count(*found);
-  return entry;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<FoundJob> JobCache::Survey(uint64_t job) {

@@ -29,8 +29,9 @@ struct Log {
   std::atomic<bool> refused = false;  // bytes were turned away at the cap
   bool exists = false;                // the file is there; guarded by mutex
   LogState name =
-      LogState::kOpen;    // what the file is called, before `state` says so; guarded by mutex
-  uint64_t unsynced = 0;  // bytes since the disk was last told; guarded by mutex
+      LogState::kOpen;     // what the file is called, before `state` says so; guarded by mutex
+  uint64_t unsynced = 0;   // bytes since the disk was last told; guarded by mutex
+  uint32_t block_crc = 0;  // of the bytes in the last block, see block_sums.h; guarded by mutex
 };
 
 struct Job {
@@ -81,6 +82,9 @@ class JobCache {
 
   Shard& ShardOf(uint64_t job) { return shards_[job % kShards]; }
   absl::StatusOr<std::shared_ptr<Job>> Load(uint64_t job, Shard* shard);
+  // Fills in the job's logs, the open ones with what a crash may have left of them; corrects the
+  // sizes that were found.
+  absl::Status LoadLogs(Job* job, FoundJob* found, bool is_counted);
   void Count(const FoundJob& found);
 
   const std::filesystem::path root_;

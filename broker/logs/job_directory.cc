@@ -111,6 +111,10 @@ fs::path LogPath(const fs::path& root, uint64_t job, const LogName& name, LogSta
          fmt::format("{}-{}-{}.{}", name.run, name.rank, static_cast<int>(name.stream), ending);
 }
 
+fs::path SumsPath(const fs::path& root, uint64_t job, const LogName& name) {
+  return LogPath(root, job, name, LogState::kOpen).replace_extension("sums");
+}
+
 absl::StatusOr<FoundJob> FindJob(const fs::path& root, uint64_t job) {
   FoundJob found;
   const auto expired = ReadExpiredBit(root, job);
@@ -136,6 +140,19 @@ absl::StatusOr<FoundJob> FindJob(const fs::path& root, uint64_t job) {
   return found;
 }
 
+absl::StatusOr<IntactPart> RecoverLog(const fs::path& root, uint64_t job, const LogName& name) {
+  const fs::path path = LogPath(root, job, name, LogState::kOpen);
+  const auto file = OpenFile(path, O_RDWR);
+  if (!file.ok()) return file.status();
+  const auto sums = OpenFile(SumsPath(root, job, name), O_RDONLY);
+  if (!sums.ok() && !absl::IsNotFound(sums.status())) return sums.status();
+  auto intact = sums.ok() ? CheckSums(file->get(), sums->get()) : IntactPart{};
+  if (intact.ok() && ftruncate(file->get(), static_cast<off_t>(intact->bytes)) != 0) {
+    return SystemError(errno, fmt::format("cut {}", path.native()));
+  }
+  return intact;
+}
+
 absl::Status MakeJobDirectory(const fs::path& root, uint64_t job) {
   constexpr mode_t kOwnerOnly = 0700;
   for (const fs::path& directory : {BucketPath(root, job), JobPath(root, job)}) {
@@ -153,6 +170,8 @@ absl::Status RenameLog(const fs::path& root, uint64_t job, const LogName& name, 
   if (rename(from.c_str(), to.c_str()) != 0) {
     return SystemError(errno, fmt::format("rename {}", from.native()));
   }
+  // One that stays behind a crash is in nobody's way and goes with the job.
+  unlink(SumsPath(root, job, name).c_str());
   const timespec times[2] = {absl::ToTimespec(now), absl::ToTimespec(now)};
   // Only retention reads it: a time that cannot be set is no reason to refuse the end.
   utimensat(AT_FDCWD, JobPath(root, job).c_str(), times, 0);

@@ -1,11 +1,13 @@
 // The logs of one job on disk.
 //
 //   <root>/<job / 1000>/<job>/<run>-<rank>-<stream>.<state>
+//   <root>/<job / 1000>/<job>/<run>-<rank>-<stream>.sums
 //
 // The state of a log is the end of its name, because a rename is atomic and costs no file of its
 // own: "open" (bytes may follow), "done" (the whole log) or "cut" (its end was beyond the job's
-// cap). The directory's modification time is when the last log ended. A job whose logs were removed
-// has a bit in <root>/<job / 1000>/expired.
+// cap). Beside an open log are its checksums, see block_sums.h. The directory's modification time
+// is when the last log ended. A job whose logs were removed has a bit in <root>/<job /
+// 1000>/expired.
 //
 // Functions here are not synchronised; see archive.cc for who locks what.
 #ifndef MUSTER_BROKER_LOGS_JOB_DIRECTORY_H_
@@ -22,6 +24,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "broker/logs/archive.h"
+#include "broker/logs/block_sums.h"
 
 namespace muster::logs {
 
@@ -57,11 +60,19 @@ std::filesystem::path JobPath(const std::filesystem::path& root, uint64_t job);
 std::filesystem::path LogPath(const std::filesystem::path& root, uint64_t job, const LogName& name,
                               LogState state);
 
+// Of an open log.
+std::filesystem::path SumsPath(const std::filesystem::path& root, uint64_t job,
+                               const LogName& name);
+
 // What is on disk. Files with other names are left alone.
 absl::StatusOr<FoundJob> FindJob(const std::filesystem::path& root, uint64_t job);
+// Cuts an open log behind the last byte that matches its checksums: what a crash left of it.
+absl::StatusOr<IntactPart> RecoverLog(const std::filesystem::path& root, uint64_t job,
+                                      const LogName& name);
 // The job's directory, made if it is not there.
 absl::Status MakeJobDirectory(const std::filesystem::path& root, uint64_t job);
-// Gives an open log its final name; `now` becomes the time of the job's directory. Not durable yet.
+// Gives an open log its final name and removes its checksums; `now` becomes the time of the job's
+// directory. Not durable yet.
 absl::Status RenameLog(const std::filesystem::path& root, uint64_t job, const LogName& name,
                        LogState state, absl::Time now);
 // Makes the names of the job's logs durable; `parents` also those of its directories.

@@ -90,17 +90,6 @@ TEST_F(ArchiveTest, AnswersAnEndThatTheProcessBeforeHasTaken) {
   EXPECT_EQ(Read(kOut).data, "abc");
 }
 
-TEST_F(ArchiveTest, TakesTheSizeOnDiskAsTheTruthAfterACrash) {
-  Open();
-  Append(kOut, 0, "abcdef");
-  archive_.reset();
-  std::filesystem::resize_file(directory_ / "logs/0/42/1-0-1.open", 4);
-  Open();
-  EXPECT_EQ(Append(kOut, 6, "ghi").next_offset, 4u);
-  EXPECT_EQ(Append(kOut, 4, "efghi", true).next_offset, 9u);
-  EXPECT_EQ(Read(kOut).data, "abcdefghi");
-}
-
 TEST_F(ArchiveTest, LeavesForeignFilesAlone) {
   Open();
   Append(kOut, 0, "abc");
