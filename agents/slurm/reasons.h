@@ -7,12 +7,15 @@
 
 namespace muster::slurm {
 
-// "waiting for free nodes (Resources)". Slurm's own word stays in it; a reason that the table does
+// "waiting for free nodes (Resources)", "held by its user: release it with scontrol release
+// (JobHeldUser)". Slurm's own word stays in it; a reason that the table does
 // not know is returned as it came. Empty for "None": Slurm has not looked at the job yet.
 std::string ExplainReason(std::string_view reason);
 
-// The explanation alone, empty if there is none.
+// The explanation alone, and what to do; empty if the table does not know the reason, or there is
+// nothing to do but to wait.
 std::string_view MeaningOfReason(std::string_view reason);
+std::string_view RemedyOfReason(std::string_view reason);
 
 }  // namespace muster::slurm
 

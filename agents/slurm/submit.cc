@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "agents/slurm/fields.h"
 #include "agents/slurm/reasons.h"
+#include "agents/slurm/refusals.h"
 #include "contract/errors.h"
 #include "fmt/format.h"
 
@@ -18,82 +19,7 @@ using Kind = agent::LaunchOutcome::Kind;
 
 constexpr std::string_view kFailed = "Batch job submission failed: ";
 
-// What slurmctld answers when it will not have a job. The text is Slurm's (slurm_errno.c); the
-// first row that fits is taken.
-struct Refusal {
-  std::string_view text;
-  v1::FailureClass failure_class;
-  std::string_view meaning;
-  std::string_view remedy;
-};
 constexpr v1::FailureClass kConfig = v1::FAILURE_CLASS_CONFIG;
-constexpr v1::FailureClass kInfra = v1::FAILURE_CLASS_INFRA;
-constexpr std::array kRefusals = {
-    Refusal{"Job violates accounting/QOS policy", kConfig,
-            "it is over a limit of its account or QOS",
-            "Ask for less, wait until other jobs have ended, or use another QOS (slurm.qos)."},
-    Refusal{"Invalid account or account/partition combination", kConfig,
-            "the account does not exist, or its user may not use it there",
-            "Set slurm.account to an account of yours (sacctmgr show associations)."},
-    Refusal{"Invalid partition name", kConfig, "there is no such partition",
-            "Set placement.pool to a pool that `muster clusters` shows."},
-    Refusal{"No partition specified or system default partition", kConfig,
-            "the cluster has no default partition",
-            "Set placement.pool to a pool that `muster clusters` shows."},
-    Refusal{"Requested time limit is invalid", kConfig,
-            "the time limit is above what the partition allows",
-            "Set a lower time_limit, or use a partition that allows more."},
-    Refusal{
-        "Requested node configuration is not available", kConfig, "no node is like that",
-        "Ask for fewer CPUs, less memory or fewer GPUs on each node, or use another partition."},
-    Refusal{"Requested partition configuration not available now", kConfig,
-            "the partition cannot hold it now", "Ask for less, or use another partition."},
-    Refusal{"Invalid generic resource", kConfig, "the cluster has no such GPUs",
-            "Ask for a GPU type and count that `muster clusters` shows."},
-    Refusal{"Invalid Trackable RESource", kConfig, "the cluster has no such GPUs",
-            "Ask for a GPU type and count that `muster clusters` shows."},
-    Refusal{"Invalid qos specification", kConfig,
-            "the QOS does not exist, or its user may not use it",
-            "Set slurm.qos to a QOS of yours (sacctmgr show associations)."},
-    Refusal{"User's group not permitted to use this partition", kConfig,
-            "its user may not use the partition",
-            "Use another partition, or ask an administrator for access."},
-    Refusal{"Access/permission denied", kConfig, "its user may not do this",
-            "Ask an administrator for access."},
-    Refusal{"Node count specification invalid", kConfig,
-            "the partition does not give that many nodes",
-            "Ask for fewer nodes, or use another partition."},
-    Refusal{"More processors requested than permitted", kConfig,
-            "the partition does not have that many CPUs",
-            "Ask for fewer CPUs or nodes, or use another partition."},
-    Refusal{"Memory required by task is not available", kConfig, "no node has that much memory",
-            "Ask for less memory, or use another partition."},
-    Refusal{"Invalid node name specified", kConfig, "there is no such node",
-            "Correct slurm.nodelist or slurm.exclude (sinfo -N shows the nodes)."},
-    Refusal{"Invalid feature specification", kConfig, "no node has such a feature",
-            "Correct slurm.constraint (sinfo -o %f shows the features)."},
-    Refusal{"Requested reservation is invalid", kConfig, "the reservation does not exist",
-            "Correct slurm.reservation (scontrol show reservation)."},
-    Refusal{"Requested reservation not available", kConfig, "the reservation is not open",
-            "Correct slurm.reservation (scontrol show reservation)."},
-    Refusal{"Access denied to requested reservation", kConfig,
-            "its user may not use the reservation", "Ask who made the reservation."},
-    Refusal{"Job dependency problem", kConfig, "the cluster does not take its dependency", ""},
-    Refusal{"Invalid job name", kConfig,
-            "the cluster has a rule for job names that the run key breaks",
-            "Ask an administrator to let it through."},
-    Refusal{"Pathname of a file, directory or other parameter too long", kConfig,
-            "a value is too long",
-            "Use a shorter run_dir, or shorter values in the slurm section."},
-    Refusal{"Job script too large", kConfig, "the cluster takes only small scripts",
-            "Ask an administrator to raise max_script_size."},
-    Refusal{"Required partition not available (inactive or drain)", kInfra,
-            "the partition takes no jobs now", "Submit again later, or use another partition."},
-    Refusal{"System submissions disabled", kInfra, "the cluster takes no jobs now",
-            "Submit again later."},
-    Refusal{"User's job submission is disabled", kInfra,
-            "the cluster takes no jobs of this user now", "Ask an administrator."},
-};
 
 // The answer, or the way to it, broke: whether slurmctld has the job is not known.
 constexpr std::array<std::string_view, 17> kUnclear = {"Socket timed out",
@@ -172,18 +98,18 @@ v1::Failure MakeFailure(v1::FailureClass failure_class, std::string message,
 
 SubmitOutcome Refused(std::string_view slurm_words, const hosts::CommandResult& result,
                       SubmitOutcome outcome) {
-  for (const Refusal& row : kRefusals) {
-    if (!slurm_words.starts_with(row.text)) continue;
-    const std::string reason = ReasonBefore(result.stderr_data);
-    outcome.kind = Kind::kRefused;
-    outcome.failure =
-        MakeFailure(row.failure_class,
-                    fmt::format("Slurm refused the run: {}{}. Slurm said: {}", row.meaning,
-                                reason.empty() ? "" : ": " + reason, slurm_words),
-                    row.remedy);
+  const Refusal* refusal = FindRefusal(slurm_words);
+  if (refusal == nullptr) {
+    outcome.unknown_words = true;
     return outcome;
   }
-  outcome.unknown_words = true;
+  const std::string reason = ReasonBefore(result.stderr_data);
+  outcome.kind = Kind::kRefused;
+  outcome.failure =
+      MakeFailure(refusal->failure_class,
+                  fmt::format("Slurm refused the run: {}{}. Slurm said: {}", refusal->meaning,
+                              reason.empty() ? "" : ": " + reason, slurm_words),
+                  refusal->remedy);
   return outcome;
 }
 

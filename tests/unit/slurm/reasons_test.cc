@@ -35,8 +35,133 @@ TEST(ExplainReasonTest, PlainWordsKeepSlurmsOwnBehindThem) {
   }
 }
 
+// Those that squeue of Slurm 22.05 can print.
+constexpr const char* kKnown[] = {"Priority",
+                                  "Dependency",
+                                  "Resources",
+                                  "PartitionNodeLimit",
+                                  "PartitionTimeLimit",
+                                  "PartitionDown",
+                                  "PartitionInactive",
+                                  "JobHeldAdmin",
+                                  "JobHeldUser",
+                                  "BeginTime",
+                                  "Licenses",
+                                  "AssociationJobLimit",
+                                  "AssociationResourceLimit",
+                                  "AssociationTimeLimit",
+                                  "Reservation",
+                                  "ReqNodeNotAvail",
+                                  "FrontEndDown",
+                                  "SchedDefer",
+                                  "NodeDown",
+                                  "BadConstraints",
+                                  "SystemFailure",
+                                  "JobLaunchFailure",
+                                  "NonZeroExitCode",
+                                  "TimeLimit",
+                                  "InactiveLimit",
+                                  "InvalidAccount",
+                                  "InvalidQOS",
+                                  "QOSUsageThreshold",
+                                  "QOSJobLimit",
+                                  "QOSResourceLimit",
+                                  "QOSTimeLimit",
+                                  "BlockMaxError",
+                                  "BlockFreeAction",
+                                  "RaisedSignal",
+                                  "Cleaning",
+                                  "Prolog",
+                                  "QOSNotAllowed",
+                                  "AccountNotAllowed",
+                                  "DependencyNeverSatisfied",
+                                  "QOSGrpCpuLimit",
+                                  "QOSGrpCPUMinutesLimit",
+                                  "QOSGrpCPURunMinutesLimit",
+                                  "QOSGrpJobsLimit",
+                                  "QOSGrpMemLimit",
+                                  "QOSGrpNodeLimit",
+                                  "QOSGrpSubmitJobsLimit",
+                                  "QOSGrpWallLimit",
+                                  "QOSMaxCpuPerJobLimit",
+                                  "QOSMaxCpuMinutesPerJobLimit",
+                                  "QOSMaxNodePerJobLimit",
+                                  "QOSMaxWallDurationPerJobLimit",
+                                  "QOSMaxCpuPerUserLimit",
+                                  "QOSMaxJobsPerUserLimit",
+                                  "QOSMaxNodePerUserLimit",
+                                  "QOSMaxSubmitJobPerUserLimit",
+                                  "QOSMinCpuNotSatisfied",
+                                  "AssocGrpCpuLimit",
+                                  "AssocGrpCPUMinutesLimit",
+                                  "AssocGrpCPURunMinutesLimit",
+                                  "AssocGrpJobsLimit",
+                                  "AssocGrpMemLimit",
+                                  "AssocGrpNodeLimit",
+                                  "AssocGrpSubmitJobsLimit",
+                                  "AssocGrpWallLimit",
+                                  "AssocMaxJobsLimit",
+                                  "AssocMaxCpuPerJobLimit",
+                                  "AssocMaxCpuMinutesPerJobLimit",
+                                  "AssocMaxNodePerJobLimit",
+                                  "AssocMaxSubmitJobLimit",
+                                  "AssocMaxWallDurationPerJobLimit",
+                                  "JobHoldMaxRequeue",
+                                  "JobArrayTaskLimit",
+                                  "BurstBufferResources",
+                                  "BurstBufferStageIn",
+                                  "BurstBufferOperation",
+                                  "PowerNotAvail",
+                                  "PowerReserved",
+                                  "AssocGrpUnknown",
+                                  "AssocMaxUnknownPerJob",
+                                  "AssocMaxMemPerNode",
+                                  "AssocGrpNodeRunMinutes",
+                                  "AssocMaxGRESMinutesPerJob",
+                                  "AssocGrpLicense",
+                                  "AssocGrpBilling",
+                                  "QOSGrpBB",
+                                  "QOSMaxGRESPerUser",
+                                  "QOSMinEnergy",
+                                  "QOSMaxBillingPerNode",
+                                  "ReservationDeleted",
+                                  "ReservationInvalid",
+                                  "DeadLine",
+                                  "MaxBBPerAccount",
+                                  "MaxCpuPerAccount",
+                                  "MaxGRESPerAccount",
+                                  "MaxJobsPerAccount",
+                                  "MaxSubmitJobsPerAccount",
+                                  "PartitionConfig",
+                                  "AccountingPolicy",
+                                  "FedJobLock",
+                                  "OutOfMemory",
+                                  "MaxMemPerLimit",
+                                  "MaxPoweredUpNodes",
+                                  "MpiPortsBusy",
+                                  "NvidiaImexChannels",
+                                  "Constraints"};
+
+TEST(ExplainReasonTest, EveryReasonOfSlurmHasPlainWords) {
+  for (const char* reason : kKnown) EXPECT_NE(MeaningOfReason(reason), "") << reason;
+}
+
+TEST(ExplainReasonTest, ABudgetThatIsUsedUpIsNotTakenForOneThatIsOnlyLent) {
+  EXPECT_THAT(ExplainReason("QOSGrpCPUMinutesLimit"), HasSubstr("budget of its QOS"));
+  EXPECT_THAT(ExplainReason("AssocGrpCPUMinutesLimit"), HasSubstr("budget of its account"));
+  EXPECT_THAT(ExplainReason("QOSGrpCPURunMinutesLimit"), HasSubstr("starts when some end"));
+  EXPECT_THAT(ExplainReason("AssocGrpMemRunMinutes"), HasSubstr("starts when some end"));
+}
+
+TEST(ExplainReasonTest, WhatCanBeDoneIsSaidApart) {
+  EXPECT_EQ(RemedyOfReason("JobHeldUser"), "release it with scontrol release");
+  EXPECT_EQ(RemedyOfReason("Priority"), "");
+  EXPECT_EQ(RemedyOfReason("Nonsense"), "");
+}
+
 TEST(ExplainReasonTest, AReasonThatIsNotKnownIsShownAsItCame) {
-  EXPECT_EQ(ExplainReason("NvidiaImexChannels"), "NvidiaImexChannels");
+  EXPECT_EQ(ExplainReason("FluxCapacitorNotCharged"), "FluxCapacitorNotCharged");
+  EXPECT_EQ(MeaningOfReason("FluxCapacitorNotCharged"), "");
 }
 
 TEST(ExplainReasonTest, NoReasonIsNoText) {

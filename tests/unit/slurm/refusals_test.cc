@@ -1,0 +1,67 @@
+#include "agents/slurm/refusals.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::slurm {
+namespace {
+
+// As slurm_strerror of Slurm 22.05 has them.
+constexpr const char* kAnswers[] = {
+    "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)",
+    "Invalid account or account/partition combination specified",
+    "Invalid partition name specified",
+    "No partition specified or system default partition",
+    "Requested time limit is invalid (missing or exceeds some limit)",
+    "Requested node configuration is not available",
+    "Requested partition configuration not available now",
+    "Invalid generic resource (gres) specification",
+    "Invalid qos specification",
+    "User's group not permitted to use this partition",
+    "Access/permission denied",
+    "Node count specification invalid",
+    "More processors requested than permitted",
+    "Memory required by task is not available",
+    "Required partition not available (inactive or drain)",
+    "System submissions disabled",
+    "Invalid node name specified",
+    "Job dependency problem",
+    "Circular job dependency",
+    "I/O error writing script/environment to file",
+    "Invalid license specification",
+    "Requested nodes not in this partition",
+    "Required node not available (down, drained or reserved)",
+    "Requested reservation is in use",
+    "Requested reservation is invalid",
+    "Access denied to requested reservation",
+    "Pathname of a file, directory or other parameter too long",
+    "Invalid feature specification",
+};
+
+TEST(FindRefusalTest, EveryAnswerHasAMeaningAndARemedy) {
+  for (const char* answer : kAnswers) {
+    const Refusal* refusal = FindRefusal(answer);
+    ASSERT_NE(refusal, nullptr) << answer;
+    EXPECT_NE(refusal->meaning, "") << answer;
+    EXPECT_TRUE(refusal->remedy.ends_with('.')) << answer;
+  }
+}
+
+TEST(FindRefusalTest, WhatIsTheClustersFaultIsNotTheJobs) {
+  for (const char* answer :
+       {"I/O error writing script/environment to file",
+        "Required partition not available (inactive or drain)", "System submissions disabled"}) {
+    EXPECT_EQ(FindRefusal(answer)->failure_class, v1::FAILURE_CLASS_INFRA) << answer;
+  }
+}
+
+TEST(FindRefusalTest, AnAnswerThatLeavesTheJobsFateOpenIsNoRefusal) {
+  for (const char* answer : {"Socket timed out on send/recv operation",
+                             "Unable to contact slurm controller (connect failure)",
+                             "Unspecified error", "Zero Bytes were transmitted or received", ""}) {
+    EXPECT_EQ(FindRefusal(answer), nullptr) << answer;
+  }
+}
+
+}  // namespace
+}  // namespace muster::slurm
