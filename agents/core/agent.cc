@@ -65,11 +65,12 @@ class Agent::Impl {
         core_(CoreOptions(options_, backend_), std::move(content_)),
         dialer_(options_.broker_target),
         backoff_(options_.min_redial, options_.max_redial),
-        shipper_(options_.logs,
-                 {.dial = [this](auto callbacks) { return dialer_.DialPush(std::move(callbacks)); },
-                  .sources = [this](const RunHandle& run) { return backend_.Logs(run); },
-                  .shipped =
-                      [this](const std::string& key) { inbox_.Post(CallDone{LogsShipped{key}}); }}),
+        shipper_(
+            options_.logs,
+            {.dial = [this](auto callbacks) { return dialer_.DialPush(std::move(callbacks)); },
+             .sources = [this](const RunHandle& run) { return backend_.Logs(run); },
+             .shipped = [this](const std::string& key) { inbox_.Post(CallDone{LogsShipped{key}}); },
+             .host = backend_.LogHost()}),
         launches_(options_.launch_parallelism),
         others_(options_.launch_parallelism),
         observer_(1),

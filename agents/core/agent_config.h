@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "agents/hosts/ssh_config.h"
 #include "agents/machines/machines.h"
 #include "agents/slurm/slurm.h"
 #include "daemon/settings.h"
@@ -28,6 +29,7 @@ struct AgentConfig {
   std::optional<int> launch_parallelism;  // default: by kind
   machines::MachinesConfig machines;
   slurm::SlurmConfig slurm;
+  hosts::SshConfig slurm_ssh;  // without hosts: Slurm's commands run on this machine
 };
 
 // Every setting; they write into `config`.

@@ -22,6 +22,10 @@
 #include "muster/v1/job.pb.h"
 #include "muster/v1/jobs_service.pb.h"
 
+namespace muster::hosts {
+class Host;
+}  // namespace muster::hosts
+
 namespace muster::agent {
 
 // A run as the journal remembers it.
@@ -101,6 +105,8 @@ class Backend {
   virtual absl::Status Cancel(const RunHandle& run) = 0;
   // One source for each rank and stream.
   virtual std::vector<LogSource> Logs(const RunHandle& run) = 0;
+  // Where those paths are read, as long as the backend lives; null: on this machine.
+  virtual hosts::Host* LogHost() { return nullptr; }
   // The broker has the end and the logs: clean up what is not the user's.
   virtual void Forget(const RunHandle& run) = 0;
 

@@ -11,6 +11,7 @@
 namespace muster::agent {
 
 absl::StatusOr<std::string> LogFile::Read(uint64_t offset, size_t max_bytes) {
+  if (remote_ != nullptr) return remote_->Read(path_, offset, max_bytes);
   if (absl::Status status = Open(); !status.ok()) return status;
   std::string bytes;
   if (fd_ < 0) return bytes;
@@ -29,6 +30,7 @@ absl::StatusOr<std::string> LogFile::Read(uint64_t offset, size_t max_bytes) {
 }
 
 absl::StatusOr<uint64_t> LogFile::Size() {
+  if (remote_ != nullptr) return remote_->Size(path_);
   if (absl::Status status = Open(); !status.ok()) return status;
   if (fd_ < 0) return uint64_t{0};
   struct stat info {};
@@ -56,6 +58,7 @@ absl::Status LogFile::Open() {
 }
 
 void LogFile::Close() {
+  if (remote_ != nullptr) remote_->Forget(path_);
   if (fd_ >= 0) ::close(fd_);
   fd_ = -1;
 }

@@ -10,14 +10,17 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "agents/core/remote_logs.h"
 
 namespace muster::agent {
 
 class LogFile {
  public:
-  explicit LogFile(std::string path) : path_(std::move(path)) {}
+  // On this machine, or among `remote`, which must outlive this object.
+  explicit LogFile(std::string path, RemoteLogs* remote = nullptr)
+      : path_(std::move(path)), remote_(remote) {}
   LogFile(LogFile&& other) noexcept
-      : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
+      : path_(std::move(other.path_)), remote_(other.remote_), fd_(std::exchange(other.fd_, -1)) {}
   ~LogFile() { Close(); }
 
   // Up to `max_bytes` from `offset`; fewer, or none, at the end. A file that does not exist is
@@ -29,7 +32,7 @@ class LogFile {
   absl::StatusOr<uint64_t> Size();
 
   // Gives the descriptor back; the next Read opens the file anew, and so sees what a file server
-  // has held back.
+  // has held back. Never open if it is remote.
   void Close();
   bool is_open() const { return fd_ >= 0; }
   const std::string& path() const { return path_; }
@@ -38,6 +41,7 @@ class LogFile {
   absl::Status Open();
 
   std::string path_;
+  RemoteLogs* remote_;
   int fd_ = -1;
 };
 

@@ -19,6 +19,7 @@
 #include "agents/core/broker_session.h"
 #include "agents/core/file_watch.h"
 #include "agents/core/log_tail.h"
+#include "agents/core/remote_logs.h"
 #include "agents/core/steady_time.h"
 #include "agents/core/wakeup.h"
 #include "contract/text.h"
@@ -36,7 +37,8 @@ constexpr size_t kMaxChunksInFlight = 2048;
 using TailKey = std::tuple<std::string, uint32_t, v1::LogStream>;
 
 struct Tail {
-  Tail(const std::string& run_key, const LogSource& source) : log(run_key, source) {}
+  Tail(const std::string& run_key, const LogSource& source, RemoteLogs* remote)
+      : log(run_key, source, remote) {}
 
   LogTail log;
   bool is_queued = false;  // has a place in the round
@@ -82,8 +84,11 @@ class LogShipper::Impl {
   Impl(LogShipperOptions options, Environment environment)
       : options_(options),
         environment_(std::move(environment)),
-        backoff_(options_.min_backoff, options_.max_backoff),
-        thread_([this] { Loop(); }) {}
+        backoff_(options_.min_backoff, options_.max_backoff) {
+    if (environment_.host != nullptr)
+      remote_.emplace(environment_.host, [this] { return Wants(); });
+    thread_ = std::thread([this] { Loop(); });
+  }
 
   ~Impl() {
     {
@@ -156,7 +161,7 @@ class LogShipper::Impl {
     ShippedRun& run = runs_[to_ship.run.run_key];
     for (const LogSource& source : environment_.sources(to_ship.run)) {
       const TailKey key{to_ship.run.run_key, source.rank, source.stream};
-      if (!tails_.try_emplace(key, to_ship.run.run_key, source).second) continue;
+      if (!tails_.try_emplace(key, to_ship.run.run_key, source, Remote()).second) continue;
       run.tails.push_back(key);
       Queue(key);
     }
@@ -305,9 +310,28 @@ class LogShipper::Impl {
     }
     tail.poll = tail.watch >= 0 ? options_.max_poll
                                 : std::clamp(tail.poll * 2, options_.min_poll, options_.max_poll);
-    tail.next_poll = time_.Now() + tail.poll;
+    tail.next_poll = remote_ ? NextRemotePoll() : time_.Now() + tail.poll;
     polls_.emplace(tail.next_poll, key);
     if (has_too_many_files()) tail.log.file().Close();
+  }
+
+  // All at the same time, so that one look serves them all.
+  absl::Time NextRemotePoll() const {
+    const absl::Time next = time_.Now() + options_.remote_poll;
+    return next - (next - absl::UnixEpoch()) % options_.remote_poll;
+  }
+
+  RemoteLogs* Remote() { return remote_ ? &*remote_ : nullptr; }
+
+  // What the round will read next.
+  std::vector<RemoteLogs::Want> Wants() const {
+    std::vector<RemoteLogs::Want> wants;
+    for (const TailKey& key : round_) {
+      const auto found = tails_.find(key);
+      if (found == tails_.end() || !found->second.log.wants_to_read()) continue;
+      wants.push_back({found->second.log.file().path(), found->second.log.position()});
+    }
+    return wants;
   }
 
   void WakePolls(absl::Time now) {
@@ -392,6 +416,7 @@ class LogShipper::Impl {
 
   // The thread's own from here on.
   FileWatch watch_;
+  std::optional<RemoteLogs> remote_;  // if the logs are on another host; outlives tails_
   Backoff backoff_;
   std::optional<Connected> session_;
   std::unique_ptr<PushLink> link_;

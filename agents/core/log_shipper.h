@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "agents/core/backend.h"
 #include "agents/core/broker_link.h"
+#include "agents/hosts/host.h"
 
 namespace muster::agent {
 
@@ -30,6 +31,8 @@ struct LogShipperOptions {
   // the longest.
   absl::Duration min_poll = absl::Milliseconds(50);
   absl::Duration max_poll = absl::Seconds(1);
+  // Files on another host are all looked at together, this often.
+  absl::Duration remote_poll = absl::Seconds(1);
 };
 
 class LogShipper {
@@ -39,6 +42,8 @@ class LogShipper {
     std::function<std::vector<LogSource>(const RunHandle&)> sources;  // may block for a short time
     // A run that has ended is in the archive, whole. Called by the shipper's thread.
     std::function<void(const std::string& run_key)> shipped;
+    // Where the sources are; null: on this machine. Must outlive the shipper.
+    hosts::Host* host = nullptr;
   };
 
   LogShipper(LogShipperOptions options, Environment environment);

@@ -12,11 +12,11 @@ constexpr size_t kMaxChunksInFlight = 256;
 
 }  // namespace
 
-LogTail::LogTail(std::string run_key, const LogSource& source)
+LogTail::LogTail(std::string run_key, const LogSource& source, RemoteLogs* remote)
     : run_key_(std::move(run_key)),
       rank_(source.rank),
       stream_(source.stream),
-      file_(source.path) {}
+      file_(source.path, remote) {}
 
 void LogTail::Restart() {
   if (phase_ == Phase::kComplete) return;

@@ -24,7 +24,8 @@ inline constexpr size_t kMaxChunkBytes = 64 << 10;
 
 class LogTail {
  public:
-  LogTail(std::string run_key, const LogSource& source);
+  // `remote`: where the file is read instead of on this machine; it must outlive this object.
+  LogTail(std::string run_key, const LogSource& source, RemoteLogs* remote = nullptr);
 
   // A new stream: ask the archive where to go on.
   void Restart();
@@ -40,12 +41,19 @@ class LogTail {
 
   // Whether only an answer can bring this log further.
   bool awaits_answer() const;
+  // Next would read the file.
+  bool wants_to_read() const {
+    return phase_ == Phase::kStream && !awaits_answer() && !discarding_;
+  }
   // The archive has it all.
   bool complete() const { return phase_ == Phase::kComplete; }
   uint64_t bytes_in_flight() const { return bytes_in_flight_; }
   size_t chunks_in_flight() const { return in_flight_.size(); }
 
   LogFile& file() { return file_; }
+  const LogFile& file() const { return file_; }
+  // Where the next read begins.
+  uint64_t position() const { return position_; }
   const std::string& run_key() const { return run_key_; }
 
  private:

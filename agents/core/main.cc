@@ -15,6 +15,7 @@
 #include "agents/core/agent.h"
 #include "agents/core/agent_config.h"
 #include "agents/core/journal.h"
+#include "agents/hosts/ssh_host.h"
 #include "clients/cpp/address.h"
 #include "contract/text.h"
 #include "daemon/log.h"
@@ -32,12 +33,25 @@ int Fail(const absl::Status& status, int code = kExitError) {
   return code;
 }
 
+// Each look at the exit records there is a command over SSH.
+constexpr absl::Duration kRemoteRecordInterval = absl::Seconds(2);
+
+absl::StatusOr<std::unique_ptr<Backend>> MakeRemoteSlurmBackend(AgentConfig config) {
+  absl::StatusOr<std::unique_ptr<hosts::SshHost>> host = hosts::SshHost::Create(config.slurm_ssh);
+  if (!host.ok()) return host.status();
+  config.slurm.user_on_host = config.slurm_ssh.user;
+  config.slurm.record_interval = kRemoteRecordInterval;
+  if (config.slurm.image_dir.empty()) config.slurm.image_dir = config.slurm.run_dir + "/images";
+  return slurm::CreateSlurmBackend(config.slurm, config.state_dir, *std::move(host));
+}
+
 absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(AgentConfig config) {
   if (config.kind == v1::CLUSTER_KIND_MACHINES) {
     config.machines.cluster = config.cluster;
     return machines::CreateMachinesBackend(config.machines, config.state_dir);
   }
   config.slurm.cluster = config.cluster;
+  if (!config.slurm_ssh.hosts.empty()) return MakeRemoteSlurmBackend(std::move(config));
   return slurm::CreateSlurmBackend(config.slurm, config.state_dir);
 }
 

@@ -38,6 +38,7 @@ class SlurmBackend : public agent::Backend {
   agent::ObserveOutcome Observe(const std::vector<agent::RunHandle>& runs) override;
   absl::Status Cancel(const agent::RunHandle& run) override;
   std::vector<agent::LogSource> Logs(const agent::RunHandle& run) override;
+  hosts::Host* LogHost() override { return config_.user_on_host.empty() ? nullptr : host_.get(); }
   void Forget(const agent::RunHandle& run) override;
   absl::Duration LookupGrace() const override { return config_.lookup_grace; }
   absl::Duration ObserveInterval() const override;

@@ -39,17 +39,36 @@ bool IsDoubtful(const hosts::CommandResult& result) {
   return result.stdout_data.empty() && result.stderr_data.find("error:") != std::string::npos;
 }
 
+std::map<std::string, std::string> Identity(const std::string& name, const std::string& home) {
+  return {{"HOME", home}, {"USER", name}, {"LOGNAME", name}};
+}
+
 // Jobs run as the agent's user. From the user database, not from HOME, which sudo and the like
 // leave as it was.
-void AddUser(std::map<std::string, std::string>* environment) {
+std::map<std::string, std::string> OwnIdentity() {
   std::array<char, 16384> buffer;
   passwd entry;
   passwd* found = nullptr;
-  if (getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found) != 0) return;
-  if (found == nullptr) return;
-  (*environment)["HOME"] = found->pw_dir;
-  (*environment)["USER"] = found->pw_name;
-  (*environment)["LOGNAME"] = found->pw_name;
+  if (getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found) != 0) return {};
+  if (found == nullptr) return {};
+  return Identity(found->pw_name, found->pw_dir);
+}
+
+// name:password:uid:gid:comment:home:shell
+absl::StatusOr<std::map<std::string, std::string>> ParseIdentity(std::string_view line) {
+  std::vector<std::string> fields(1);
+  for (const char c : WithoutEnd(line)) {
+    if (c == ':') {
+      fields.emplace_back();
+    } else {
+      fields.back() += c;
+    }
+  }
+  if (fields.size() != 7 || !fields[5].starts_with('/')) {
+    return absl::UnavailableError(
+        fmt::format("getent passwd answers \"{}\", which is no user with a home", line));
+  }
+  return Identity(fields[0], fields[5]);
 }
 
 }  // namespace
@@ -59,12 +78,13 @@ Commands::Commands(const SlurmConfig& config, hosts::Host* host) : config_(confi
   if (config.job_path.empty() && !config.bin_dir.empty()) path += ":" + config.bin_dir;
   job_environment_["PATH"] = path;
   std::string slurm_conf = config.slurm_conf;
+  const bool is_here = config.user_on_host.empty();
   if (const char* inherited = std::getenv("SLURM_CONF");
-      slurm_conf.empty() && inherited != nullptr) {
+      is_here && slurm_conf.empty() && inherited != nullptr) {
     slurm_conf = inherited;
   }
   if (!slurm_conf.empty()) job_environment_["SLURM_CONF"] = slurm_conf;
-  AddUser(&job_environment_);
+  if (is_here) identity_ = OwnIdentity();
   environment_ = job_environment_;
   environment_["LC_ALL"] = "C";
   // Times as seconds since 1970.
@@ -101,7 +121,28 @@ absl::StatusOr<hosts::CommandResult> Commands::RunClean(hosts::Command command) 
   // nobody's business.
   command.unset_env = {"*"};
   command.max_stdout_bytes = kMaxOutputBytes;
+  const absl::StatusOr<std::map<std::string, std::string>> identity = WhoAmI();
+  if (!identity.ok()) return identity.status();
+  command.env.insert(identity->begin(), identity->end());
   return host_->Run(command);
+}
+
+absl::StatusOr<std::map<std::string, std::string>> Commands::WhoAmI() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (identity_.has_value()) return *identity_;
+  }
+  hosts::Command command;
+  command.argv = {"getent", "passwd", config_.user_on_host};
+  const absl::StatusOr<hosts::CommandResult> result = host_->Run(command);
+  // Whatever is wrong says nothing about the command that is asked for.
+  if (!result.ok()) return absl::UnavailableError(result.status().message());
+  if (!result->ok()) return Failed("getent passwd " + config_.user_on_host, *result);
+  absl::StatusOr<std::map<std::string, std::string>> identity = ParseIdentity(result->stdout_data);
+  if (!identity.ok()) return identity;
+  const std::lock_guard lock(mutex_);
+  identity_ = *identity;
+  return identity;
 }
 
 absl::Status Commands::Check(const std::string& name) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,8 @@ class Commands {
  private:
   absl::StatusOr<hosts::CommandResult> RunCounted(hosts::Command command);
   absl::StatusOr<hosts::CommandResult> RunClean(hosts::Command command);
+  // HOME, USER and LOGNAME on the host. UNAVAILABLE: it could not be asked.
+  absl::StatusOr<std::map<std::string, std::string>> WhoAmI();
 
   // Constant after construction.
   const SlurmConfig config_;
@@ -53,7 +56,9 @@ class Commands {
   std::map<std::string, std::string> environment_;
 
   mutable std::mutex mutex_;
-  std::map<std::string, uint64_t> calls_;  // guarded by mutex_
+  // Guarded by mutex_.
+  std::map<std::string, uint64_t> calls_;
+  std::optional<std::map<std::string, std::string>> identity_;  // once it is known
 };
 
 }  // namespace muster::slurm

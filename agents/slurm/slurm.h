@@ -23,11 +23,14 @@ struct SlurmConfig {
   // Where runs have their directories: absolute, writable for the agent, shared with the compute
   // nodes. Default: "runs" in the agent's state directory.
   std::string run_dir;
-  // SLURM_CONF for every command. Default: the agent's own SLURM_CONF, or where Slurm looks by
-  // itself.
+  // SLURM_CONF for every command. Default: the agent's own SLURM_CONF (on this machine), or where
+  // Slurm looks by itself.
   std::string slurm_conf;
   // The directory of sbatch, squeue and so on. Default: they are looked up in the agent's PATH.
   std::string bin_dir;
+  // Who the commands run as on another host, whose HOME is asked for there. Default: the agent's
+  // own user on this machine.
+  std::string user_on_host;
   // PATH of the jobs. Default: the usual system directories, and bin_dir.
   std::string job_path;
   // The least time between two squeue; it grows to five times what the last one took.

@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <fstream>
 #include <map>
 #include <set>
 
+#include "agents/hosts/local_host.h"
 #include "tests/unit/agents/eventually.h"
 #include "tests/unit/hosts/temp_dir.h"
 
@@ -31,6 +33,7 @@ struct ArchiveState {
   bool holds_answers = false;
   std::deque<int> lives;  // of the next links: so many chunks until they break
   std::set<std::string> shipped;
+  size_t most_in_one_look = 0;
 };
 
 // An archive in memory, and links to it.
@@ -85,13 +88,32 @@ class FakeLink : public PushLink {
   bool broken_ = false;
 };
 
-class LogShipperTest : public testing::Test {
+// Tells how many logs were looked at together.
+class CountingHost : public hosts::LocalHost {
+ public:
+  explicit CountingHost(Shared<ArchiveState>* archive) : archive_(*archive) {}
+
+  std::vector<absl::StatusOr<hosts::FileInfo>> StatMany(
+      const std::vector<std::string>& paths) override {
+    archive_.With([&](ArchiveState& state) {
+      state.most_in_one_look = std::max(state.most_in_one_look, paths.size());
+    });
+    return LocalHost::StatMany(paths);
+  }
+
+ private:
+  Shared<ArchiveState>& archive_;
+};
+
+// With logs on this machine, and on a host.
+class LogShipperTest : public testing::TestWithParam<bool> {
  protected:
   LogShipperTest() { Start(); }
 
   void Start() {
     LogShipperOptions options;
     options.min_backoff = absl::Milliseconds(1);
+    options.remote_poll = absl::Milliseconds(20);
     shipper_.reset();
     shipper_ = std::make_unique<LogShipper>(
         options, LogShipper::Environment{
@@ -105,7 +127,8 @@ class LogShipperTest : public testing::Test {
                      .shipped =
                          [this](const std::string& key) {
                            archive_.With([&](ArchiveState& state) { state.shipped.insert(key); });
-                         }});
+                         },
+                     .host = GetParam() ? &host_ : nullptr});
   }
   void Connect() { shipper_->Connect("here", "journal-1"); }
 
@@ -131,10 +154,14 @@ class LogShipperTest : public testing::Test {
 
   hosts::TempDir dir_;
   Shared<ArchiveState> archive_;
+  CountingHost host_{&archive_};
   std::unique_ptr<LogShipper> shipper_;
 };
 
-TEST_F(LogShipperTest, BytesFollowTheFileAndTheEndFollowsTheRun) {
+INSTANTIATE_TEST_SUITE_P(Where, LogShipperTest, testing::Bool(),
+                         [](const auto& info) { return info.param ? "OnAHost" : "Here"; });
+
+TEST_P(LogShipperTest, BytesFollowTheFileAndTheEndFollowsTheRun) {
   Connect();
   Ship("a", false);
   Write("a", "one ");
@@ -151,7 +178,7 @@ TEST_F(LogShipperTest, BytesFollowTheFileAndTheEndFollowsTheRun) {
   });
 }
 
-TEST_F(LogShipperTest, NothingIsSentWithoutAConnectionAndAllOfItAfterwards) {
+TEST_P(LogShipperTest, NothingIsSentWithoutAConnectionAndAllOfItAfterwards) {
   Write("a", "text");
   Ship("a", true);
   Connect();
@@ -159,7 +186,7 @@ TEST_F(LogShipperTest, NothingIsSentWithoutAConnectionAndAllOfItAfterwards) {
   EXPECT_EQ(archive_.With([](ArchiveState& state) { return state.logs["a/out"].bytes; }), "text");
 }
 
-TEST_F(LogShipperTest, ABrokenStreamGoesOnWhereTheArchiveIs) {
+TEST_P(LogShipperTest, ABrokenStreamGoesOnWhereTheArchiveIs) {
   std::string text;
   for (int i = 0; i < 100'000; ++i) text += std::to_string(i) + "\n";
   Write("a", text);
@@ -172,7 +199,7 @@ TEST_F(LogShipperTest, ABrokenStreamGoesOnWhereTheArchiveIs) {
   EXPECT_EQ(archive_.With([](ArchiveState& state) { return state.hellos; }), 6);
 }
 
-TEST_F(LogShipperTest, AnotherProcessGoesOnWhereTheArchiveIs) {
+TEST_P(LogShipperTest, AnotherProcessGoesOnWhereTheArchiveIs) {
   Connect();
   Write("a", "one ");
   Ship("a", false);
@@ -188,7 +215,7 @@ TEST_F(LogShipperTest, AnotherProcessGoesOnWhereTheArchiveIs) {
       << "no byte was sent twice";
 }
 
-TEST_F(LogShipperTest, AHugeLogDoesNotHoldUpAShortOne) {
+TEST_P(LogShipperTest, AHugeLogDoesNotHoldUpAShortOne) {
   Write("huge", std::string(64 << 20, 'x'));
   Write("short", "text");
   Ship("huge", false);
@@ -200,7 +227,7 @@ TEST_F(LogShipperTest, AHugeLogDoesNotHoldUpAShortOne) {
   EXPECT_LT(place, 10);
 }
 
-TEST_F(LogShipperTest, AStalledLogLeavesRoomForOthers) {
+TEST_P(LogShipperTest, AStalledLogLeavesRoomForOthers) {
   Write("huge", std::string(64 << 20, 'x'));
   archive_.With([](ArchiveState& state) { state.holds_answers = true; });
   Connect();
@@ -212,7 +239,7 @@ TEST_F(LogShipperTest, AStalledLogLeavesRoomForOthers) {
   EXPECT_TRUE(EventuallyHas("short/out", "text"));
 }
 
-TEST_F(LogShipperTest, ADroppedRunIsNeitherSentNorReported) {
+TEST_P(LogShipperTest, ADroppedRunIsNeitherSentNorReported) {
   Connect();
   Ship("a", false);
   Write("a", "one");
@@ -224,7 +251,7 @@ TEST_F(LogShipperTest, ADroppedRunIsNeitherSentNorReported) {
   EXPECT_FALSE(archive_.With([](ArchiveState& state) { return state.shipped.contains("a"); }));
 }
 
-TEST_F(LogShipperTest, ThousandsOfLogsNeedFewDescriptors) {
+TEST_P(LogShipperTest, ThousandsOfLogsNeedFewDescriptors) {
   Connect();
   constexpr int kRuns = 1000;
   for (int i = 0; i < kRuns; ++i) {
@@ -240,7 +267,7 @@ TEST_F(LogShipperTest, ThousandsOfLogsNeedFewDescriptors) {
   for (int i = 0; i < kRuns; ++i) ASSERT_TRUE(EventuallyShipped(std::to_string(i)));
 }
 
-TEST_F(LogShipperTest, AnUnreadableLogWaitsForItsCureAndLosesNothing) {
+TEST_P(LogShipperTest, AnUnreadableLogWaitsForItsCureAndLosesNothing) {
   std::filesystem::create_directory(Path("a", "out"));
   Connect();
   Ship("a", true);
@@ -252,6 +279,30 @@ TEST_F(LogShipperTest, AnUnreadableLogWaitsForItsCureAndLosesNothing) {
   Write("a", "one");
   ASSERT_TRUE(EventuallyShipped("a"));
   EXPECT_EQ(archive_.With([](ArchiveState& state) { return state.logs["a/out"].bytes; }), "one");
+}
+
+class LogShipperOnAHostTest : public LogShipperTest {};
+
+INSTANTIATE_TEST_SUITE_P(Where, LogShipperOnAHostTest, testing::Values(true));
+
+TEST_P(LogShipperOnAHostTest, AThousandLogsAreLookedAtTogether) {
+  constexpr int kRuns = 500;  // of two logs each
+  Connect();
+  for (int i = 0; i < kRuns; ++i) {
+    const std::string key = "k-" + std::to_string(i);
+    Write(key, key);
+    Ship(key, false);
+  }
+  for (int i = 0; i < kRuns; ++i) {
+    const std::string key = "k-" + std::to_string(i);
+    ASSERT_TRUE(EventuallyHas(key + "/out", key));
+  }
+  ASSERT_TRUE(archive_.Eventually(
+      [&](ArchiveState& state) { return state.most_in_one_look == 2 * kRuns; }));
+  Write("k-7", "more");
+  ASSERT_TRUE(EventuallyHas("k-7/out", "k-7more"));
+  for (int i = 0; i < kRuns; ++i) Ship("k-" + std::to_string(i), true);
+  for (int i = 0; i < kRuns; ++i) ASSERT_TRUE(EventuallyShipped("k-" + std::to_string(i)));
 }
 
 }  // namespace
