@@ -1,14 +1,15 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <filesystem>
 #include <random>
+#include <system_error>
 #include <utility>
 
-#include "agents/core/directory_lock.h"
 #include "agents/core/journal.h"
-#include "agents/core/sqlite.h"
 #include "contract/text.h"
+#include "daemon/directory_lock.h"
+#include "daemon/sqlite.h"
 
 namespace muster::agent {
 namespace {
@@ -17,6 +18,10 @@ constexpr int kVersion = 1;
 constexpr uint64_t kPageBytes = 4096;
 // What each start may add to a journal that is at its bound: one part in so many.
 constexpr uint64_t kRestartShare = 4;
+// An agent that was killed in the middle of starting a process leaves a child that holds the lock
+// until its exec. That takes milliseconds; a busy machine may need longer.
+constexpr absl::Duration kLockPatience = absl::Seconds(2);
+constexpr char kGiveAStateDir[] = "Give the agent a --state-dir that it may write to";
 constexpr char kMoveAway[] =
     "Move the file away and start the agent again: it then looks up every active run before it "
     "launches any";
@@ -53,16 +58,31 @@ std::string RandomId() {
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
 }
 
-// An error about the journal as a whole, with its file and what to do.
-absl::Status About(const absl::Status& status, const std::string& path, std::string_view remedy) {
-  return absl::Status(status.code(), ToAbsl(fmt::format("journal {}: {}. {}", path,
-                                                        ToStd(status.message()), remedy)));
+// An error of the journal, whose message names the file, with what to do.
+absl::Status About(const absl::Status& status, std::string_view remedy) {
+  return absl::Status(status.code(),
+                      ToAbsl(fmt::format("journal {}. {}", ToStd(status.message()), remedy)));
+}
+
+bool Parse(std::string_view bytes, google::protobuf::Message* out) {
+  return out->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+}
+
+// For its owner only: specs and outputs of other people's jobs are in there.
+absl::Status MakeStateDirectory(const std::string& directory) {
+  std::error_code error;
+  if (std::filesystem::create_directories(directory, error)) {
+    std::filesystem::permissions(directory, std::filesystem::perms::owner_all, error);
+  }
+  if (!error) return absl::OkStatus();
+  return absl::PermissionDeniedError(ToAbsl(fmt::format(
+      "cannot make the state directory {}: {}. {}", directory, error.message(), kGiveAStateDir)));
 }
 
 class SqliteJournal : public Journal {
  public:
-  SqliteJournal(DirectoryLock lock, Database database, std::string path)
-      : lock_(std::move(lock)), database_(std::move(database)), path_(std::move(path)) {}
+  SqliteJournal(std::unique_ptr<DirectoryLock> lock, std::unique_ptr<Database> database)
+      : lock_(std::move(lock)), database_(std::move(database)) {}
 
   absl::Status Prepare(const JournalOptions& options) {
     if (absl::Status status = Migrate(); !status.ok()) return status;
@@ -82,23 +102,23 @@ class SqliteJournal : public Journal {
 
   absl::Status Commit(const std::vector<JournalChange>& changes) override {
     uint64_t used = 0;
-    absl::Status status = begin_.Run();
+    absl::Status status = begin_.Start().Run();
     for (const JournalChange& change : changes) {
       if (!status.ok()) break;
       status = std::visit([this](const auto& what) { return Write(what); }, change);
     }
     if (status.ok()) status = CheckBound(&used);
-    if (status.ok()) status = commit_.Run();
+    if (status.ok()) status = commit_.Start().Run();
     if (status.ok()) {
       used_pages_ = used;
       return status;
     }
     // SQLite may have rolled back by itself; what matters is that nothing of this transaction
     // stays.
-    if (database_.in_transaction()) {
-      if (absl::Status undone = database_.Execute("ROLLBACK"); !undone.ok()) status = undone;
+    if (database_->in_transaction()) {
+      if (absl::Status undone = database_->Execute("ROLLBACK"); !undone.ok()) status = undone;
     }
-    return About(status, path_, RemedyOf(status));
+    return About(status, RemedyOf(status));
   }
 
   double FilledShare() const override {
@@ -122,10 +142,10 @@ class SqliteJournal : public Journal {
     uint64_t counts[2] = {};
     Statement* const statements[] = {&page_count_, &freelist_count_};
     for (int i = 0; i < 2; ++i) {
-      absl::StatusOr<bool> row = statements[i]->Next();
-      if (row.ok() && *row) counts[i] = static_cast<uint64_t>(statements[i]->Int(0));
-      if (row.ok() && *row) row = statements[i]->Next();
+      ScopedReset reset(statements[i]);
+      absl::StatusOr<bool> row = statements[i]->Start().Step();
       if (!row.ok()) return row.status();
+      if (*row) counts[i] = static_cast<uint64_t>(statements[i]->Int(0));
     }
     return counts[0] - counts[1];
   }
@@ -137,30 +157,34 @@ class SqliteJournal : public Journal {
     if (!pages.ok()) return pages.status();
     *used = *pages;
     if (*used <= max_pages_ || *used <= used_pages_) return absl::OkStatus();
-    return absl::OutOfRangeError(fmt::format("it would grow to {} MiB, and its bound is {} MiB",
-                                             *used * kPageBytes >> 20,
-                                             max_pages_ * kPageBytes >> 20));
+    return Error(absl::StatusCode::kOutOfRange,
+                 fmt::format("it would grow to {} MiB, and its bound is {} MiB",
+                             *used * kPageBytes >> 20, max_pages_ * kPageBytes >> 20));
+  }
+
+  absl::Status Error(absl::StatusCode code, std::string_view what) const {
+    return absl::Status(code, ToAbsl(fmt::format("{}: {}", database_->path(), what)));
   }
 
   absl::Status Migrate() {
     // The lock keeps others out, so that no shared memory is needed.
-    absl::Status status = database_.Execute(fmt::format(
+    absl::Status status = database_->Execute(fmt::format(
         "PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = {}; PRAGMA journal_mode = WAL;"
         "PRAGMA synchronous = FULL;",
         kPageBytes));
     if (!status.ok()) return status;
-    absl::StatusOr<std::string> check = database_.Query("PRAGMA quick_check(1)");
+    absl::StatusOr<std::string> check = database_->QueryText("PRAGMA quick_check(1)");
     if (!check.ok()) return check.status();
-    if (*check != "ok") return absl::DataLossError(*check);
-    absl::StatusOr<std::string> version = database_.Query("PRAGMA user_version");
+    if (*check != "ok") return Error(absl::StatusCode::kDataLoss, *check);
+    absl::StatusOr<int64_t> version = database_->QueryInt("PRAGMA user_version");
     if (!version.ok()) return version.status();
-    int at = std::atoi(version->c_str());
-    if (at > kVersion) {
-      return absl::FailedPreconditionError(
-          fmt::format("it has format {}, and this agent knows formats up to {}", at, kVersion));
+    if (*version > kVersion) {
+      return Error(absl::StatusCode::kFailedPrecondition,
+                   fmt::format("it has format {}, and this agent knows formats up to {}", *version,
+                               kVersion));
     }
-    for (; at < kVersion; ++at) {
-      status = database_.Execute(
+    for (int64_t at = *version; at < kVersion; ++at) {
+      status = database_->Execute(
           fmt::format("BEGIN; {} PRAGMA user_version = {}; COMMIT;", kMigrations[at], at + 1));
       if (!status.ok()) return status;
     }
@@ -176,14 +200,15 @@ class SqliteJournal : public Journal {
   }
 
   absl::StatusOr<bool> LoadMeta(const std::string& cluster) {
-    absl::StatusOr<Statement> select = database_.Prepare(
+    absl::StatusOr<Statement> select = database_->Prepare(
         "SELECT cluster, journal_id, instance, broker_epoch, next_event_sequence FROM meta");
     if (!select.ok()) return select.status();
-    absl::StatusOr<bool> row = select->Next();
+    absl::StatusOr<bool> row = select->Start().Step();
     if (!row.ok() || !*row) return row;
     if (select->Text(0) != cluster) {
-      return absl::FailedPreconditionError(fmt::format(
-          "it belongs to the cluster '{}', and this agent is for '{}'", select->Text(0), cluster));
+      return Error(absl::StatusCode::kFailedPrecondition,
+                   fmt::format("it belongs to the cluster '{}', and this agent is for '{}'",
+                               select->Text(0), cluster));
     }
     content_.meta.journal_id = select->Text(1);
     content_.meta.instance = select->Text(2);
@@ -195,25 +220,27 @@ class SqliteJournal : public Journal {
   absl::Status CreateMeta(const std::string& cluster) {
     content_.meta.journal_id = RandomId();
     absl::StatusOr<Statement> insert =
-        database_.Prepare("INSERT INTO meta VALUES (1, ?, ?, '', 0, 1)");
+        database_->Prepare("INSERT INTO meta VALUES (1, ?, ?, '', 0, 1)");
     if (!insert.ok()) return insert.status();
-    return insert->Bind(cluster).Bind(content_.meta.journal_id).Run();
+    return insert->Start().Bind(cluster).Bind(content_.meta.journal_id).Run();
   }
 
   absl::Status LoadRuns() {
-    absl::StatusOr<Statement> select = database_.Prepare(
+    absl::StatusOr<Statement> select = database_->Prepare(
         "SELECT arrival, assignment, state, external_id, cancel_requested, logs_complete,"
         " launch_time_ns FROM run ORDER BY arrival");
     if (!select.ok()) return select.status();
+    select->Start();
     while (true) {
-      absl::StatusOr<bool> row = select->Next();
+      absl::StatusOr<bool> row = select->Step();
       if (!row.ok()) return row.status();
       if (!*row) return absl::OkStatus();
       JournalRun run;
       auto assignment = std::make_shared<v1::Assignment>();
       run.order = static_cast<uint64_t>(select->Int(0));
-      if (!assignment->ParseFromString(select->Text(1)) || !v1::RunState_IsValid(select->Int(2))) {
-        return absl::DataLossError(fmt::format("run number {} cannot be read", run.order));
+      if (!Parse(select->Blob(1), assignment.get()) || !v1::RunState_IsValid(select->Int(2))) {
+        return Error(absl::StatusCode::kDataLoss,
+                     fmt::format("run number {} cannot be read", run.order));
       }
       run.assignment = std::move(assignment);
       run.state = static_cast<v1::RunState>(select->Int(2));
@@ -227,22 +254,24 @@ class SqliteJournal : public Journal {
 
   absl::Status LoadEvents() {
     absl::StatusOr<Statement> select =
-        database_.Prepare("SELECT sequence, body FROM event ORDER BY sequence");
+        database_->Prepare("SELECT sequence, body FROM event ORDER BY sequence");
     if (!select.ok()) return select.status();
+    select->Start();
     while (true) {
-      absl::StatusOr<bool> row = select->Next();
+      absl::StatusOr<bool> row = select->Step();
       if (!row.ok()) return row.status();
       if (!*row) break;
       v1::RunEvent event;
-      if (!event.ParseFromString(select->Text(1))) {
-        return absl::DataLossError(fmt::format("event {} cannot be read", select->Int(0)));
+      if (!Parse(select->Blob(1), &event)) {
+        return Error(absl::StatusCode::kDataLoss,
+                     fmt::format("event {} cannot be read", select->Int(0)));
       }
       content_.events.push_back(std::move(event));
     }
     uint64_t next = content_.meta.next_event_sequence - content_.events.size();
     for (const v1::RunEvent& event : content_.events) {
       if (event.sequence() != next++) {
-        return absl::DataLossError(fmt::format("event {} is missing", next - 1));
+        return Error(absl::StatusCode::kDataLoss, fmt::format("event {} is missing", next - 1));
       }
     }
     return absl::OkStatus();
@@ -266,7 +295,7 @@ class SqliteJournal : public Journal {
          "UPDATE meta SET instance = ?, broker_epoch = ?, next_event_sequence = ? WHERE id = 1"},
     };
     for (const auto& [statement, sql] : statements) {
-      absl::StatusOr<Statement> prepared = database_.Prepare(sql);
+      absl::StatusOr<Statement> prepared = database_->Prepare(sql);
       if (!prepared.ok()) return prepared.status();
       *statement = *std::move(prepared);
     }
@@ -283,37 +312,35 @@ class SqliteJournal : public Journal {
 
   absl::Status Write(const PutRun& put) {
     const JournalRun& run = put.run;
-    update_run_.Bind(run.state).Bind(run.external_id).Bind(run.cancel_requested);
+    update_run_.Start().Bind(run.state).Bind(run.external_id).Bind(run.cancel_requested);
     update_run_.Bind(run.logs_complete);
     BindLaunchTime(run, update_run_);
-    if (absl::Status status = update_run_.Bind(static_cast<int64_t>(run.order)).Run();
-        !status.ok()) {
+    if (absl::Status status = update_run_.Bind(run.order).Run(); !status.ok()) {
       return status;
     }
-    if (database_.changes() > 0) return absl::OkStatus();
+    if (database_->changes() > 0) return absl::OkStatus();
     const std::string assignment = run.assignment->SerializeAsString();
-    insert_run_.Bind(static_cast<int64_t>(run.order)).Bind(run.assignment->run_key());
+    insert_run_.Start().Bind(run.order).Bind(run.assignment->run_key());
     insert_run_.BindBlob(assignment).Bind(run.state).Bind(run.external_id);
     insert_run_.Bind(run.cancel_requested).Bind(run.logs_complete);
     BindLaunchTime(run, insert_run_);
     return insert_run_.Run();
   }
-  absl::Status Write(const DeleteRun& gone) { return delete_run_.Bind(gone.run_key).Run(); }
+  absl::Status Write(const DeleteRun& gone) { return delete_run_.Start().Bind(gone.run_key).Run(); }
   absl::Status Write(const PutEvent& put) {
     const std::string body = put.event.SerializeAsString();
-    return insert_event_.Bind(static_cast<int64_t>(put.event.sequence())).BindBlob(body).Run();
+    return insert_event_.Start().Bind(put.event.sequence()).BindBlob(body).Run();
   }
   absl::Status Write(const DeleteEventsUpTo& gone) {
-    return delete_events_.Bind(static_cast<int64_t>(gone.sequence)).Run();
+    return delete_events_.Start().Bind(gone.sequence).Run();
   }
   absl::Status Write(const PutMeta& put) {
-    update_meta_.Bind(put.meta.instance).Bind(static_cast<int64_t>(put.meta.broker_epoch));
-    return update_meta_.Bind(static_cast<int64_t>(put.meta.next_event_sequence)).Run();
+    update_meta_.Start().Bind(put.meta.instance).Bind(put.meta.broker_epoch);
+    return update_meta_.Bind(put.meta.next_event_sequence).Run();
   }
 
-  const DirectoryLock lock_;
-  Database database_;
-  const std::string path_;
+  const std::unique_ptr<DirectoryLock> lock_;
+  const std::unique_ptr<Database> database_;
   JournalContent content_;
   uint64_t used_pages_ = 0;
   uint64_t max_pages_ = 0;
@@ -324,22 +351,25 @@ class SqliteJournal : public Journal {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Journal>> OpenJournal(const JournalOptions& options) {
-  absl::StatusOr<DirectoryLock> lock = DirectoryLock::Take(options.state_dir);
+  if (absl::Status made = MakeStateDirectory(options.state_dir); !made.ok()) return made;
+  absl::StatusOr<std::unique_ptr<DirectoryLock>> lock =
+      DirectoryLock::Take({.path = options.state_dir + "/lock",
+                           .patience = kLockPatience,
+                           .if_held = "stop that agent, or give this one another --state-dir",
+                           .if_not_writable = "give the agent a --state-dir that it may write to"});
   if (!lock.ok()) return lock.status();
-  const std::string path = options.state_dir + "/journal.db";
-  absl::StatusOr<Database> database = Database::Open(path);
-  if (!database.ok()) {
-    return About(database.status(), path, "Give the agent a --state-dir that it may write to");
-  }
-  auto journal = std::make_unique<SqliteJournal>(*std::move(lock), *std::move(database), path);
+  absl::StatusOr<std::unique_ptr<Database>> database = Database::Open(
+      options.state_dir + "/journal.db", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, {});
+  if (!database.ok()) return About(database.status(), kGiveAStateDir);
+  auto journal = std::make_unique<SqliteJournal>(*std::move(lock), *std::move(database));
   absl::Status status = journal->Prepare(options);
   if (status.ok()) return journal;
-  if (absl::IsDataLoss(status)) return About(status, path, kMoveAway);
+  if (absl::IsDataLoss(status)) return About(status, kMoveAway);
   if (absl::IsFailedPrecondition(status)) {
-    return About(status, path,
+    return About(status,
                  "Give the agent another --state-dir, or install the version that wrote it");
   }
-  return About(status, path, "Check its disk and its permissions");
+  return About(status, "Check its disk and its permissions");
 }
 
 }  // namespace muster::agent

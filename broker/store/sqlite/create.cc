@@ -57,7 +57,7 @@ absl::Status MakeEmpty(const std::string& path) {
 // Leaves a complete, synced file without a journal behind.
 absl::Status Build(const std::string& path, const SqliteOptions& options) {
   if (absl::Status status = MakeEmpty(path); !status.ok()) return status;
-  auto database = Database::Open(path, SQLITE_OPEN_READWRITE, options.vfs);
+  auto database = OpenDatabase(path, SQLITE_OPEN_READWRITE, options.vfs);
   if (!database.ok()) return database.status();
   // These two hold for the life of the file.
   absl::Status status =

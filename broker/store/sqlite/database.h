@@ -1,110 +1,18 @@
-// A thin layer over SQLite: handles that free themselves, and absl::Status instead of codes.
-//
-// A Database and its Statements belong to one thread at a time (SQLITE_OPEN_NOMUTEX).
+// The broker's database, with the remedies that its operator needs.
 #ifndef MUSTER_BROKER_STORE_SQLITE_DATABASE_H_
 #define MUSTER_BROKER_STORE_SQLITE_DATABASE_H_
 
-#include <sqlite3.h>
-
-#include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "daemon/sqlite.h"
 
 namespace muster::store {
 
-class Database;
-
-class Statement {
- public:
-  Statement() = default;
-
-  // Begins a new execution. What is bound follows in the order of the parameters, and must live
-  // until the row or the end has been read: nothing is copied.
-  Statement& Start();
-  Statement& Bind(int64_t value);
-  Statement& Bind(uint64_t value) { return Bind(static_cast<int64_t>(value)); }
-  Statement& Bind(int value) { return Bind(static_cast<int64_t>(value)); }
-  Statement& Bind(uint32_t value) { return Bind(static_cast<int64_t>(value)); }
-  Statement& Bind(bool value) { return Bind(static_cast<int64_t>(value)); }
-  Statement& Bind(std::string_view text);
-  Statement& BindBlob(std::string_view bytes);
-  Statement& BindNull();
-
-  // True: there is a row. False: the end; the statement can be started again.
-  absl::StatusOr<bool> Step();
-  // Runs a statement that gives no rows.
-  absl::Status Run();
-  // Ends a read early, so that it no longer holds its snapshot.
-  void Reset();
-
-  // Of the current row, until the next Step.
-  int64_t Int(int column) const { return sqlite3_column_int64(handle_.get(), column); }
-  std::string_view Text(int column) const;
-  std::string_view Blob(int column) const;
-  bool IsNull(int column) const;
-
- private:
-  friend class Database;
-  struct Finalize {
-    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
-  };
-
-  void Check(int code) {
-    if (code != SQLITE_OK && bind_error_ == SQLITE_OK) bind_error_ = code;
-  }
-
-  std::unique_ptr<sqlite3_stmt, Finalize> handle_;
-  const Database* database_ = nullptr;
-  int next_parameter_ = 1;
-  int bind_error_ = SQLITE_OK;
-};
-
-// Puts a statement back at its beginning when the scope ends, whichever way it does.
-class ScopedReset {
- public:
-  explicit ScopedReset(Statement* statement) : statement_(statement) {}
-  ~ScopedReset() { statement_->Reset(); }
-  ScopedReset(const ScopedReset&) = delete;
-  ScopedReset& operator=(const ScopedReset&) = delete;
-
- private:
-  Statement* const statement_;
-};
-
-class Database {
- public:
-  // `flags` as of sqlite3_open_v2; `vfs` null: the default one.
-  static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& path, int flags,
-                                                        const char* vfs = nullptr);
-
-  absl::StatusOr<Statement> Prepare(std::string_view sql) const;
-  // One or more statements without parameters and rows.
-  absl::Status Execute(const std::string& sql) const;
-  // The first column of the first row.
-  absl::StatusOr<int64_t> QueryInt(std::string_view sql) const;
-
-  // OK for SQLITE_OK, else an error that names the file and the remedy:
-  //   RESOURCE_EXHAUSTED: the disk is full. DATA_LOSS: the file is damaged. INTERNAL: anything
-  //   else.
-  absl::Status ToStatus(int code, std::string_view doing) const;
-
-  const std::string& path() const { return path_; }
-  sqlite3* handle() const { return handle_.get(); }
-
- private:
-  struct Close {
-    void operator()(sqlite3* database) const { sqlite3_close_v2(database); }
-  };
-
-  explicit Database(std::string path) : path_(std::move(path)) {}
-
-  const std::string path_;
-  std::unique_ptr<sqlite3, Close> handle_;
-};
+// `flags` as of sqlite3_open_v2; `vfs` null: the default one.
+absl::StatusOr<std::unique_ptr<Database>> OpenDatabase(const std::string& path, int flags,
+                                                       const char* vfs);
 
 }  // namespace muster::store
 

@@ -15,7 +15,7 @@ namespace muster::store {
 
 absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(const std::string& path,
                                                      const SqliteOptions& options) {
-  auto database = Database::Open(path, SQLITE_OPEN_READONLY, options.vfs);
+  auto database = OpenDatabase(path, SQLITE_OPEN_READONLY, options.vfs);
   if (!database.ok()) return database.status();
   const std::string pragmas = fmt::format(
       "PRAGMA busy_timeout = 5000;"  // the writer locks readers out only while it recovers

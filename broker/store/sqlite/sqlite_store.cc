@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "broker/store/sqlite/create.h"
-#include "broker/store/sqlite/directory_lock.h"
 #include "broker/store/sqlite/reader_pool.h"
 #include "broker/store/sqlite/restore.h"
 #include "broker/store/sqlite/writer.h"
+#include "daemon/directory_lock.h"
 
 namespace muster::store {
 
@@ -21,7 +21,10 @@ struct SqliteStore::Parts {
 
 absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(SqliteOptions options) {
   auto parts = std::make_unique<Parts>();
-  auto lock = DirectoryLock::Take(options.directory);
+  auto lock = DirectoryLock::Take(
+      {.path = options.directory + "/broker.lock",
+       .if_held = "stop that broker, or choose another state directory",
+       .if_not_writable = "the state directory must exist and belong to the broker's user"});
   if (!lock.ok()) return lock.status();
   parts->lock = *std::move(lock);
   if (absl::Status status = CreateIfMissing(options); !status.ok()) return status;

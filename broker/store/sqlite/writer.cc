@@ -48,7 +48,7 @@ bool IsOpen(const v1::Run& run) {
 
 absl::StatusOr<std::unique_ptr<Writer>> Writer::Open(const std::string& path,
                                                      const SqliteOptions& options) {
-  auto database = Database::Open(path, SQLITE_OPEN_READWRITE, options.vfs);
+  auto database = OpenDatabase(path, SQLITE_OPEN_READWRITE, options.vfs);
   if (!database.ok()) return database.status();
   // First of all, so that nobody else's file is touched.
   if (absl::Status status = CheckSchema(**database); !status.ok()) return status;
@@ -128,7 +128,7 @@ absl::Status Writer::Commit(absl::Span<const core::Change> changes) {
   if (status.ok()) return status;
   broken_ = status;
   // What came before stays readable; whether this one is on disk is for the next start to find out.
-  if (!sqlite3_get_autocommit(database_->handle())) database_->Execute("ROLLBACK").IgnoreError();
+  if (database_->in_transaction()) database_->Execute("ROLLBACK").IgnoreError();
   return status;
 }
 
