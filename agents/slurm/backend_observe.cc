@@ -8,6 +8,7 @@
 #include "agents/slurm/exit_record.h"
 #include "agents/slurm/explain_end.h"
 #include "agents/slurm/fields.h"
+#include "agents/slurm/image_cache.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -38,6 +39,15 @@ const QueueRow* LowestRow(const std::vector<QueueRow>& rows) {
       std::min_element(rows.begin(), rows.end(),
                        [](const QueueRow& a, const QueueRow& b) { return a.job_id < b.job_id; });
   return row == rows.end() ? nullptr : &*row;
+}
+
+// What the conversion of the run's image is called; nothing if it has none.
+std::optional<std::string> ConversionOf(const agent::RunHandle& run) {
+  if (run.assignment == nullptr || run.assignment->spec().image().empty()) return std::nullopt;
+  const absl::StatusOr<contract::Image> image =
+      contract::ParseImage(run.assignment->spec().image());
+  if (!image.ok() || image->is_file()) return std::nullopt;
+  return ConversionName(*image);
 }
 
 }  // namespace
@@ -123,6 +133,11 @@ RunFacts SlurmBackend::Gather(const agent::RunHandle& run, const std::optional<Q
     for (auto row = first; row != last; ++row) rows.push_back(row->second);
   }
   ChooseRow(run, rows, &facts);
+  if (facts.queue.has_value() && facts.queue->reason == "Dependency") {
+    const std::optional<std::string> name = ConversionOf(run);
+    const auto row = name.has_value() ? queue->find(*name) : queue->end();
+    if (row != queue->end() && !HasEnded(row->second.state.phase)) facts.conversion = row->second;
+  }
   MarkSince(&facts);
   MarkLimit(run, &facts);
   const bool live = facts.queue.has_value() && !HasEnded(facts.queue->state.phase);

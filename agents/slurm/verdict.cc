@@ -69,6 +69,15 @@ v1::RunState LiveState(JobPhase phase) {
   }
 }
 
+// Of a run that waits for its image, "Dependency" would say less than Slurm knows.
+std::string WaitingReason(const RunFacts& facts) {
+  if (!facts.conversion.has_value()) return ExplainReason(facts.queue->reason);
+  const QueueRow& conversion = *facts.conversion;
+  const std::string why = ExplainReason(conversion.reason);
+  return fmt::format("waiting for its image to be converted, by Slurm job {} which is {}{}{}",
+                     conversion.job_id, conversion.state.word, why.empty() ? "" : ": ", why);
+}
+
 // Slurm has the job and it has not ended.
 std::optional<Observation> JudgeLive(const RunFacts& facts) {
   const QueueRow& row = *facts.queue;
@@ -77,7 +86,7 @@ std::optional<Observation> JudgeLive(const RunFacts& facts) {
   Observation observation = MakeObservation(facts, state);
   SetEvidence(v1::EVIDENCE_SOURCE_SQUEUE, facts,
               fmt::format("Slurm job {}: {}", row.job_id, QueueWords(row)), &observation);
-  if (state == v1::RUN_STATE_PENDING) observation.reason = ExplainReason(row.reason);
+  if (state == v1::RUN_STATE_PENDING) observation.reason = WaitingReason(facts);
   const bool started = state != v1::RUN_STATE_PENDING && state != v1::RUN_STATE_STARTING;
   if (started) observation.start_time = row.start_time;
   return observation;

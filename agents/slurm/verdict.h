@@ -30,6 +30,8 @@ struct RunFacts {
   // Whether squeue answered; without that a missing row means nothing.
   bool queue_answered = false;
   std::optional<QueueRow> queue;
+  // The Slurm job that converts its image, while the run waits for that.
+  std::optional<QueueRow> conversion;
 
   enum class History {
     kNotAsked,

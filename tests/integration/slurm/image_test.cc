@@ -54,21 +54,21 @@ class SlurmImageTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     if (fs::exists(MUSTER_PYXIS))
-      cluster_ = new TestCluster("--nodes 2 --no-dbd --pyxis " MUSTER_PYXIS);
+      cluster = new TestCluster("--nodes 2 --no-dbd --pyxis " MUSTER_PYXIS);
   }
   static void TearDownTestSuite() {
-    delete cluster_;
-    cluster_ = nullptr;
+    delete cluster;
+    cluster = nullptr;
   }
 
   void SetUp() override {
-    if (cluster_ == nullptr) GTEST_SKIP() << MUSTER_PYXIS << " is not built: it needs libslurm-dev";
+    if (cluster == nullptr) GTEST_SKIP() << MUSTER_PYXIS << " is not built: it needs libslurm-dev";
     static int last = 0;
-    images_ = fmt::format("{}/images-{}", cluster_->runs(), ++last);
+    images_ = fmt::format("{}/images-{}", cluster->runs(), ++last);
   }
 
   Agent MakeAgent() const {
-    SlurmConfig config = cluster_->Config();
+    SlurmConfig config = cluster->Config();
     config.image_dir = images_;
     config.conversion_partition = "short";
     config.conversion_memory_mib = 1024;
@@ -79,8 +79,8 @@ class SlurmImageTest : public testing::Test {
   std::unique_ptr<agent::Backend> MakeBackend(bool convert = true) const {
     SlurmConfig config = MakeAgent().config;
     config.convert_images = convert;
-    config.container_mounts = {cluster_->runs()};
-    return cluster_->MakeBackend(config);
+    config.container_mounts = {cluster->runs()};
+    return cluster->MakeBackend(config);
   }
 
   // A run of the script in the image, at its end.
@@ -107,11 +107,11 @@ class SlurmImageTest : public testing::Test {
     return names;
   }
 
-  static TestCluster* cluster_;
+  static TestCluster* cluster;
   std::string images_;
 };
 
-TestCluster* SlurmImageTest::cluster_ = nullptr;
+TestCluster* SlurmImageTest::cluster = nullptr;
 
 constexpr char kBash[] = "registry.test/muster/bash:1";
 constexpr char kBashFile[] = "registry.test+muster+bash=1.sqsh";
@@ -244,7 +244,7 @@ TEST_F(SlurmImageTest, ARunHasItsImageAndWhatTheJobSaysInIt) {
   const TestRun run = RunSpec(*backend, std::move(spec));
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
   EXPECT_EQ(Output(*backend, run), fmt::format("muster-test\n{}\n0 1 127.0.0.1\n{}/{}/work\n",
-                                               hostile, cluster_->runs(), run.handle.run_key));
+                                               hostile, cluster->runs(), run.handle.run_key));
 }
 
 TEST_F(SlurmImageTest, AnExitCodeAndASignalAreTheCommandsOwnInAContainerToo) {
@@ -296,7 +296,7 @@ TEST_F(SlurmImageTest, AFileThatIsNotThereOrNoSquashfsFailsTheRun) {
   ASSERT_TRUE(missing.last.failure.has_value());
   EXPECT_EQ(missing.last.failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
   EXPECT_THAT(missing.last.failure->message(), HasSubstr("/nonexistent/x.sqsh is not there"));
-  const std::string junk = cluster_->runs() + "/junk.sqsh";
+  const std::string junk = cluster->runs() + "/junk.sqsh";
   std::ofstream(junk) << "junk";
   const TestRun broken = RunIn(*backend, junk, "echo never");
   ASSERT_TRUE(broken.last.failure.has_value());
@@ -313,7 +313,7 @@ TEST_F(SlurmImageTest, AnImageWithoutBashIsNamed) {
 
 TEST_F(SlurmImageTest, MountsAreShownAndOneThatIsNotThereIsNamed) {
   const std::unique_ptr<agent::Backend> backend = MakeBackend();
-  const std::string data = cluster_->runs() + "/data";
+  const std::string data = cluster->runs() + "/data";
   fs::create_directories(data);
   std::ofstream(data + "/file") << "content";
   v1::JobSpec spec = ScriptSpec("#!/bin/bash\ncat /in/file; : >/in/new || echo refused");
@@ -341,6 +341,25 @@ TEST_F(SlurmImageTest, ARunInAContainerCanBeCanceled) {
   EXPECT_TRUE(backend->Cancel(run.handle).ok());
   ObserveToEnd(*backend, {&run});
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_CANCELED) << run.last.evidence.DebugString();
+}
+
+TEST_F(SlurmImageTest, ARunThatWaitsForItsImageSaysSoAndWhyThatWaits) {
+  SlurmConfig config = MakeAgent().config;
+  // Longer than the partition lets any job be, which Slurm tells only as a reason to wait.
+  config.conversion_time_limit = absl::Hours(1);
+  const std::unique_ptr<agent::Backend> backend = cluster->MakeBackend(config);
+  v1::JobSpec spec = ScriptSpec("true");
+  spec.set_image(kBash);
+  TestRun run = NewRun(std::move(spec));
+  Launch(*backend, &run);
+  WaitFor("the reason is the conversion's", [&] {
+    return ObserveOnce(*backend, {&run}).ok() &&
+           run.last.reason.find("PartitionTimeLimit") != std::string::npos;
+  });
+  EXPECT_THAT(run.last.reason, HasSubstr("waiting for its image to be converted"));
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_PENDING);
+  EXPECT_TRUE(backend->Cancel(run.handle).ok());
+  cluster->AsRoot("scancel --name=" + ConversionName(*contract::ParseImage(kBash)));
 }
 
 TEST_F(SlurmImageTest, APreviewShowsTheContainersOptionsAndConvertsNothing) {
