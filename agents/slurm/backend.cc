@@ -135,6 +135,7 @@ absl::StatusOr<v1::Inventory> SlurmBackend::Inventory() {
   }
   const std::lock_guard lock(mutex_);
   gpu_types_ = GpuTypesOf(*pools);
+  pools_ = *std::move(pools);
   keeps_accounting_ = settings->keeps_accounting;
   return inventory;
 }

@@ -103,6 +103,7 @@ class SlurmBackend : public agent::Backend {
   // Guarded by mutex_.
   std::map<std::string, Track> tracks_;  // by run key
   GpuTypes gpu_types_;
+  std::vector<v1::Pool> pools_;  // as they were last seen; empty before
   bool keeps_accounting_ = true;
   absl::Time last_queue_time_ = absl::InfinitePast();  // by time_
   absl::Duration last_queue_duration_;

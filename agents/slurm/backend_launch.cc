@@ -8,6 +8,7 @@
 #include "agents/slurm/container.h"
 #include "agents/slurm/exit_record.h"
 #include "agents/slurm/fields.h"
+#include "agents/slurm/pool_limits.h"
 #include "contract/errors.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -112,9 +113,11 @@ std::optional<uint64_t> BestInHistory(const std::vector<HistoryRow>& rows) {
 LaunchOutcome SlurmBackend::Launch(const v1::Assignment& assignment) {
   const RunPaths paths = PathsOf(assignment.run_key());
   GpuTypes gpu_types;
+  std::vector<v1::Pool> pools;
   {
     const std::lock_guard lock(mutex_);
     gpu_types = gpu_types_;
+    pools = pools_;
   }
   // Before anything is asked or written: what cannot be submitted, never will be.
   if (const auto argv = SubmitArguments(assignment, paths, gpu_types); !argv.ok())
@@ -140,6 +143,9 @@ LaunchOutcome SlurmBackend::Launch(const v1::Assignment& assignment) {
   } else if (before.status().code() != absl::StatusCode::kNotFound) {
     return Unclear(std::string(ToStd(before.status().message())));
   }
+  // Limits change: only a run that Slurm does not have is measured by them.
+  if (absl::Status status = CheckTimeLimit(assignment.spec(), pools); !status.ok())
+    return RefusedBecause(status);
   const absl::StatusOr<ImageCache::Ready> image = PrepareImage(assignment.spec());
   if (image.status().code() == absl::StatusCode::kInvalidArgument)
     return RefusedBecause(image.status());

@@ -1,0 +1,80 @@
+// The slurm section of a job as a real Slurm takes it.
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/slurm/test_cluster.h"
+
+namespace muster::slurm {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Kind = agent::LaunchOutcome::Kind;
+
+class SlurmOptionsTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    cluster_ = new TestCluster("--nodes 2 --gpus 4 --min-job-age 60");
+  }
+  static void TearDownTestSuite() { delete cluster_; }
+
+  std::string ShowJob(const TestRun& run) {
+    return cluster_->AsRoot("scontrol -o show job " + run.handle.external_id);
+  }
+
+  static TestCluster* cluster_;
+  std::unique_ptr<agent::Backend> backend_ = cluster_->MakeBackend();
+};
+
+TestCluster* SlurmOptionsTest::cluster_ = nullptr;
+
+TEST_F(SlurmOptionsTest, WhatTheJobSaysIsWhatSlurmHas) {
+  TestRun first = NewRun(ScriptSpec("sleep 300"));
+  Launch(*backend_, &first);
+  v1::JobSpec spec = ScriptSpec("echo done");
+  spec.mutable_time_limit()->set_seconds(600);
+  v1::SlurmOptions& slurm = *spec.mutable_slurm();
+  slurm.set_partition("debug,gpu");
+  slurm.set_dependency("afterany:" + first.handle.external_id);
+  slurm.set_nice(7);
+  slurm.set_requeue(false);
+  slurm.set_mail_type("END,FAIL");
+  slurm.set_mail_user("nobody");
+  slurm.set_exclude("n2");
+  slurm.add_extra_options("--contiguous");
+  slurm.add_extra_options("--time-min=5");
+  TestRun run = NewRun(spec);
+  Launch(*backend_, &run);
+  const std::string job = ShowJob(run);
+  for (const char* words :
+       {"Partition=debug,gpu", "Nice=7", "Requeue=0", "MailType=END,FAIL", "MailUser=nobody",
+        "ExcNodeList=n2", "Contiguous=1", "TimeLimit=00:10:00", "TimeMin=00:05:00"}) {
+    EXPECT_THAT(job, HasSubstr(words));
+  }
+  EXPECT_THAT(job, HasSubstr("afterany:" + first.handle.external_id));
+  ObserveUntil(*backend_, {&run}, v1::RUN_STATE_PENDING);
+  EXPECT_THAT(run.last.reason, HasSubstr("waiting for another job to end"));
+
+  EXPECT_TRUE(backend_->Cancel(first.handle).ok());
+  ObserveToEnd(*backend_, {&first, &run});
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
+  EXPECT_EQ(Output(*backend_, run), "done\n");
+}
+
+TEST_F(SlurmOptionsTest, ATimeLimitThatThePartitionNeverGivesIsRefusedBeforeItWaitsForEver) {
+  ASSERT_TRUE(backend_->Inventory().ok());
+  v1::JobSpec spec = ScriptSpec("true");
+  spec.mutable_time_limit()->set_seconds(600);
+  spec.mutable_placement()->set_pool("short");
+  TestRun run = NewRun(spec);
+  const agent::LaunchOutcome outcome = backend_->Launch(*run.handle.assignment);
+  EXPECT_EQ(outcome.kind, Kind::kRefused);
+  EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_THAT(outcome.failure.message(),
+              HasSubstr("time_limit: 10m is more than partition short allows; ask for at most 1m"));
+  EXPECT_THAT(outcome.failure.message(), HasSubstr("debug"));
+  EXPECT_THAT(cluster_->AsRoot("squeue -h -o %j"), Not(HasSubstr(run.handle.run_key)));
+}
+
+}  // namespace
+}  // namespace muster::slurm
