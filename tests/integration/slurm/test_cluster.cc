@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "absl/time/clock.h"
+#include "agents/hosts/ssh_host.h"
 #include "contract/states.h"
 #include "fmt/format.h"
 #include "gtest/gtest.h"
@@ -21,12 +22,13 @@ std::string ClusterDirectory(const std::string& directory) { return directory + 
 
 }  // namespace
 
-TestCluster::TestCluster(const std::string& options) {
+TestCluster::TestCluster(const std::string& options)
+    : is_over_ssh_(getenv("MUSTER_TEST_OVER_SSH") != nullptr) {
   char name[] = "/tmp/muster-slurm-XXXXXX";
   // The helper makes it: root's daemons and the user meet there.
   directory_ =
       Root().Run(fmt::format("d=$(mktemp -d {}) && chmod 755 $d && printf %s $d", name)).output;
-  Control("up", "--no-restd --no-sshd " + options);
+  Control("up", (is_over_ssh_ ? "--no-restd " : "--no-restd --no-sshd ") + options);
   const RootHelper::Result made =
       Root().Run(fmt::format("install -d -m 700 -o {} {}", kTestUser, runs()));
   EXPECT_EQ(made.status, 0) << made.output;
@@ -65,10 +67,36 @@ SlurmConfig TestCluster::Config() const {
 }
 
 std::unique_ptr<agent::Backend> TestCluster::MakeBackend(const SlurmConfig& config) const {
-  std::unique_ptr<agent::Backend> backend = CreateSlurmBackend(config, directory_);
+  SlurmConfig its_config = config;
+  std::unique_ptr<hosts::Host> host;
+  if (is_over_ssh_) {
+    host = MakeSshHost();
+    its_config.user_on_host = kTestUser;
+  }
+  std::unique_ptr<agent::Backend> backend =
+      CreateSlurmBackend(its_config, directory_, std::move(host));
   const absl::Status status = backend->Probe();
   EXPECT_TRUE(status.ok()) << status;
   return backend;
+}
+
+std::unique_ptr<hosts::Host> TestCluster::MakeSshHost() const {
+  const std::string ssh = ClusterDirectory(directory_) + "/ssh";
+  const std::string key = directory_ + "/login_key";
+  Root().Run(fmt::format("install -m 600 -o {} {}/id {}", kTestUser, ssh, key));
+  const RootHelper::Result line = Root().Run("cat " + ssh + "/known_hosts");
+  hosts::SshConfig config;
+  // "[127.0.0.1]:PORT TYPE KEY"
+  absl::StatusOr<hosts::LoginHost> host =
+      hosts::ParseLoginHost(line.output.substr(0, line.output.find(' ')));
+  EXPECT_TRUE(host.ok()) << host.status();
+  config.hosts = {{"127.0.0.1", 1}, *host};
+  config.user = kTestUser;
+  config.key_file = key;
+  config.known_hosts_file = ssh + "/known_hosts";
+  absl::StatusOr<std::unique_ptr<hosts::SshHost>> made = hosts::SshHost::Create(config);
+  EXPECT_TRUE(made.ok()) << made.status();
+  return *std::move(made);
 }
 
 v1::JobSpec ScriptSpec(const std::string& script) {

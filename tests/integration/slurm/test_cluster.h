@@ -9,6 +9,7 @@
 
 #include "absl/time/time.h"
 #include "agents/core/backend.h"
+#include "agents/hosts/host.h"
 #include "agents/slurm/slurm.h"
 #include "tests/integration/slurm/root_helper.h"
 
@@ -21,6 +22,7 @@ inline constexpr absl::Duration kPatience = absl::Seconds(120);
 
 RootHelper& Root();
 
+// With MUSTER_TEST_OVER_SSH in the environment backends reach the cluster through its sshd.
 class TestCluster {
  public:
   // Starts it; `options` are those of `slurm-cluster.sh up`.
@@ -38,6 +40,10 @@ class TestCluster {
   std::unique_ptr<agent::Backend> MakeBackend(const SlurmConfig& config) const;
 
  private:
+  // The second of two login hosts; the first one is down.
+  std::unique_ptr<hosts::Host> MakeSshHost() const;
+
+  const bool is_over_ssh_;
   std::string directory_;
 };
 
