@@ -103,6 +103,12 @@ class Grammar {
                 &spec.memory);
     AddOptional(sub, "--time", "DURATION",
                 "Time limit, e.g. 90m, 4h or 1-12:00:00; a plain number is seconds", &spec.time);
+    AddOptional(sub, "--image", "IMAGE",
+                "The container image to run in, e.g. nvcr.io/nvidia/pytorch:24.10-py3",
+                &spec.image);
+    AddRepeated(sub, "--mount", "SRC:DST[:ro]",
+                "A directory of the cluster that the container shows; ro: it cannot be written to",
+                &spec.mounts);
     AddRepeated(sub, "--env", "KEY=VALUE", "An environment variable", &spec.env);
     AddRepeated(sub, "--label", "KEY=VALUE", "A label", &spec.labels);
     AddOptional(sub, "--workdir", "TEXT", "The directory on the cluster to start in",

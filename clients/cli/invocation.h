@@ -30,10 +30,10 @@ enum class Verb {
 
 // Flags that describe a job: all of it for `run`, changes to a file for `submit`. As written.
 struct SpecFlags {
-  std::optional<std::string> name, project, pool, gpus, cpus, memory, time, workdir;
+  std::optional<std::string> name, project, pool, gpus, cpus, memory, time, workdir, image;
   std::optional<uint32_t> nodes;
   std::optional<int32_t> priority;
-  std::vector<std::string> clusters, env, labels;
+  std::vector<std::string> clusters, env, labels, mounts;
 
   // Writes what was given over the spec. INVALID_ARGUMENT names the flag, the value and what would
   // work.

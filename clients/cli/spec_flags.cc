@@ -38,6 +38,28 @@ absl::Status AddPairs(std::string_view flag, const std::vector<std::string>& pai
   return absl::OkStatus();
 }
 
+// "SRC:DST" or "SRC:DST:ro". A path with a colon can be written in a job file.
+absl::Status AddMounts(const std::vector<std::string>& mounts, v1::JobSpec* spec) {
+  for (const std::string& text : mounts) {
+    std::string_view rest = text;
+    const bool read_only = rest.ends_with(":ro");
+    if (read_only) rest.remove_suffix(3);
+    const size_t colon = rest.find(':');
+    const bool whole = colon != rest.npos && colon > 0 && colon + 1 < rest.size() &&
+                       rest.find(':', colon + 1) == rest.npos;
+    if (!whole) {
+      return Bad("--mount",
+                 fmt::format("{} is not SRC:DST or SRC:DST:ro, e.g. /lustre/data:/data:ro",
+                             contract::Quoted(text)));
+    }
+    v1::Mount* mount = spec->add_mounts();
+    mount->set_source(std::string(rest.substr(0, colon)));
+    mount->set_target(std::string(rest.substr(colon + 1)));
+    mount->set_read_only(read_only);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ApplyResources(const SpecFlags& flags, v1::JobSpec* spec) {
   if (flags.cpus) {
     const auto millis = contract::ParseCpus(*flags.cpus);
@@ -83,6 +105,7 @@ absl::Status SpecFlags::ApplyTo(v1::JobSpec* spec) const {
   if (project) spec->set_project(*project);
   if (pool) spec->mutable_placement()->set_pool(*pool);
   if (workdir) spec->set_working_directory(*workdir);
+  if (image) spec->set_image(*image);
   if (nodes) spec->set_nodes(*nodes);
   if (priority) spec->set_priority(*priority);
   if (!clusters.empty()) {
@@ -94,6 +117,7 @@ absl::Status SpecFlags::ApplyTo(v1::JobSpec* spec) const {
   if (absl::Status status = AddPairs("--label", labels, spec->mutable_labels()); !status.ok()) {
     return status;
   }
+  if (absl::Status status = AddMounts(mounts, spec); !status.ok()) return status;
   return ApplyResources(*this, spec);
 }
 

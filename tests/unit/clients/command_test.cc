@@ -51,6 +51,21 @@ TEST_F(CommandTest, RunSendsWhatItsFlagsSay) {
   EXPECT_EQ(submitted_[0].request_id().size(), 36u);
 }
 
+TEST_F(CommandTest, RunTakesAnImageAndItsMounts) {
+  const Outcome outcome = Run({"run", "--image", "nvcr.io/nvidia/tao:5.0", "--mount", "/d:/data:ro",
+                               "--mount", "/r:/r", "--", "true"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  ASSERT_EQ(submitted_.size(), 1u);
+  const v1::JobSpec& spec = submitted_[0].spec();
+  EXPECT_EQ(spec.image(), "nvcr.io/nvidia/tao:5.0");
+  ASSERT_EQ(spec.mounts_size(), 2);
+  EXPECT_EQ(spec.mounts(0).source(), "/d");
+  EXPECT_EQ(spec.mounts(0).target(), "/data");
+  EXPECT_TRUE(spec.mounts(0).read_only());
+  EXPECT_EQ(spec.mounts(1).target(), "/r");
+  EXPECT_FALSE(spec.mounts(1).read_only());
+}
+
 TEST_F(CommandTest, SubmitReadsAFileAndFlagsOverrideIt) {
   const std::string path = WriteFile("run: echo\nname: file\nnodes: 3\nenv: {A: 1}\n");
   const Outcome outcome = Run({"submit", path, "--name", "flag", "--env", "B=2"});
@@ -156,6 +171,10 @@ TEST_F(CommandTest, BadUsageIsCodeTwoAndSaysWhatToDo) {
       {{"run", "--nmae", "x", "--", "y"}, "--nmae"},
       {{"run", "--memory", "16Q", "--", "x"}, "--memory: \"16Q\""},
       {{"run", "--env", "novalue", "--", "x"}, "--env: \"novalue\" is not KEY=VALUE"},
+      {{"run", "--image", "i", "--mount", "/a", "--", "x"},
+       "--mount: \"/a\" is not SRC:DST or SRC:DST:ro"},
+      {{"run", "--image", "i", "--mount", "/a:/b:rw", "--", "x"},
+       "--mount: \"/a:/b:rw\" is not SRC:DST or SRC:DST:ro"},
       {{"run", "--nodes", "-1", "--", "x"}, "nodes"},
       {{"list", "-o", "xml"}, "\"xml\" is not table"},
       {{"list", "--", "x"}, "only run takes a command"},
