@@ -9,11 +9,11 @@
 #include <variant>
 #include <vector>
 
-#include "agents/core/backoff.h"
 #include "agents/core/broker_link.h"
 #include "agents/core/inbox.h"
 #include "agents/core/steady_time.h"
 #include "agents/core/worker_lane.h"
+#include "clients/cpp/backoff.h"
 #include "contract/errors.h"
 #include "contract/text.h"
 #include "daemon/log.h"
@@ -382,7 +382,7 @@ class Agent::Impl {
   Dialer dialer_;  // the shipper's thread dials, too: it has no state
   std::unique_ptr<ControlLink> link_;
   uint64_t link_number_ = 0;
-  Backoff backoff_;
+  client::Backoff backoff_;
   absl::Time next_dial_ = absl::InfinitePast();
 
   std::optional<v1::Inventory> inventory_;

@@ -15,13 +15,13 @@
 #include <utility>
 #include <variant>
 
-#include "agents/core/backoff.h"
 #include "agents/core/broker_session.h"
 #include "agents/core/file_watch.h"
 #include "agents/core/log_tail.h"
 #include "agents/core/remote_logs.h"
 #include "agents/core/steady_time.h"
 #include "agents/core/wakeup.h"
+#include "clients/cpp/backoff.h"
 #include "contract/text.h"
 #include "daemon/log.h"
 
@@ -417,7 +417,7 @@ class LogShipper::Impl {
   // The thread's own from here on.
   FileWatch watch_;
   std::optional<RemoteLogs> remote_;  // if the logs are on another host; outlives tails_
-  Backoff backoff_;
+  client::Backoff backoff_;
   std::optional<Connected> session_;
   std::unique_ptr<PushLink> link_;
   uint64_t link_number_ = 0;
