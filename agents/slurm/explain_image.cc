@@ -35,6 +35,8 @@ constexpr std::array kRules = {
     Rule{"unrecognized option '--container-", kConfig,
          "The cluster cannot run containers: its srun has no --container-image",
          "Use another cluster, or have its operator install Pyxis and enroot."},
+    Rule{"execve(): enroot", kConfig, "The cluster cannot convert images: its node has no enroot",
+         "Use another cluster, or have its operator install enroot and Pyxis."},
     Rule{"--container-mounts: source path does not exist", kConfig,
          "A directory that the container is to show is not on the compute nodes",
          "Correct mounts, or have the cluster's operator look at the agent's container_mounts."},

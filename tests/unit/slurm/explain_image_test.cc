@@ -87,6 +87,14 @@ TEST(ExplainImageTest, AClusterWithoutPyxisIsNamed) {
   EXPECT_THAT(trouble.suggestion, HasSubstr("Pyxis"));
 }
 
+TEST(ExplainImageTest, AClusterWithoutEnrootIsNamed) {
+  const ImageTrouble trouble = ExplainImage(
+      "muster: image: slurmstepd-n1: error: execve(): enroot: No such file or directory\n"
+      "muster: image: srun: error: n1: task 0: Exited with exit code 2\n");
+  EXPECT_EQ(trouble.failure_class, v1::FAILURE_CLASS_CONFIG);
+  EXPECT_THAT(trouble.message, HasSubstr("has no enroot"));
+}
+
 TEST(ExplainImageTest, AnImageWithoutBashIsNamed) {
   const ImageTrouble trouble =
       ExplainImage("slurmstepd-n1: error: execve(): /bin/bash: No such file or directory\n");
