@@ -28,6 +28,10 @@ constexpr int kMaxUnhandled = 32;
 // Messages to one agent that it has not read. A resync of 1,000,000 runs makes 1,000 of the usual
 // size.
 constexpr size_t kMaxQueuedMessages = 4096;
+// The same in bytes: some 80 of the largest messages that a resync makes. An agent that does not
+// keep up is closed once it has read these, or after kPatience, and finds the rest in the resync of
+// its next stream.
+constexpr size_t kMaxQueuedBytes = 256 << 20;
 // A peer that does not say hello, or does not let its stream end, is cut off after this.
 constexpr absl::Duration kPatience = absl::Seconds(10);
 // What agents are told at shutdown: about as long as a restart takes.
@@ -47,7 +51,8 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1:
               std::lock_guard lock(mutex_);
               finished_ = true;
               Finish(status);
-            }) {}
+            },
+            kMaxQueuedBytes) {}
 
   void Begin() {
     self_ = shared_from_this();

@@ -73,6 +73,23 @@ TEST(AgentLink, LargeSpecsTravelInMessagesThatAnyAgentCanReceive) {
   }
 }
 
+TEST(AgentLink, AnAgentThatDoesNotReadIsClosedBeforeItsQueueHoldsGigabytes) {
+  TestBroker broker;
+  FakeAgent agent(broker);
+  ASSERT_TRUE(agent.Connect());
+  v1::SubmitJobRequest request;
+  request.mutable_spec()->mutable_command()->set_script(std::string(1'000'000, '#'));
+  constexpr int kRuns = 320;  // more than the queue, and what gRPC holds besides
+  for (int i = 0; i < kRuns; ++i) broker.Submit(request);
+  int runs = 0;
+  while (runs < kRuns) {
+    const auto message = agent.Read();
+    if (!message) break;
+    runs += message->assignments().assignments_size();
+  }
+  EXPECT_LT(runs, kRuns);
+}
+
 TEST(AgentLink, ACancelReachesTheAgentThatHasTheRun) {
   TestBroker broker;
   FakeAgent agent(broker);
