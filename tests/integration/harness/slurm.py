@@ -25,11 +25,11 @@ def start_shared_broker(world):
 class SlurmCluster:
     """Starts when it is made; needs root. Options are those of `slurm-cluster.sh up`."""
 
-    def __init__(self, *options):
+    def __init__(self, *options, sshd=False):
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="muster-slurm-"))
         self.root.chmod(0o755)
         self.directory = self.root / "cluster"
-        self.control("up", "--no-restd", "--no-sshd", *options)
+        self.control("up", "--no-restd", *(() if sshd else ("--no-sshd",)), *options)
 
     @property
     def conf(self):
@@ -68,6 +68,30 @@ class SlurmCluster:
         agent = world.make_agent(name, kind="slurm", config=config, state_dir=state_dir)
         agent.argv = [*AS_USER, *agent.argv]
         return agent
+
+    def make_ssh_agent(self, world, **settings):
+        """An agent that has neither this cluster's slurm.conf nor its user: all goes through the cluster's sshd, the
+        second of two login hosts, the first of which is down."""
+        ssh = self.directory / "ssh"
+        port = (ssh / "known_hosts").read_text().split()[0].rpartition(":")[2]
+        runs = self.root / "runs"
+        runs.mkdir(exist_ok=True)
+        shutil.chown(runs, USER, USER)
+        values = {"slurm_conf": self.conf, "run_dir": runs, "ssh_hosts": f"127.0.0.1:1,127.0.0.1:{port}",
+                  "ssh_user": USER, "ssh_key": ssh / "id", "ssh_known_hosts": ssh / "known_hosts",
+                  "observe_interval": "1s", "lookup_grace": "3s", "absence_grace": "10s", "record_grace": "10s",
+                  **settings}
+        config = "slurm:\n" + "".join(f"  {key}: {value}\n" for key, value in values.items())
+        return world.make_agent("lab", kind="slurm", config=config)
+
+    def kill_sshd(self):
+        """The login host is down, with all its connections."""
+        pid = (self.directory / "run" / "sshd.proc").read_text().split()[0]
+        sessions = subprocess.run(["pgrep", "-P", pid], text=True, capture_output=True, check=False).stdout.split()
+        self.control("stop", "sshd", "KILL")
+        for session in sessions:
+            subprocess.run(["pkill", "-KILL", "-P", session], check=False)
+            subprocess.run(["kill", "-KILL", session], check=False, capture_output=True)
 
     def job_ids(self, run_key):
         """Every Slurm job that the run ever had, once accounting knows of one."""
