@@ -156,7 +156,7 @@ class SqliteJournal : public Journal {
     absl::StatusOr<uint64_t> pages = UsedPages();
     if (!pages.ok()) return pages.status();
     *used = *pages;
-    if (*used <= max_pages_ || *used <= used_pages_) return absl::OkStatus();
+    if (*used <= max_pages_) return absl::OkStatus();
     return Error(absl::StatusCode::kOutOfRange,
                  fmt::format("it would grow to {} MiB, and its bound is {} MiB",
                              *used * kPageBytes >> 20, max_pages_ * kPageBytes >> 20));
