@@ -362,6 +362,30 @@ TEST_F(SlurmImageTest, ARunThatWaitsForItsImageSaysSoAndWhyThatWaits) {
   cluster->AsRoot("scancel --name=" + ConversionName(*contract::ParseImage(kBash)));
 }
 
+TEST_F(SlurmImageTest, AConversionOutlivesTheAgentAndSlurmsController) {
+  const fs::path gate = "/home/slurmtest/.config/enroot";
+  fs::create_directories(gate);
+  std::ofstream(gate / "hold").flush();
+  v1::JobSpec spec = ScriptSpec("#!/bin/bash\n. /etc/os-release; echo $IMAGE");
+  spec.set_image("registry.test/muster/slow:1");
+  TestRun run = NewRun(std::move(spec));
+  {
+    const std::unique_ptr<agent::Backend> backend = MakeBackend();
+    Launch(*backend, &run);
+    WaitFor("the import waits", [&] { return fs::exists(gate / "held"); });
+  }
+  // With its last word: a killed one forgets jobs of the last seconds.
+  cluster->Control("stop", "slurmctld");
+  cluster->Control("start", "slurmctld");
+  const std::unique_ptr<agent::Backend> backend = MakeBackend();
+  ObserveUntil(*backend, {&run}, v1::RUN_STATE_PENDING);
+  fs::remove(gate / "hold");
+  ObserveToEnd(*backend, {&run});
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
+  EXPECT_EQ(Output(*backend, run), "registry.test#muster/slow:1\n");
+  fs::remove_all(gate);
+}
+
 TEST(SlurmWithoutPyxisTest, ARunWithAnImageIsToldThatTheClusterHasNoContainers) {
   TestCluster cluster("--nodes 1 --no-dbd");
   SlurmConfig config = cluster.Config();
