@@ -8,6 +8,7 @@
 
 #include "agents/hosts/host_keys.h"
 #include "agents/hosts/steady_now.h"
+#include "daemon/log.h"
 #include "fmt/format.h"
 
 namespace muster::hosts {
@@ -82,6 +83,8 @@ void SshLink::Loop() {
     if (channels_ != nullptr) {
       const absl::Status status = channels_->Step();
       if (!status.ok()) {
+        LogEvent(spdlog::level::warn, "ssh_lost",
+                 {{"host", channels_->session().host().ToString()}, {"error", Words(status)}});
         DropSession(status);
         continue;
       }
@@ -122,13 +125,17 @@ bool SshLink::EnsureSession() {
   absl::StatusOr<std::unique_ptr<SshSession>> session = OpenAny();
   if (!session.ok()) {
     last_error_ = session.status();
-    next_attempt_ = SteadyNow() + backoff_;
-    backoff_ = std::min(backoff_ * 2, config_.max_backoff);
+    const absl::Duration backoff = backoff_;
+    next_attempt_ = SteadyNow() + backoff;
+    backoff_ = std::min(backoff * 2, config_.max_backoff);
+    LogEvent(spdlog::level::err, "ssh_not_connected",
+             {{"error", Words(last_error_)}, {"retry_in", absl::FormatDuration(backoff)}});
     FailQueue(last_error_);
     return false;
   }
   backoff_ = config_.min_backoff;
   const std::string host = (*session)->host().ToString();
+  LogEvent(spdlog::level::info, "ssh_connected", {{"host", host}, {"user", config_.user}});
   channels_ = std::make_unique<SshChannels>(&config_, *std::move(session));
   const std::lock_guard lock(mutex_);
   host_in_use_ = host;
