@@ -18,15 +18,14 @@ std::string Padded(uint64_t number, size_t width) { return fmt::format("{:0{}}",
 std::optional<std::string> ValueOf(char letter, size_t width, const FileNameValues& values) {
   switch (letter) {
     case '%':
-      return "%";
+      return width == 0 ? std::optional<std::string>("%") : std::nullopt;
     case 'j':
+    case 'J':
       return Padded(values.job_id, width);
     case 'A':
       return Padded(values.array_job_id.value_or(values.job_id), width);
     case 'a':
       return Padded(values.array_task.value_or(kNoTask), width);
-    case 'J':
-      return Padded(values.job_id, width) + ".batch";
     case 's':
       return "batch";
     case 'N':
@@ -64,6 +63,7 @@ std::string ExpandFileName(std::string_view pattern, const FileNameValues& value
         at = end;
         continue;
       }
+      if (end > at + 1) continue;  // Slurm drops the '%' alone
     }
     name += pattern[at];
   }

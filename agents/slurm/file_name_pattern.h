@@ -20,11 +20,11 @@ struct FileNameValues {
   std::string job_name;
 };
 
-// %j job, %A array's job (%j if it is none), %a task (4294967294 if it is none, as Slurm has it),
-// %N node, %n its number (0), %t the task's rank (0), %s the step ("batch"), %J job and step, %u
-// user, %x job's name, %% a '%'. A number of up to 10 after the '%' pads ids with zeros: "%4j".
-// Other letters stay as they are, and so does the whole name if it holds a backslash, which is then
-// taken away.
+// %j and %J job, %A array's job (%j if it is none), %a task (4294967294 if it is none, as Slurm has
+// it), %N node, %n its number (0), %t the task's rank (0), %s the step ("batch"), %u user, %x job's
+// name, %% a '%'. A number of up to 10 after the '%' pads ids with zeros: "%4j". Other letters stay
+// as they are, less the '%' if there is a number; so does the whole name, less its backslashes, if
+// it holds one.
 std::string ExpandFileName(std::string_view pattern, const FileNameValues& values);
 
 }  // namespace muster::slurm

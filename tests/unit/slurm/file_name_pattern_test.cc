@@ -16,6 +16,7 @@ FileNameValues Values() {
 }
 
 TEST(ExpandFileNameTest, PatternsBecomeWhatSlurmPutsThere) {
+  // Each row was seen with Slurm 22.05.
   const std::pair<const char*, const char*> cases[] = {
       {"slurm-%j.out", "slurm-128.out"},
       {"%x-%j/main.out", "train-128/main.out"},
@@ -26,8 +27,9 @@ TEST(ExpandFileNameTest, PatternsBecomeWhatSlurmPutsThere) {
       {"%99j", "0000000128"},
       {"%%j", "%j"},
       {"%q%", "%q%"},
-      {"%5q", "%5q"},
-      {"%J %s %t %n", "128.batch batch 0 0"},
+      {"%5q", "5q"},
+      {"m-%4%", "m-4%"},
+      {"%J %s %t %n", "128 batch 0 0"},
       {"", ""},
       {"plain", "plain"},
       {"\\%j", "%j"},
