@@ -23,21 +23,23 @@ constexpr uint32_t kPrivateDirectory = 0700;
 
 SlurmConfig WithDefaults(SlurmConfig config, const std::string& state_dir) {
   if (config.run_dir.empty()) config.run_dir = state_dir + "/runs";
-  if (config.image_dir.empty()) config.image_dir = state_dir + "/images";
+  // Beside the runs, which the nodes see for certain.
+  if (config.image_dir.empty())
+    config.image_dir = config.run_dir.substr(0, config.run_dir.rfind('/')) + "/images";
   return config;
 }
 
 // sbatch gives '%' and '\' in paths a meaning of their own.
-absl::Status CheckRunDirectory(const std::string& path) {
+absl::Status CheckSharedDirectory(std::string_view name, const std::string& path) {
   const bool usable =
       path.starts_with('/') && std::none_of(path.begin(), path.end(), [](unsigned char c) {
         return c < ' ' || c == '%' || c == '\\';
       });
   if (usable) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      fmt::format("run_dir \"{}\" cannot be used: give an absolute path without '%', '\\' and "
+      fmt::format("{} \"{}\" cannot be used: give an absolute path without '%', '\\' and "
                   "control characters",
-                  path));
+                  name, path));
 }
 
 // A command line as a comment that can be pasted into a shell.
@@ -69,7 +71,10 @@ SlurmBackend::SlurmBackend(SlurmConfig config, std::unique_ptr<hosts::Host> host
       watcher_(host_.get(), RunPaths::EndedDirectory(config_.run_dir), config_.record_interval) {}
 
 absl::Status SlurmBackend::Probe() {
-  if (absl::Status status = CheckRunDirectory(config_.run_dir); !status.ok()) return status;
+  for (const auto& [name, path] :
+       {std::pair("run_dir", &config_.run_dir), std::pair("image_dir", &config_.image_dir)}) {
+    if (absl::Status status = CheckSharedDirectory(name, *path); !status.ok()) return status;
+  }
   for (const char* command : {"sbatch", "squeue", "scancel", "sinfo", "scontrol"}) {
     if (absl::Status status = CheckCommand(command); !status.ok()) return status;
   }

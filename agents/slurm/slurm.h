@@ -55,8 +55,8 @@ struct SlurmConfig {
   // Whether images are converted to squashfs files before a run takes nodes. Otherwise each node
   // pulls them itself.
   bool convert_images = true;
-  // Where those files are: absolute, writable, shared with the nodes. Default: "images" in the
-  // agent's state directory.
+  // Where those files are: absolute, writable, shared with the nodes. Default: "images" beside
+  // run_dir.
   std::string image_dir;
   // What a conversion asks Slurm for: the partition (default: Slurm's own default), CPUs, memory
   // and time, which a large image takes half an hour of.
