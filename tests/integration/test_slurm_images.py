@@ -15,7 +15,7 @@ PLUGIN = BIN / "muster_test_pyxis.so"
 def slurm():
     if not PLUGIN.exists():
         pytest.skip(f"{PLUGIN} is not built: it needs libslurm-dev")
-    made = SlurmCluster("--nodes", "2", "--no-dbd", "--pyxis", PLUGIN)
+    made = SlurmCluster("--nodes", "2", "--no-dbd", "--pyxis", PLUGIN, sshd=True)
     yield made
     made.close()
 
@@ -25,11 +25,15 @@ def broker(world):
     return start_shared_broker(world)
 
 
-@pytest.fixture
-def agent(world, broker, slurm):
+@pytest.fixture(params=["on the login node", "over ssh"])
+def agent(request, world, broker, slurm):
     del broker
-    return slurm.make_agent(world, conversion_memory="1Gi", conversion_time_limit="1m", conversion_partition="short",
-                            container_mounts="/usr/share,/etc/ssl").start()
+    make, where = slurm.make_agent, {}
+    # Over SSH the runs are in a directory beside which the user may make none.
+    if request.param == "over ssh":
+        make, where = slurm.make_ssh_agent, {"image_dir": slurm.root / "runs" / "images"}
+    return make(world, conversion_memory="1Gi", conversion_time_limit="1m", conversion_partition="short",
+                container_mounts="/usr/share,/etc/ssl", **where).start()
 
 
 def run(world, api, text):
@@ -41,7 +45,7 @@ def run(world, api, text):
 
 
 def test_a_job_file_with_an_image_and_mounts_runs_in_it(world, api, agent):
-    data = world.path("agent-lab") / "data"
+    data = world.path("data")
     data.mkdir()
     (data / "file").write_text("content\n", encoding="utf-8")
     data.chmod(0o755)
