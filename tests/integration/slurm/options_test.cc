@@ -76,5 +76,22 @@ TEST_F(SlurmOptionsTest, ATimeLimitThatThePartitionNeverGivesIsRefusedBeforeItWa
   EXPECT_THAT(cluster_->AsRoot("squeue -h -o %j"), Not(HasSubstr(run.handle.run_key)));
 }
 
+TEST_F(SlurmOptionsTest, ARunThatSlurmHasIsNotRefusedForALimitThatCameLater) {
+  v1::JobSpec spec = ScriptSpec("true");
+  spec.mutable_time_limit()->set_seconds(600);
+  spec.mutable_placement()->set_pool("short");
+  TestRun run = NewRun(spec);
+  // The limits are not known yet, and Slurm lets the job wait for ever.
+  Launch(*backend_, &run);
+  ASSERT_TRUE(backend_->Inventory().ok());
+  const agent::LaunchOutcome again = backend_->Launch(*run.handle.assignment);
+  EXPECT_EQ(again.kind, Kind::kLaunched) << again.failure.message();
+  EXPECT_EQ(again.external_id, run.handle.external_id);
+  ObserveUntil(*backend_, {&run}, v1::RUN_STATE_PENDING);
+  EXPECT_THAT(run.last.reason, HasSubstr("never start: cancel it and ask for less"));
+  EXPECT_TRUE(backend_->Cancel(run.handle).ok());
+  ObserveToEnd(*backend_, {&run});
+}
+
 }  // namespace
 }  // namespace muster::slurm
