@@ -88,6 +88,13 @@ struct WriteOptions {
   bool sync = true;
 };
 
+// A file that is written together with others.
+struct NewFile {
+  std::string path;
+  std::string content;
+  WriteOptions options = {};
+};
+
 class Host {
  public:
   virtual ~Host() = default;
@@ -126,6 +133,8 @@ class Host {
   // kMaxReadBytes altogether (INVALID_ARGUMENT in every answer otherwise).
   virtual std::vector<absl::StatusOr<FileInfo>> StatMany(const std::vector<std::string>& paths) = 0;
   virtual std::vector<absl::StatusOr<std::string>> ReadMany(const std::vector<FilePart>& parts) = 0;
+  // WriteFile for several files, one after the other; the first error is the end of it.
+  virtual absl::Status WriteMany(const std::vector<NewFile>& files) = 0;
 };
 
 // Whether this error of Host::Run means that the program surely was not started.

@@ -219,4 +219,13 @@ std::vector<absl::StatusOr<std::string>> LocalHost::ReadMany(const std::vector<F
   return contents;
 }
 
+absl::Status LocalHost::WriteMany(const std::vector<NewFile>& files) {
+  for (const NewFile& file : files) {
+    if (absl::Status status = WriteFile(file.path, file.content, file.options); !status.ok()) {
+      return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace muster::hosts

@@ -48,6 +48,7 @@ class SshHost : public Host {
   absl::Status RemoveTree(std::string_view path) override;
   std::vector<absl::StatusOr<FileInfo>> StatMany(const std::vector<std::string>& paths) override;
   std::vector<absl::StatusOr<std::string>> ReadMany(const std::vector<FilePart>& parts) override;
+  absl::Status WriteMany(const std::vector<NewFile>& files) override;
 
  private:
   explicit SshHost(SshConfig config);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
+#include <cstdlib>
 
 #include "agents/hosts/file_error.h"
 #include "agents/hosts/remote_stat.h"
@@ -24,6 +24,7 @@ constexpr int kShortInput = 94;
 // A listing of kMaxDirectoryEntries names of usual length.
 constexpr size_t kMaxListBytes = 128 << 20;
 constexpr size_t kMaxStatBytes = 64 << 10;
+constexpr size_t kNumberBytes = 32;
 
 std::string Quoted(std::string_view text) {
   absl::StatusOr<std::string> quoted = ShellQuote(text);
@@ -48,34 +49,56 @@ std::string DirectoryOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// `dd` tells a full disk, writes nothing in place of another file and follows no link that lies
-// there. Its size is checked, since a connection that breaks looks like the end of the content.
-std::string WriteScript(const std::string& path, size_t size, const WriteOptions& options) {
-  const std::string temporary = fmt::format("{}.{}.tmp", path, NewNonce().substr(0, 16));
-  std::string script = fmt::format(
-      "export LC_ALL=C\numask 077\np={}\nt={}\n"
-      "stop() {{ c=$?; rm -f -- \"$t\"; exit \"${{1:-$c}}\"; }}\n"
-      "dd of=\"$t\" bs=65536 conv=excl{} status=none || stop\n"
-      "[ \"$(stat -c %s -- \"$t\")\" = {} ] || stop {}\n"
-      "chmod {:o} -- \"$t\" || stop\n"
-      "if [ -d \"$p\" ] && [ ! -L \"$p\" ]; then stop {}; fi\n"
-      "mv -f -T -- \"$t\" \"$p\" || stop\n",
-      Quoted(path), Quoted(temporary), options.sync ? ",fsync" : "", size, kShortInput,
-      options.mode, kIsDirectory);
-  if (options.sync) {
-    script += fmt::format("sync -- {} || exit\n", Quoted(DirectoryOf(path)));
-  }
-  return script + "exit 0";
+// put NUMBER PATH TEMPORARY SIZE MODE CONV. `dd` tells a full disk, writes nothing in place of
+// another file, follows no link that lies there and takes no more of the input than the file's own.
+// The size is checked, since a connection that breaks looks like the end of the content. The number
+// of the file that fails goes to stdout.
+constexpr std::string_view kPut = R"sh(
+export LC_ALL=C
+umask 077
+stop() { c=$?; rm -f -- "$t"; printf %s "$n"; exit "${1:-$c}"; }
+put() {
+  n=$1 p=$2 t=$3
+  dd of="$t" bs=65536 iflag=fullblock,count_bytes count="$4" conv="$6" status=none || stop
+  [ "$(stat -c %s -- "$t")" = "$4" ] || stop 94
+  chmod "$5" -- "$t" || stop
+  if [ -d "$p" ] && [ ! -L "$p" ]; then stop 93; fi
+  mv -f -T -- "$t" "$p" || stop
+}
+)sh";
+static_assert(kShortInput == 94 && kIsDirectory == 93);
+
+std::string PutLine(size_t number, const NewFile& file) {
+  const std::string temporary = fmt::format("{}.{}.tmp", file.path, NewNonce().substr(0, 16));
+  const bool is_synced = file.options.sync;
+  std::string line =
+      fmt::format("put {} {} {} {} {:o} {}\n", number, Quoted(file.path), Quoted(temporary),
+                  file.content.size(), file.options.mode, is_synced ? "excl,fsync" : "excl");
+  if (is_synced) line += fmt::format("sync -- {} || stop\n", Quoted(DirectoryOf(file.path)));
+  return line;
 }
 
 }  // namespace
 
 absl::Status SshHost::WriteFile(std::string_view path, std::string_view content,
                                 const WriteOptions& options) {
-  if (absl::Status status = CheckPath(path); !status.ok()) return status;
+  return WriteMany({{std::string(path), std::string(content), options}});
+}
+
+absl::Status SshHost::WriteMany(const std::vector<NewFile>& files) {
+  std::string script(kPut);
+  std::string input;
+  for (size_t i = 0; i < files.size(); ++i) {
+    if (absl::Status status = CheckPath(files[i].path); !status.ok()) return status;
+    script += PutLine(i, files[i]);
+    input += files[i].content;
+  }
   const absl::StatusOr<ExecResult> result =
-      RunScript(WriteScript(std::string(path), content.size(), options), std::string(content), 0);
+      RunScript(script + "exit 0", std::move(input), kNumberBytes);
   if (!result.ok()) return result.status();
+  if (result->exit_code == 0) return absl::OkStatus();
+  const size_t number = std::strtoul(result->stdout_data.c_str(), nullptr, 10);
+  const std::string& path = files[std::min(number, files.size() - 1)].path;
   if (result->exit_code == kShortInput) {
     return absl::UnavailableError(fmt::format("\"{}\" did not reach the host whole", path));
   }

@@ -184,12 +184,12 @@ absl::Status SlurmBackend::WriteRunFiles(const v1::Assignment& assignment, const
     return status;
   // Not synced: a node that finds no files says so, and a launch every few milliseconds matters
   // more.
-  for (const RunFile& file : *files) {
-    const absl::Status status =
-        host_->WriteFile(file.path, file.content, {.mode = file.mode, .sync = false});
-    if (!status.ok()) return status;
+  std::vector<hosts::NewFile> new_files;
+  for (RunFile& file : *files) {
+    new_files.push_back(
+        {std::move(file.path), std::move(file.content), {.mode = file.mode, .sync = false}});
   }
-  return absl::OkStatus();
+  return host_->WriteMany(new_files);
 }
 
 LaunchOutcome SlurmBackend::Submit(const v1::Assignment& assignment,

@@ -38,6 +38,26 @@ TEST_P(HostContractTest, AWriteReplacesTheFileAndLeavesNothingElse) {
   EXPECT_THAT(*host_->ListDirectory(dir_.path()), ElementsAre("f"));
 }
 
+TEST_P(HostContractTest, SeveralFilesAreWrittenEachWithItsContentAndModeUntilOneFails) {
+  std::vector<NewFile> files;
+  for (int i = 0; i < 20; ++i) {
+    files.push_back({dir_ / fmt::format("it's {}", i),
+                     std::string(i * 5000, static_cast<char>(i)),
+                     {.mode = i % 2 == 0 ? 0600u : 0755u, .sync = i == 7}});
+  }
+  ASSERT_TRUE(host_->WriteMany(files).ok());
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(*LocalHost().ReadFile(files[i].path, 1 << 20) == files[i].content);
+    EXPECT_EQ(LocalHost().Stat(files[i].path)->mode, i % 2 == 0 ? 0600u : 0755u);
+  }
+  const absl::Status status =
+      host_->WriteMany({{dir_ / "one", "1"}, {dir_ / "no/two", "2"}, {dir_ / "three", "3"}});
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
+  EXPECT_THAT(Message(status), HasSubstr(dir_ / "no/two"));
+  EXPECT_EQ(*LocalHost().ReadFile(dir_ / "one", 10), "1");
+  EXPECT_FALSE(LocalHost().Stat(dir_ / "three").ok());
+}
+
 TEST_P(HostContractTest, AWriteReplacesALinkRatherThanItsTarget) {
   ASSERT_TRUE(host_->WriteFile(dir_ / "target", "old", {}).ok());
   ASSERT_EQ(symlink((dir_ / "target").c_str(), (dir_ / "link").c_str()), 0);
