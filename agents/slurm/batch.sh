@@ -3,6 +3,7 @@
 # Runs one run under Slurm.
 #   batch.sh DIRECTORY              as the batch script
 #   batch.sh DIRECTORY step PHASE   as each task of srun, when there are several
+#   batch.sh DIRECTORY become PHASE to become the program of a phase
 #
 # This text is the same for every run: what differs is in files of the run's DIRECTORY, and nothing that a user wrote
 # is ever read as shell text. Each extra process costs a node a millisecond, so there are few.
@@ -55,33 +56,22 @@ restart() {
       exit 0
     fi
   done 2>/dev/null <"$record"
-  rm -f "$record" "$run_dir/failed"
+  rm -f "$record" "$run_dir/failed" "$run_dir"/problem.*
   # What Slurm wrote before this line is about an earlier start.
   note "restart ${SLURM_RESTART_COUNT:-0} of run $run_key"
 }
 
-# run PHASE: PHASE.argv holds the working directory and the words of the program, each ended by a NUL byte; the file
-# `environment` holds variables likewise. Sets status, signal and problem.
+# run PHASE: runs the phase's program and waits for it. Sets status, signal and problem.
 run() {
-  local argv=() variables=() pid='' said='' code=0
+  local pid='' said='' code=0
   status=0 signal=0 problem=
-  mapfile -d '' -t argv <"$run_dir/$1.argv"
-  mapfile -d '' -t variables <"$run_dir/environment"
-  if ((${#argv[@]} < 2)); then
-    status=126 problem=files
-    return
-  fi
   # A pipeline whose second half is this shell: the command is not one of the shell's asynchronous ones, which would
   # ignore INT, and yet it is among its jobs.
   {
     printf '%s\n' "$BASHPID"
     exec </dev/null >>"$run_dir/rank-$NODE_RANK.out" 2>>"$run_dir/rank-$NODE_RANK.err"
     trap - TERM CONT
-    ((${#variables[@]} == 0)) || export "${variables[@]}"
-    trap 'note_problem working_directory' EXIT
-    cd -- "${argv[0]}" || exit 126
-    trap 'note_problem start' EXIT
-    exec "${argv[@]:1}"
+    exec /bin/bash "$run_dir/batch.sh" "$run_dir" become "$1"
   } | await
   status=${PIPESTATUS[0]}
   if ((code < 0 && status == 0)); then
@@ -112,8 +102,27 @@ await() {
   ((code >= 0 && code <= 128)) || said=$(jobs -l)
 }
 
-# shellcheck disable=SC2317 # called by a trap
-note_problem() { printf '%s\n' "$1" >|"$run_dir/problem.$NODE_RANK"; }
+# become PHASE: turns this shell into the phase's program. PHASE.argv holds the working directory and the words of the
+# program, each ended by a NUL byte; the file `environment` holds variables likewise. It takes a shell of its own: for
+# most reasons for which an exec fails, a subshell (as in `run`) ends there and then, its traps already forgotten.
+become() {
+  words=() variables=()
+  mapfile -d '' -t words <"$run_dir/$1.argv"
+  mapfile -d '' -t variables <"$run_dir/environment"
+  ((${#words[@]} >= 2)) || give_up files
+  cd -- "${words[0]}" || give_up working_directory
+  ((${#variables[@]} == 0)) || export "${variables[@]}"
+  shopt -s execfail
+  # shellcheck disable=SC2093 # it continues if the program cannot be started
+  exec "${words[@]:1}"
+  give_up start $?
+}
+
+# give_up PROBLEM [STATUS]: says why there is no program.
+give_up() {
+  printf '%s\n' "$1" >"$run_dir/problem.$NODE_RANK"
+  exit "${2:-126}"
+}
 
 # One task of srun. The rank that fails first is the one whose end counts.
 step() {
@@ -229,4 +238,8 @@ main() {
 }
 
 record=${run_dir%/*}/ended/$run_key
-if [[ ${2:-} == step ]]; then step "$3"; else main; fi
+case ${2:-} in
+  step) step "$3" ;;
+  become) become "$3" ;;
+  *) main ;;
+esac

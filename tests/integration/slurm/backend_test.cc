@@ -162,6 +162,22 @@ TEST_F(SlurmBackendTest, WhatCannotBeStartedIsAFailureOfTheConfiguration) {
   EXPECT_THAT(directory.last.failure->message(), HasSubstr("working directory"));
 }
 
+TEST_F(SlurmBackendTest, AProgramWithAPathThatCannotBeStartedIsAFailureOfTheConfiguration) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"/no/such", "\"/no/such\" was not found"},
+      {"/etc/passwd", "\"/etc/passwd\" cannot be executed"},
+  };
+  for (const auto& [program, words] : cases) {
+    v1::JobSpec spec = ScriptSpec("");
+    spec.mutable_command()->mutable_argv()->add_args(program);
+    const TestRun run = RunToEnd(spec);
+    ASSERT_TRUE(run.last.failure.has_value()) << program;
+    EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_CONFIG) << program;
+    EXPECT_THAT(run.last.failure->message(), HasSubstr(words));
+    EXPECT_FALSE(run.last.exit.has_value()) << program;
+  }
+}
+
 TEST_F(SlurmBackendTest, TwoNodesHaveDistinctRanksAndOneMaster) {
   v1::JobSpec spec = ScriptSpec("echo $NODE_RANK $NNODES $MASTER_ADDR $SLURMD_NODENAME");
   spec.set_nodes(2);

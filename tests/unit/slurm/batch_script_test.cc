@@ -6,6 +6,9 @@
 #include <fstream>
 #include <optional>
 #include <sstream>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "agents/slurm/exit_record.h"
 #include "agents/slurm/run_files.h"
@@ -34,9 +37,14 @@ class BatchScriptTest : public ::testing::Test {
   ~BatchScriptTest() override { std::filesystem::remove_all(root_); }
 
   void Prepare(const std::string& script) {
+    v1::JobSpec spec;
+    spec.mutable_command()->set_script(script);
+    Prepare(spec);
+  }
+  void Prepare(const v1::JobSpec& spec) {
     v1::Assignment assignment;
     assignment.set_run_key(paths_->run_key());
-    assignment.mutable_spec()->mutable_command()->set_script(script);
+    *assignment.mutable_spec() = spec;
     const auto files = MakeRunFiles(assignment, "lab", *paths_);
     ASSERT_TRUE(files.ok()) << files.status();
     for (const RunFile& file : *files) {
@@ -54,6 +62,23 @@ class BatchScriptTest : public ::testing::Test {
   }
   ExitRecord EndOf(const std::string& script) {
     Prepare(script);
+    return End();
+  }
+  ExitRecord EndOf(const v1::JobSpec& spec) {
+    Prepare(spec);
+    return End();
+  }
+  // A file in the command's working directory.
+  void Write(const std::string& name, const std::string& text, std::filesystem::perms mode) {
+    std::ofstream(paths_->work() + "/" + name) << text;
+    std::filesystem::permissions(paths_->work() + "/" + name, mode);
+  }
+
+  std::string root_;
+  std::optional<RunPaths> paths_;
+
+ private:
+  ExitRecord End() {
     Start();
     std::optional<ExitRecord> record = ParseExitRecord(ReadWhole(paths_->exit_record()));
     EXPECT_TRUE(record.has_value()) << ReadWhole(paths_->slurm_output());
@@ -61,10 +86,13 @@ class BatchScriptTest : public ::testing::Test {
     std::filesystem::remove(paths_->claim());
     return record.value_or(ExitRecord{});
   }
-
-  std::string root_;
-  std::optional<RunPaths> paths_;
 };
+
+v1::JobSpec ProgramSpec(const std::vector<std::string>& words) {
+  v1::JobSpec spec;
+  spec.mutable_command()->mutable_argv()->mutable_args()->Assign(words.begin(), words.end());
+  return spec;
+}
 
 TEST_F(BatchScriptTest, AnExitCodeIsNeverTakenForASignal) {
   for (const int code : {0, 1, 127, 129, 130, 137, 139, 141, 143, 192, 255}) {
@@ -80,6 +108,45 @@ TEST_F(BatchScriptTest, ASignalIsNeverTakenForAnExitCode) {
     EXPECT_EQ(end.signal, signal);
     EXPECT_EQ(end.code, 0) << signal;
   }
+}
+
+TEST_F(BatchScriptTest, AProgramThatCannotBeStartedIsToldFromOneThatEnds) {
+  constexpr auto kReadable = std::filesystem::perms(0644);
+  constexpr auto kExecutable = std::filesystem::perms(0755);
+  Write("readable", "#!/bin/sh\n", kReadable);
+  Write("no-interpreter", "#!/no/such\n", kExecutable);
+  Write("no-program", "\177ELF\1", kExecutable);
+  Write("says-not-found", "#!/bin/sh\nexit 127\n", kExecutable);
+  Write("without-interpreter", "exit 126\n", kExecutable);
+  using Problem = ExitRecord::Problem;
+  const std::tuple<const char*, Problem, int> cases[] = {
+      {"/no/such", Problem::kStart, 127},
+      {"no-such-program", Problem::kStart, 127},
+      {"/etc/passwd", Problem::kStart, 126},
+      {"/etc", Problem::kStart, 126},
+      {"./readable", Problem::kStart, 126},
+      {"./no-interpreter", Problem::kStart, 127},
+      {"./no-program", Problem::kStart, 126},
+      {"./says-not-found", Problem::kNone, 127},
+      {"./without-interpreter", Problem::kNone, 126},
+  };
+  for (const auto& [program, problem, code] : cases) {
+    const ExitRecord end = EndOf(ProgramSpec({program}));
+    EXPECT_EQ(end.problem, problem) << program;
+    EXPECT_EQ(end.code, code) << program;
+    std::filesystem::remove(paths_->directory() + "/problem.0");
+  }
+}
+
+TEST_F(BatchScriptTest, WhatKeptARunFromStartingIsForgottenWhenItStartsAgain) {
+  Prepare(ProgramSpec({"./later"}));
+  Start();
+  Write("later", "#!/bin/sh\nexit 3\n", std::filesystem::perms(0755));
+  Start(17, "SLURM_RESTART_COUNT=1");
+  const auto record = ParseExitRecord(ReadWhole(paths_->exit_record()));
+  ASSERT_TRUE(record.has_value());
+  EXPECT_EQ(record->problem, ExitRecord::Problem::kNone);
+  EXPECT_EQ(record->code, 3);
 }
 
 TEST_F(BatchScriptTest, TheCommandDoesNotIgnoreAnInterrupt) {
