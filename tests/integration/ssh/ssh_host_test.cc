@@ -76,7 +76,7 @@ struct LongProgram {
     EXPECT_EQ(mkfifo(fifo.c_str(), 0600), 0);
   }
   Command command() const {
-    return {.argv = {"sh", "-c", "echo up >\"$0\"; exec sleep 1000", fifo},
+    return {.argv = {"sh", "-c", "echo up >\"$0\"; exec sleep 100", fifo},
             .timeout = absl::Seconds(300)};
   }
   void WaitForBegin() const { std::ifstream(fifo).get(); }

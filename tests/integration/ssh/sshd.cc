@@ -145,8 +145,9 @@ void Sshd::Start() {
 }
 
 void Sshd::SignalSessions(int signal) {
-  Shell(fmt::format("for p in $(pgrep -P {0}); do kill -{1} $p $(pgrep -P $p); done; true", pid_,
-                    signal));
+  Shell(fmt::format(
+      "for p in $(pgrep -x -P {0} sshd); do kill -{1} $p $(pgrep -x -P $p sshd); done; true", pid_,
+      signal));
 }
 
 void Sshd::KillSessions() { SignalSessions(SIGKILL); }
