@@ -473,7 +473,7 @@ TEST(SshHostTest, WhatIsOverItsTimeIsKilledEvenWhereSessionsAreFew) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&host] {
       const absl::Status status =
-          host->Run({.argv = {"sleep", "1000"}, .timeout = absl::Seconds(3)}).status();
+          host->Run({.argv = {"sleep", "100"}, .timeout = absl::Seconds(3)}).status();
       // Those that found no channel in their time were not started.
       EXPECT_TRUE(absl::IsDeadlineExceeded(status) || absl::IsUnavailable(status)) << status;
     });
@@ -486,7 +486,7 @@ TEST(SshHostTest, WhereNothingCanBeKilledThatIsSaidAndTheNextProgramRuns) {
   const Sshd sshd("MaxSessions 1");
   const auto host = HostOf(sshd.Config());
   const absl::Status status =
-      host->Run({.argv = {"sleep", "1000"}, .timeout = absl::Milliseconds(500)}).status();
+      host->Run({.argv = {"sleep", "100"}, .timeout = absl::Milliseconds(500)}).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_THAT(Message(status), AllOf(HasSubstr("MaxSessions"), HasSubstr("may have run")));
   EXPECT_EQ(Text(*host, {"echo", "next"}), "next\n");
@@ -527,7 +527,7 @@ TEST(SshHostTest, ALoginShellThatRunsNothingIsNoEndedProgram) {
 TEST(SshHostTest, ALoginShellThatHangsIsGivenUp) {
   Sshd sshd;
   SshConfig config = sshd.Config();
-  config.key_file = sshd.NewUserKey("ed25519", "command=\"exec sleep 1000\"");
+  config.key_file = sshd.NewUserKey("ed25519", "command=\"exec sleep 100\"");
   config.channel_timeout = absl::Milliseconds(500);
   const auto host = HostOf(config);
   const absl::Status status = host->Run({.argv = {"true"}}).status();
