@@ -327,6 +327,7 @@ class Agent::Impl {
     shipper_.Drop(forget.run.run_key);
     others_.Post([this, run = std::move(forget.run)] { backend_.Forget(run); });
   }
+  void Do(DoAllowStarts&) { backend_.AllowStarts(); }
   void Do(SendToBroker& send) {
     if (link_ == nullptr) return;
     // A link that is over: its ControlLinkEnded is on its way with the reason, or waits in the

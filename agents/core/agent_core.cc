@@ -90,6 +90,8 @@ class AgentCore::Impl {
         return;
       case v1::ConnectResponse::kEventAck:
         session_.OnAck(step.now);
+        // An answer to something behind the hello: the wishes that answer the hello came before it.
+        runs_.BrokerHasSpoken();
         return Acknowledge(message.event_ack().sequence(), step);
       case v1::ConnectResponse::kReleases:
         for (const std::string& key : message.releases().run_keys()) runs_.Release(key, step);
@@ -150,6 +152,8 @@ class AgentCore::Impl {
     }
     Acknowledge(has, step);
     events_.Rewind();
+    // Its answer says that the broker's wishes for the runs of an earlier process are all here.
+    if (!runs_.has_broker_spoken()) session_.Beat(step.now, &step.out->effects);
   }
 
   void OnAssignments(const v1::Assignments& assignments, const Step& step) {

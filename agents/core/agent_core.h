@@ -153,6 +153,9 @@ struct ShipLogs {
 struct DoForget {
   RunHandle run;
 };
+// The broker's wishes for the runs of an earlier process are known and passed on, see
+// Backend::AllowStarts.
+struct DoAllowStarts {};
 struct SendToBroker {
   v1::ConnectRequest message;
 };
@@ -165,8 +168,8 @@ struct Redial {
 struct Stop {
   absl::Status status;
 };
-using Effect =
-    std::variant<DoLaunch, DoLookup, DoCancel, ShipLogs, DoForget, SendToBroker, Redial, Stop>;
+using Effect = std::variant<DoLaunch, DoLookup, DoCancel, ShipLogs, DoForget, DoAllowStarts,
+                            SendToBroker, Redial, Stop>;
 
 struct Output {
   std::vector<JournalChange> changes;
@@ -176,7 +179,8 @@ struct Output {
 class AgentCore {
  public:
   // Runs found in LAUNCHING become LAUNCH_UNKNOWN: the last process may have died in the middle of
-  // a launch. The effects that this needs come with the first Tick.
+  // a launch. The effects that this needs come with the first Tick. If there are runs, nothing is
+  // launched before the broker has said which of them it still wants.
   AgentCore(Options options, JournalContent content);
   ~AgentCore();
 

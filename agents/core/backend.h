@@ -93,8 +93,16 @@ class Backend {
   // What Launch would submit, for people: the batch script, the command.
   virtual absl::StatusOr<std::string> Preview(const v1::Assignment& assignment) = 0;
 
-  // The runs in the journal, once, before any other call about runs.
+  // The runs in the journal, once, before any other call about runs. If there are any, nothing
+  // begins before AllowStarts: what waits may have been canceled while no agent was there to hear
+  // it. What has begun goes on.
   virtual absl::Status Adopt(const std::vector<RunHandle>& runs) = 0;
+  // The broker has said which of the adopted runs it no longer wants, and Cancel has been called
+  // for those: what waits may begin. Once, after an Adopt with runs; from then on the agent may
+  // lose the broker. There is no time-out: to start what may have been canceled is worse than to
+  // wait. Returns at once. Nothing to do for a cluster whose scheduler starts runs without the
+  // agent.
+  virtual void AllowStarts() {}
   // Idempotent by run key: a run that the cluster has already is kLaunched and not launched again.
   virtual LaunchOutcome Launch(const v1::Assignment& assignment) = 0;
   virtual LookupOutcome Lookup(const RunHandle& run) = 0;

@@ -111,7 +111,10 @@ void BrokerSession::OnTime(absl::Time now, std::vector<Effect>* effects) {
            absl::ZeroDuration(), effects);
     return;
   }
-  if (now < next_heartbeat_) return;
+  if (now >= next_heartbeat_) Beat(now, effects);
+}
+
+void BrokerSession::Beat(absl::Time now, std::vector<Effect>* effects) {
   next_heartbeat_ = now + heartbeat_interval_;
   v1::ConnectRequest message;
   *message.mutable_heartbeat() = Heartbeat();

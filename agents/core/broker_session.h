@@ -46,6 +46,9 @@ class BrokerSession {
   // no error of its own.
   void OnJournal(std::string_view error) { journal_error_ = error; }
 
+  // A heartbeat at once.
+  void Beat(absl::Time now, std::vector<Effect>* effects);
+
   // Heartbeats that are due; gives up a connection whose broker is silent.
   void OnTime(absl::Time now, std::vector<Effect>* effects);
 

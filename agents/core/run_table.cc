@@ -40,6 +40,7 @@ RunTable::RunTable(const Options& options, EventLog* events, std::vector<Journal
     run.record = std::move(record);
     runs_.emplace(std::move(key), std::move(run));
   }
+  has_broker_spoken_ = are_starts_allowed_ = runs_.empty();
 }
 
 void RunTable::Recover(const std::vector<v1::RunEvent>& unacknowledged, const Step& step) {
@@ -117,6 +118,13 @@ void RunTable::Release(const std::string& run_key, const Step& step) {
   }
 }
 
+void RunTable::BrokerHasSpoken() {
+  if (std::exchange(has_broker_spoken_, true)) return;
+  for (const auto& [key, run] : runs_) {
+    if (run.record.cancel_requested && run.call != Call::kNone) cancels_first_.insert(key);
+  }
+}
+
 void RunTable::Acknowledged(uint64_t sequence, const Step& step) {
   while (!logs_event_.empty() && logs_event_.begin()->first <= sequence) {
     const std::string key = logs_event_.begin()->second;
@@ -171,7 +179,8 @@ void RunTable::OnLookedUp(LookedUp looked_up, const Step& step) {
 void RunTable::OnAbsent(Run& run, v1::Evidence evidence, const Step& step) {
   // From the first answer to the last question: the scheduler has been asked over the whole of the
   // grace period, however long an answer took.
-  if (draining_ || run.asked - run.absent_since < options_.lookup_grace) {
+  const bool may_decide = has_broker_spoken_ || run.record.cancel_requested;
+  if (draining_ || !may_decide || run.asked - run.absent_since < options_.lookup_grace) {
     run.absent_since = std::min(run.absent_since, step.now);
     SetDue(run, step.now + options_.lookup_interval);
   } else if (run.record.cancel_requested) {
@@ -233,15 +242,27 @@ void RunTable::OnTime(const Step& step) {
 }
 
 void RunTable::Finish(const Step& step) {
-  while (!waiting_.empty() && !draining_ && launches_in_flight_ < options_.max_launches_in_flight) {
+  const bool may_launch = has_broker_spoken_ && !draining_;
+  while (may_launch && !waiting_.empty() && launches_in_flight_ < options_.max_launches_in_flight) {
     const std::string key = waiting_.begin()->second;
     waiting_.erase(waiting_.begin());
     StartLaunch(*Find(key), "launching", step);
   }
+  if (may_launch && !are_starts_allowed_) AllowStarts(step);
   for (const auto& [order, key] : changed_) {
     step.out->changes.push_back(PutRun{Find(key)->record});
   }
   changed_.clear();
+}
+
+void RunTable::AllowStarts(const Step& step) {
+  std::erase_if(cancels_first_, [this](const std::string& key) {
+    const Run* run = Find(key);
+    return run == nullptr || run->call == Call::kNone;
+  });
+  if (!cancels_first_.empty()) return;
+  are_starts_allowed_ = true;
+  step.out->effects.push_back(DoAllowStarts{});
 }
 
 void RunTable::StartLaunch(Run& run, std::string_view why, const Step& step) {

@@ -39,6 +39,11 @@ class RunTable {
   absl::Status Take(const v1::Assignment& assignment, const Step& step);
   void WantCancel(const std::string& run_key, const Step& step);
   void Release(const std::string& run_key, const Step& step);
+  // It has said which of the runs that it was told of it does not want: launches begin, and the
+  // backend may start what it has as soon as it has been asked for the cancels that are known.
+  void BrokerHasSpoken();
+  // From the start on if there were no runs.
+  bool has_broker_spoken() const { return has_broker_spoken_; }
   // The broker has all events up to `sequence`.
   void Acknowledged(uint64_t sequence, const Step& step);
 
@@ -87,6 +92,7 @@ class RunTable {
   RunHandle Handle(const Run& run) const;
 
   void Resume(Run& run, const Step& step);
+  void AllowStarts(const Step& step);
   void StartLaunch(Run& run, std::string_view why, const Step& step);
   void AskLookup(Run& run, const Step& step);
   void AskCancel(Run& run, const Step& step);
@@ -108,7 +114,10 @@ class RunTable {
   uint64_t next_order_ = 1;
   int launches_in_flight_ = 0;
   bool draining_ = false;
-  std::map<uint64_t, std::string> waiting_;           // ASSIGNED, by order
+  bool has_broker_spoken_ = false;
+  bool are_starts_allowed_ = false;
+  std::set<std::string> cancels_first_;      // run keys; until they are asked for nothing starts
+  std::map<uint64_t, std::string> waiting_;  // ASSIGNED, by order
   std::set<std::pair<absl::Time, std::string>> due_;  // runs with a finite due time
   std::map<uint64_t, std::string>
       logs_event_;  // unacknowledged events with logs_complete, by sequence

@@ -118,6 +118,7 @@ class MachinesBackend : public agent::Backend {
   absl::StatusOr<v1::Inventory> Inventory() override;
   absl::StatusOr<std::string> Preview(const v1::Assignment& assignment) override;
   absl::Status Adopt(const std::vector<RunHandle>& runs) override;
+  void AllowStarts() override { scheduler_.AllowStarts(); }
   LaunchOutcome Launch(const v1::Assignment& assignment) override;
   LookupOutcome Lookup(const RunHandle& run) override;
   ObserveOutcome Observe(const std::vector<RunHandle>& runs) override;
@@ -253,7 +254,8 @@ absl::Status MachinesBackend::Adopt(const std::vector<RunHandle>& runs) {
   std::sort(finished.begin(), finished.end());
   std::deque<std::string> oldest_first;
   for (auto& [time, run_key] : finished) oldest_first.push_back(std::move(run_key));
-  scheduler_.Start(std::move(running), std::move(queued), std::move(oldest_first));
+  scheduler_.Start(std::move(running), std::move(queued), std::move(oldest_first),
+                   /*hold_starts=*/!runs.empty());
   return absl::OkStatus();
 }
 

@@ -20,6 +20,7 @@ struct QueuedRun {
   int32_t priority = 0;  // higher starts first
   uint64_t order = 0;    // of arrival, unique
   Request request = {};
+  bool cancel_asked = false;  // ends without a start
 };
 
 struct ReadyRun {

@@ -19,6 +19,9 @@ namespace {
 // enough for the machine.
 constexpr absl::Duration kStartRetry = absl::Seconds(5);
 
+constexpr char kAwaitsBroker[] =
+    "waiting for the broker's word on what is still wanted, as the agent was started anew";
+
 std::string Text(const absl::Status& status) { return std::string(ToStd(status.message())); }
 
 std::string JoinIndexes(const std::set<uint32_t>& indexes) {
@@ -59,7 +62,8 @@ Scheduler::~Scheduler() {
 }
 
 void Scheduler::Start(std::vector<RunningRun> running, std::vector<QueuedRun> queued,
-                      std::deque<std::string> finished) {
+                      std::deque<std::string> finished, bool hold_starts) {
+  starts_held_ = hold_starts;
   finished_ = std::move(finished);
   PruneFinished();
   for (const RunningRun& run : running) AdoptRunning(run);
@@ -71,6 +75,7 @@ void Scheduler::Start(std::vector<RunningRun> running, std::vector<QueuedRun> qu
 void Scheduler::Enqueue(QueuedRun run) { Post(std::move(run)); }
 void Scheduler::Cancel(const std::string& run_key) { Post(CancelMessage{run_key}); }
 void Scheduler::Forget(const std::string& run_key) { Post(ForgetMessage{run_key}); }
+void Scheduler::AllowStarts() { Post(AllowStartsMessage{}); }
 
 void Scheduler::Post(Message message) {
   {
@@ -153,9 +158,14 @@ void Scheduler::AdoptRunning(const RunningRun& run) {
 // ---- starting
 
 void Scheduler::StartReady() {
-  while (time_.Now() >= hold_until_) {
+  while (!starts_held_ && time_.Now() >= hold_until_) {
     const std::optional<ReadyRun> ready = queue_.PopReady(&allocator_);
     if (!ready.has_value()) return;
+    if (ready->run.cancel_asked) {
+      allocator_.Release(ready->allocation);
+      CloseUnstarted(ready->run);
+      continue;
+    }
     if (const absl::Status started = StartRun(*ready); !started.ok()) {
       allocator_.Release(ready->allocation);
       StartLater(ready->run, Text(started));
@@ -188,7 +198,8 @@ void Scheduler::StartLater(const QueuedRun& run, const std::string& why) {
   queue_.Push(run);
 }
 
-void Scheduler::CloseUnstarted(const QueuedRun& run) {
+void Scheduler::CloseUnstarted(QueuedRun run) {
+  run.cancel_asked = true;
   const ExitRecord exit = {.phase = ExitRecord::Phase::kQueue,
                            .end = ExitRecord::End::kNothingRan,
                            .cause = ExitRecord::Cause::kCanceled,
@@ -197,7 +208,7 @@ void Scheduler::CloseUnstarted(const QueuedRun& run) {
   if (closed.ok()) {
     board_->Put(EndVerdict(WitnessOf(run.run_key), exit));
   } else {
-    // The agent asks again.
+    // It waits for its end, not for a start.
     StartLater(run, Text(closed));
   }
 }
@@ -317,9 +328,10 @@ void Scheduler::PublishReasons() {
     board_->SetReasons("", "");
     return;
   }
-  const bool held = time_.Now() < hold_until_;
-  board_->SetReasons(front->run_key,
-                     held ? hold_reason_ : "waiting for " + allocator_.Shortage(front->request));
+  std::string reason = "waiting for " + allocator_.Shortage(front->request);
+  if (time_.Now() < hold_until_) reason = hold_reason_;
+  if (starts_held_) reason = kAwaitsBroker;
+  board_->SetReasons(front->run_key, reason);
 }
 
 void Scheduler::CleanUp(const std::string& run_key) {

@@ -51,14 +51,17 @@ class Scheduler {
   ~Scheduler();
 
   // Begins to work, with what was found in the runs' directories: runs to watch, the queue, and
-  // finished runs, the oldest first. Before it, messages wait.
+  // finished runs, the oldest first. Before it, messages wait. `hold_starts`: nothing begins before
+  // AllowStarts.
   void Start(std::vector<RunningRun> running, std::vector<QueuedRun> queued,
-             std::deque<std::string> finished);
+             std::deque<std::string> finished, bool hold_starts);
 
   void Enqueue(QueuedRun run);
   // The cancel file is there already, or could not be made.
   void Cancel(const std::string& run_key);
   void Forget(const std::string& run_key);
+  // Cancels that were asked for before this come first.
+  void AllowStarts();
 
   uint64_t supervisors_started() const { return supervisors_started_; }
 
@@ -69,7 +72,8 @@ class Scheduler {
   struct ForgetMessage {
     std::string run_key;
   };
-  using Message = std::variant<QueuedRun, CancelMessage, ForgetMessage>;
+  struct AllowStartsMessage {};
+  using Message = std::variant<QueuedRun, CancelMessage, ForgetMessage, AllowStartsMessage>;
 
   // A run that has a supervisor.
   struct Active {
@@ -86,6 +90,7 @@ class Scheduler {
   void Handle(QueuedRun run);
   void Handle(const CancelMessage& message);
   void Handle(const ForgetMessage& message);
+  void Handle(const AllowStartsMessage&) { starts_held_ = false; }
   void AdoptRunning(const RunningRun& run);
 
   void StartReady();
@@ -95,7 +100,7 @@ class Scheduler {
   // better.
   void StartLater(const QueuedRun& run, const std::string& why);
   // Ends a run that has not started.
-  void CloseUnstarted(const QueuedRun& run);
+  void CloseUnstarted(QueuedRun run);
 
   // Looks whether the command has started.
   void OnStarted(const std::string& run_key);
@@ -133,6 +138,7 @@ class Scheduler {
   RunQueue queue_;
   std::map<std::string, Active> active_;          // by run key
   std::deque<std::string> finished_;              // run keys, the oldest first
+  bool starts_held_ = false;                      // until the broker's wishes are known
   absl::Time hold_until_ = absl::InfinitePast();  // no start before
   std::string hold_reason_;
   std::thread thread_;

@@ -134,6 +134,28 @@ def test_a_wish_to_cancel_survives(trio, victim):
     assert job.cancel_requested
 
 
+def test_what_is_canceled_while_the_agent_is_dead_never_begins(trio):
+    """The runs wait in the agent's own queue, and the machine is free when the agent comes back."""
+    gate = trio.world.gate()
+    blocker = trio.counting(gate.script())
+    blocker.resources.cpu_millis = 8000
+    first = trio.api.submit(blocker)
+    trio.api.wait_state(first, job_pb2.JOB_STATE_RUNNING)
+    queued = [trio.api.submit(blocker) for _ in range(4)]
+    for job_id in queued:
+        trio.api.wait_state(job_id, job_pb2.JOB_STATE_PENDING)
+    trio.agent.kill()
+    for job_id in queued[1:]:
+        trio.api.cancel(job_id)
+    gate.open()
+    trio.agent.start()
+    for job_id in queued[1:]:
+        trio.api.wait_state(job_id, CANCELED)
+        assert trio.runs_of(job_id) == 0
+    trio.check_ran_once(first)
+    trio.check_ran_once(queued[0])
+
+
 def test_a_follower_goes_on_over_a_restart_of_the_broker(trio):
     """The command line's, because following over a restart is what it promises."""
     gate = trio.world.gate()

@@ -48,6 +48,7 @@ class SimAgent {
   void Do(agent::DoCancel& effect);
   void Do(agent::ShipLogs& effect);
   void Do(agent::DoForget& effect);
+  void Do(agent::DoAllowStarts&) {}
   void Do(agent::SendToBroker& effect);
   void Do(agent::Redial& effect);
   void Do(agent::Stop& effect);

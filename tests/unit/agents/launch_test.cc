@@ -181,7 +181,8 @@ TEST_F(LaunchTest, AfterARestartAssignedRunsAreLaunched) {
   Assign({AssignmentOf(1), AssignmentOf(2)});
   EXPECT_EQ(State(2), v1::RUN_STATE_ASSIGNED);
   Start();
-  Do(Tick{});
+  Connect();
+  Ack(0);
   ASSERT_THAT(Effects<DoLaunch>(), SizeIs(1));
   EXPECT_EQ(Effects<DoLaunch>()[0].run.run_key, Key(2));
 }

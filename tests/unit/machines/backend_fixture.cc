@@ -55,6 +55,11 @@ BackendTest::~BackendTest() {
 }
 
 void BackendTest::StartBackend() {
+  StartBackendWithoutBroker();
+  if (backend_ != nullptr) backend_->AllowStarts();
+}
+
+void BackendTest::StartBackendWithoutBroker() {
   backend_.reset();
   absl::StatusOr<std::unique_ptr<agent::Backend>> backend =
       CreateMachinesBackend(config_, dir_.path());

@@ -37,6 +37,8 @@ class BackendTest : public ::testing::Test {
   void SetUp() override { StartBackend(); }
   // With the runs known so far, as after a restart of the agent.
   void StartBackend();
+  // The same, but the broker has said nothing yet.
+  void StartBackendWithoutBroker();
   void StopBackend() { backend_.reset(); }
 
   // Launches the run and expects that it is taken. Its run key.

@@ -128,6 +128,36 @@ TEST_F(RestartTest, AQueuedRunIsCanceledAfterwards) {
   EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_CANCELED);
 }
 
+TEST_F(RestartTest, NothingThatWaitsBeginsBeforeTheBrokerHasSaidWhatIsCanceled) {
+  config_.supervisor_path = "/no/such/supervisor";
+  StartBackend();
+  const std::string canceled = Submit(Script("echo ran"));
+  const std::string wanted = Submit(Script("echo ran"));
+  config_.supervisor_path.clear();
+  StartBackendWithoutBroker();
+  AwaitReason(canceled, "the broker's word");
+  const std::string later = Submit(Script("echo ran"));
+  Cancel(canceled);
+  EXPECT_EQ(AwaitEnd(canceled).state, v1::RUN_STATE_CANCELED);
+  EXPECT_FALSE(Exists(RunDir(canceled) + "/stdout"));
+  AwaitReason(wanted, "the broker's word");
+  EXPECT_FALSE(Exists(RunDir(wanted) + "/claim"));
+  EXPECT_FALSE(Exists(RunDir(later) + "/claim"));
+  backend_->AllowStarts();
+  EXPECT_EQ(AwaitEnd(wanted).state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(AwaitEnd(later).state, v1::RUN_STATE_SUCCEEDED);
+}
+
+TEST_F(RestartTest, WhatRunsGoesOnAndIsSeenToEndBeforeTheBrokerHasSpoken) {
+  const std::string gate = Gate("gate");
+  const std::string run_key = Submit(Script("cat " + gate + "; exit 4"));
+  AwaitState(run_key, v1::RUN_STATE_RUNNING);
+  StartBackendWithoutBroker();
+  EXPECT_EQ(AwaitState(run_key, v1::RUN_STATE_RUNNING).state, v1::RUN_STATE_RUNNING);
+  Open(gate);
+  EXPECT_EQ(AwaitEnd(run_key).exit->code(), 4);
+}
+
 TEST_F(RestartTest, ACancelThatWasNotCarriedOutIsRemembered) {
   config_.supervisor_path = "/no/such/supervisor";
   StartBackend();
