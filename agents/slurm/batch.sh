@@ -109,19 +109,29 @@ become() {
   words=() variables=()
   mapfile -d '' -t words <"$run_dir/$1.argv"
   mapfile -d '' -t variables <"$run_dir/environment"
-  ((${#words[@]} >= 2)) || give_up files
-  cd -- "${words[0]}" || give_up working_directory
-  ((${#variables[@]} == 0)) || export "${variables[@]}"
+  ((${#words[@]} >= 2)) || give_up "$run_dir/problem.$NODE_RANK" files
+  cd -- "${words[0]}" || give_up "$run_dir/problem.$NODE_RANK" working_directory
+  # From here on all names are the user's: what is still needed is in the positional parameters.
+  set -- "$run_dir/problem.$NODE_RANK" "${words[@]:1}"
+  ((${#variables[@]} == 0)) || hand_over "${variables[@]}"
   shopt -s execfail
   # shellcheck disable=SC2093 # it continues if the program cannot be started
-  exec "${words[@]:1}"
-  give_up start $?
+  exec "${@:2}"
+  give_up "$1" start $?
 }
 
-# give_up PROBLEM [STATUS]: says why there is no program.
+# hand_over NAME=VALUE...: exports variables. An array of that name would take the value for its first word, and no
+# program ever sees an array.
+hand_over() {
+  unset words variables
+  # shellcheck disable=SC2163 # these are names with values
+  export "$@"
+}
+
+# give_up FILE PROBLEM [STATUS]: writes into the file why there is no program.
 give_up() {
-  printf '%s\n' "$1" >"$run_dir/problem.$NODE_RANK"
-  exit "${2:-126}"
+  printf '%s\n' "$2" >"$1"
+  exit "${3:-126}"
 }
 
 # One task of srun. The rank that fails first is the one whose end counts.

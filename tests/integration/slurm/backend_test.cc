@@ -104,6 +104,17 @@ TEST_F(SlurmBackendTest, ArgumentsAndVariablesArriveAsTheyAre) {
   EXPECT_EQ(Output(*backend_, env_run), "[" + evil + "]");
 }
 
+TEST_F(SlurmBackendTest, AVariableMayHaveANameThatTheBatchScriptUses) {
+  v1::JobSpec spec = ScriptSpec("echo \"$argv $variables $run_dir $status\"; pwd");
+  (*spec.mutable_env())["argv"] = "/tmp";
+  (*spec.mutable_env())["variables"] = "V";
+  (*spec.mutable_env())["run_dir"] = "R";
+  (*spec.mutable_env())["status"] = "S";
+  const TestRun run = RunToEnd(spec);
+  EXPECT_EQ(Output(*backend_, run),
+            fmt::format("/tmp V R S\n{}/{}/work\n", cluster_->runs(), run.handle.run_key));
+}
+
 TEST_F(SlurmBackendTest, AJobSeesACleanEnvironmentWithTheDocumentedNames) {
   setenv("MUSTER_TEST_LEAK", "secret", 1);
   setenv("SBATCH_PARTITION", "nosuch", 1);

@@ -149,6 +149,36 @@ TEST_F(BatchScriptTest, WhatKeptARunFromStartingIsForgottenWhenItStartsAgain) {
   EXPECT_EQ(record->code, 3);
 }
 
+// Every name that batch.sh uses itself.
+constexpr const char* kNamesOfTheScript[] = {
+    "argv",   "code",        "container",      "continued",  "created",   "end",
+    "failed", "file",        "form",           "hosts",      "i",         "line",
+    "magic",  "owner",       "phase",          "pid",        "problem",   "rank",
+    "record", "run_dir",     "run_key",        "said",       "signal",    "start",
+    "status", "interrupted", "tasks_per_node", "terminated", "variables", "words",
+};
+
+TEST_F(BatchScriptTest, AVariableMayHaveANameThatTheScriptUses) {
+  v1::JobSpec spec;
+  for (const char* name : kNamesOfTheScript)
+    (*spec.mutable_env())[name] = fmt::format("/of the user/{}", name);
+  spec.mutable_command()->set_script("#!/bin/sh\npwd; env");
+  EXPECT_TRUE(EndOf(spec).EndedWithZero());
+  const std::string output = ReadWhole(paths_->standard_output(0));
+  EXPECT_THAT(output, ::testing::StartsWith(paths_->work() + "\n"));
+  for (const char* name : kNamesOfTheScript)
+    EXPECT_THAT(output, ::testing::HasSubstr(fmt::format("\n{0}=/of the user/{0}\n", name)));
+}
+
+TEST_F(BatchScriptTest, NoVariableHidesWhyAProgramDidNotStart) {
+  v1::JobSpec spec = ProgramSpec({"/no/such"});
+  for (const char* name : kNamesOfTheScript) (*spec.mutable_env())[name] = "/no/such/directory";
+  (*spec.mutable_env())["NODE_RANK"] = "9";
+  const ExitRecord end = EndOf(spec);
+  EXPECT_EQ(end.problem, ExitRecord::Problem::kStart);
+  EXPECT_EQ(end.code, 127);
+}
+
 TEST_F(BatchScriptTest, TheCommandDoesNotIgnoreAnInterrupt) {
   EndOf("#!/bin/bash\nexec awk '/SigIgn/ { print $2 }' /proc/self/status");
   const uint64_t ignored = std::stoull(ReadWhole(paths_->standard_output(0)), nullptr, 16);
