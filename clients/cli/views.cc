@@ -27,10 +27,12 @@ std::string RunTime(const v1::Job& job, absl::Time now) {
 // Why it waits, or how it ended.
 std::string ReasonText(const v1::Job& job) {
   if (!job.failure().message().empty()) return OneLine(FailureText(job));
-  if (!job.reason().empty()) return OneLine(job.reason());
-  if (job.state() == v1::JOB_STATE_FAILED) return ExitText(job);
-  if (job.cancel_requested() && !contract::IsTerminal(job.state())) return "cancel requested";
-  return "";
+  const std::string reason = OneLine(job.reason());
+  if (job.cancel_requested() && !contract::IsTerminal(job.state())) {
+    return reason.empty() ? "cancel requested" : "cancel requested; " + reason;
+  }
+  if (!reason.empty()) return reason;
+  return job.state() == v1::JOB_STATE_FAILED ? ExitText(job) : "";
 }
 
 std::string LabelText(const v1::Job& job) {

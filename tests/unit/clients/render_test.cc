@@ -57,6 +57,13 @@ TEST(JobTable, LooksLikeThis) {
             "use\n");
 }
 
+TEST(JobTable, SaysOfAWaitingJobThatItsCancelWasRequested) {
+  v1::Job job = client::JobInState(7, v1::JOB_STATE_PENDING);
+  job.set_cancel_requested(true);
+  job.set_reason("waiting for 2 of 2 cores");
+  EXPECT_THAT(TableOf({job}, {}), HasSubstr("cancel requested; waiting for 2 of 2 cores"));
+}
+
 TEST(JobTable, TellsMoreIfWide) {
   EXPECT_EQ(
       TableOf({FailedJob()}, {.wide = true}),
