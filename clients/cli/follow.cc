@@ -12,6 +12,7 @@
 
 #include "absl/time/clock.h"
 #include "clients/cli/report.h"
+#include "clients/cli/silent_clusters.h"
 #include "clients/cli/text.h"
 #include "contract/states.h"
 
@@ -98,15 +99,19 @@ class LogFollowers {
 // Says once how a job stands and, while it waits, why; not each step of it.
 class Progress {
  public:
-  Progress(client::Client* client, Terminal* terminal) : client_(*client), terminal_(*terminal) {}
+  Progress(client::Client* client, Terminal* terminal)
+      : client_(*client), terminal_(*terminal), silent_(client) {}
 
   // The job as it is now: what had happened before anyone waited is not news.
-  void Saw(const v1::Job& job) {
-    if (contract::IsTerminal(job.state())) {
-      last_.erase(job.id());
+  void Saw(const v1::Job& seen_job) {
+    if (contract::IsTerminal(seen_job.state())) {
+      last_.erase(seen_job.id());
       return;
     }
-    const std::string reason = Waits(job.state()) ? OneLine(job.reason()) : "";
+    // Without the time that has passed, which would be news all the time.
+    const v1::Job job = silent_.Explained(seen_job);
+    const bool is_silent = job.reason() != seen_job.reason();
+    const std::string reason = Waits(job.state()) || is_silent ? OneLine(job.reason()) : "";
     const Seen seen{job.state(), reason};
     // A reason that goes before its state does is not worth a line.
     Seen& last = last_[job.id()];
@@ -118,11 +123,12 @@ class Progress {
                                reason.empty() ? "" : ": " + reason));
   }
 
-  // Reasons change without a step, so that those who wait are asked about now and then.
+  // Reasons change without a step, and agents go silent, so that jobs are asked about now and then.
   void LookAgain() {
+    silent_.Refresh();
     std::vector<uint64_t> waiting;
     for (const auto& [id, seen] : last_) {
-      if (Waits(seen.state) && waiting.size() < kMaxLookedAt) waiting.push_back(id);
+      if (waiting.size() < kMaxLookedAt) waiting.push_back(id);
     }
     for (uint64_t id : waiting) {
       v1::GetJobRequest request;
@@ -149,6 +155,7 @@ class Progress {
 
   client::Client& client_;
   Terminal& terminal_;
+  SilentClusters silent_;
   std::map<uint64_t, Seen> last_;  // of jobs that have not ended
 };
 

@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "clients/cli/exit_code.h"
 #include "clients/cli/report.h"
+#include "clients/cli/silent_clusters.h"
 #include "clients/cli/text.h"
 #include "clients/cli/verbs.h"
 #include "contract/states.h"
@@ -61,7 +62,9 @@ std::string FilterOf(const Invocation& call) {
 class JobPrinter {
  public:
   explicit JobPrinter(Session* session)
-      : session_(*session), table_(JobColumns(session->style()), session->terminal.colours()) {}
+      : session_(*session),
+        silent_(&session->client),
+        table_(JobColumns(session->style()), session->terminal.colours()) {}
 
   void Add(const v1::ListJobsResponse& page, absl::Time now) {
     std::string out;
@@ -70,7 +73,7 @@ class JobPrinter {
       if (session_.ids_only()) {
         out += fmt::format("{}\n", job.id());
       } else if (session_.for_people()) {
-        table_.Add(JobRow(job, session_.style(), now));
+        table_.Add(JobRow(silent_.Explained(job, now), session_.style(), now));
       } else if (session_.format == Format::kJsonLines) {
         out += ToJsonLine(job);
       } else {
@@ -91,6 +94,7 @@ class JobPrinter {
 
  private:
   Session& session_;
+  SilentClusters silent_;
   Table table_;
   v1::ListJobsResponse whole_;
   uint64_t count_ = 0;
@@ -202,6 +206,7 @@ int List(Session& session) {
 }
 
 int Show(Session& session) {
+  SilentClusters silent(&session.client);
   for (const JobRef& ref : session.call.jobs) {
     v1::GetJobRequest request;
     request.set_job_id(ref.job);
@@ -221,8 +226,10 @@ int Show(Session& session) {
         std::erase_if(*history, [&ref](const auto& step) { return step.run() != ref.run; });
       }
       if (!history.ok()) session.terminal.Err(ErrorText(history.status()));
-      session.terminal.Out(JobPage(job, history.ok() ? *history : std::vector<v1::Transition>(),
-                                   session.style(), absl::Now()));
+      const absl::Time now = absl::Now();
+      session.terminal.Out(JobPage(silent.Explained(job, now),
+                                   history.ok() ? *history : std::vector<v1::Transition>(),
+                                   session.style(), now));
     }
   }
   return kOk;

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "absl/time/clock.h"
 #include "tests/unit/clients/command_fixture.h"
 
 namespace muster::cli {
@@ -220,6 +221,33 @@ TEST_F(CommandTest, EventsEndWithTheLatestOneUnlessFollowed) {
   follower.AwaitOut("42.1");
   follower.Signal(SIGTERM);
   EXPECT_EQ(follower.Finish().code, 128 + SIGTERM);
+}
+
+TEST_F(CommandTest, AJobOnAClusterWhoseAgentIsGoneSaysThatWhatIsKnownIsOld) {
+  job_ = JobInState(42, v1::JOB_STATE_RUNNING);
+  v1::Cluster cluster;
+  cluster.set_name(job_.cluster());
+  cluster.set_state(v1::CLUSTER_STATE_DISCONNECTED);
+  cluster.mutable_last_seen()->set_seconds(absl::ToUnixSeconds(absl::Now()) - 12 * 60 - 5);
+  broker_.list_clusters = [&](const auto&) -> absl::StatusOr<v1::ListClustersResponse> {
+    v1::ListClustersResponse response;
+    *response.add_clusters() = cluster;
+    return response;
+  };
+  broker_.list_jobs = [&](const auto&) -> absl::StatusOr<v1::ListJobsResponse> {
+    v1::ListJobsResponse response;
+    *response.add_jobs() = job_;
+    return response;
+  };
+  const std::string words = "no word from cluster " + job_.cluster() +
+                            " since 12m ago (its agent is not connected); last known: RUNNING";
+  EXPECT_THAT(Run({"list", "-o", "wide"}).out, HasSubstr(words));
+  EXPECT_THAT(Run({"list"}).out, HasSubstr("no word from cluster"));
+  EXPECT_THAT(Run({"list", "-o", "json"}).out, Not(HasSubstr("no word")));
+  EXPECT_THAT(Run({"show", "42"}).out, HasSubstr(words));
+  EXPECT_THAT(Run({"wait", "42"}).err, HasSubstr("(its agent is not connected)"));
+  cluster.set_state(v1::CLUSTER_STATE_CONNECTED);
+  EXPECT_THAT(Run({"list", "-o", "wide"}).out, Not(HasSubstr("no word")));
 }
 
 }  // namespace
