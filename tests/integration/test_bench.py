@@ -32,6 +32,36 @@ def test_the_slurm_rows_run(tmp_path):
     assert {figure["row"] for figure in json.loads(out.read_text())} == set(rows)
 
 
+@pytest.mark.parametrize(("row", "figures"), [("assign_latency", {"assign_latency_p50", "assign_latency_p99"}),
+                                              ("idle_agents", {"idle_agents_memory", "idle_agents_cpu"}),
+                                              ("log_ingest", {"log_ingest", "log_latency_p50"}),
+                                              ("memory_queued", {"memory_queued_100000", "memory_queued_1000000"}),
+                                              ("slurm_1000", {"slurm_1000", "slurm_calls_per_job"}),
+                                              ("log_latency_p50", {"log_latency_p50"})])
+def test_the_name_of_a_row_selects_all_of_its_figures(row, figures):
+    done = subprocess.run([RUN, "--list", row], text=True, capture_output=True, check=True)
+    assert set(done.stdout.split()) == figures
+
+
+def test_help_shows_what_each_row_measures_and_its_goal():
+    text = subprocess.run([RUN, "--help"], text=True, capture_output=True, check=True).stdout
+    line = next(line for line in text.splitlines() if line.startswith("idle_agents"))
+    assert "2,000 connected idle agents" in line
+    assert "<= 100 MB" in line
+
+
+def test_the_table_of_the_readme_comes_straight_from_the_figures_of_a_run(tmp_path):
+    figures = tmp_path / "figures.json"
+    figures.write_text(json.dumps([
+        {"row": "full_life", "value": 6000.4, "unit": "jobs/s", "baseline": 12000, "baseline_what": "bare rows",
+         "ratio": 0.5, "goal": ">= 5000", "met": True},
+        {"row": "idle_agents_memory", "value": 107, "unit": "MB", "baseline": None, "baseline_what": "", "ratio": None,
+         "goal": "<= 100", "met": False}]))
+    done = subprocess.run([RUN, "--from", figures, "--markdown"], text=True, capture_output=True, check=True)
+    assert done.stdout.splitlines()[2:] == ["| `full_life` | 6,000 jobs/s | 12,000: bare rows | 0.5 | >= 5000 | yes |",
+                                            "| `idle_agents_memory` | 107 MB | - | - | <= 100 | NO |"]
+
+
 def test_an_unknown_row_is_a_usage_error():
     done = subprocess.run([RUN, "no_such_row"], text=True, capture_output=True, check=False)
     assert done.returncode == 2

@@ -1,6 +1,5 @@
 """The broker alone: submits, whole lives through simulated agents, logs, idle agents."""
 
-import functools
 import statistics
 import subprocess
 import threading
@@ -27,6 +26,18 @@ def _submit_unary(in_flight, short):
     goal = 0.6 if in_flight == 64 else None
     return [Figure(f"submit_unary_{in_flight}", found["per_s"], "jobs/s", baseline["per_s"],
                    "gRPC server that answers the same message at once", goal, goal_on_ratio=True)]
+
+
+def submit_unary_1(short):
+    return _submit_unary(1, short)
+
+
+def submit_unary_8(short):
+    return _submit_unary(8, short)
+
+
+def submit_unary_64(short):
+    return _submit_unary(64, short)
 
 
 def submit_batch_100(short):
@@ -125,15 +136,3 @@ def _share_with_agents(pid, address, agents, seconds):
         spent = cpu_seconds(pid)
         threading.Event().wait(seconds)
         return 100 * (cpu_seconds(pid) - spent) / seconds
-
-
-def _named(name, function):
-    function.__name__ = name
-    return function
-
-
-ROWS = {f"submit_unary_{n}": _named(f"submit_unary_{n}", functools.partial(_submit_unary, n)) for n in (1, 8, 64)}
-ROWS |= {"submit_batch_100": submit_batch_100, "full_life": full_life,
-         "assign_latency_p50": assign_latency, "assign_latency_p99": assign_latency,
-         "log_ingest": log_ingest, "log_latency_p50": log_ingest,
-         "idle_agents_memory": idle_agents, "idle_agents_cpu": idle_agents}

@@ -24,6 +24,3 @@ def _each(commands):
     for command in commands:
         subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
     return (time.monotonic() - start) * 1000 / len(commands)
-
-
-ROWS = {"cli_submit": cli_submit}

@@ -30,6 +30,3 @@ def _bare(jobs):
     for process in running:
         process.wait()
     return time.monotonic() - start
-
-
-ROWS = {"machines_1000": machines_1000}

@@ -1,6 +1,8 @@
-"""Figures and their table."""
+"""Figures and their tables."""
 
 import dataclasses
+import json
+import pathlib
 
 
 @dataclasses.dataclass
@@ -37,14 +39,38 @@ class Figure:
                 "baseline_what": self.baseline_what, "ratio": self.ratio, "goal": self.goal_text(), "met": self.met}
 
 
+def write(figures, path):
+    """The figures, as their JSON objects, into a file."""
+    pathlib.Path(path).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+
+
+def read(path):
+    """What write() has written."""
+    return json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+
+
+def met_text(met):
+    return {None: "-", True: "yes", False: "NO"}[met]
+
+
 def table(figures):
-    """All figures, one a line."""
+    """The figures, as their JSON objects, one a line."""
     head = ("ROW", "VALUE", "UNIT", "BASELINE", "RATIO", "GOAL", "MET", "BASELINE IS")
     lines = [head] + [
-        (f.row, number(f.value), f.unit, number(f.baseline), number(f.ratio), f.goal_text(),
-         {None: "-", True: "yes", False: "NO"}[f.met], f.baseline_what) for f in figures]
+        (f["row"], number(f["value"]), f["unit"], number(f["baseline"]), number(f["ratio"]), f["goal"],
+         met_text(f["met"]), f["baseline_what"]) for f in figures]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines)
+
+
+def markdown(figures):
+    """The figures, as their JSON objects, as the table in README.md."""
+    lines = ["| row | value | baseline, in the same run | ratio | goal | met |", "|---|---|---|---|---|---|"]
+    for f in figures:
+        baseline = f"{number(f['baseline'])}: {f['baseline_what']}" if f["baseline"] is not None else "-"
+        lines.append(f"| `{f['row']}` | {number(f['value'])} {f['unit']} | {baseline} | {number(f['ratio'])} "
+                     f"| {f['goal']} | {met_text(f['met'])} |")
+    return "\n".join(lines)
 
 
 def number(value):

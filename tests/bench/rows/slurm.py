@@ -57,6 +57,3 @@ def _bare(cluster, jobs):
     done = subprocess.run([*AS_USER, "sh", "-c", BARE.format(jobs=jobs)], stdout=subprocess.PIPE, text=True, check=True,
                           env={"SLURM_CONF": str(cluster.conf), "PATH": "/usr/bin:/bin"})
     return time.monotonic() - start, int(done.stdout)
-
-
-ROWS = {"slurm_1000": slurm_1000, "slurm_calls_per_job": slurm_1000}

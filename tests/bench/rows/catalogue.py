@@ -1,0 +1,69 @@
+"""All rows: what each measures, its goal, and which function measures it."""
+
+import dataclasses
+import typing
+
+from rows import broker, command, machines, million, slurm
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A row of the benchmarks. One measurement may give several figures, and several rows may share one."""
+
+    name: str
+    what: str
+    goal: str
+    measure: typing.Callable
+    figures: tuple
+
+
+def _row(name, what, goal, measure, *figures):
+    return Row(name, what, goal, measure, figures or (name,))
+
+
+_ALL = (
+    _row("submit_unary_1", "SubmitJob, 1 call in flight", "reported", broker.submit_unary_1),
+    _row("submit_unary_8", "SubmitJob, 8 calls in flight", "reported", broker.submit_unary_8),
+    _row("submit_unary_64", "SubmitJob, 64 calls in flight", "ratio >= 0.6", broker.submit_unary_64),
+    _row("submit_batch_100", "SubmitJobs of 100 jobs, one call at a time", "ratio >= 0.5", broker.submit_batch_100),
+    _row("full_life", "submit, assign, start, end, all stored, simulated agents", ">= 5000 jobs/s", broker.full_life),
+    _row("assign_latency", "submit to agent at 1,000 jobs/s", "p99 <= 10 ms", broker.assign_latency,
+         "assign_latency_p50", "assign_latency_p99"),
+    _row("memory_queued", "bytes of each queued job, at 100,000 and 1,000,000", "<= 700 B", million.million,
+         "memory_queued_100000", "memory_queued_1000000"),
+    _row("restart_1m", "kill -9 with 1,000,000 jobs queued to the first dispatch", "<= 10 s", million.million),
+    _row("list_page_1m", "pages of ListJobs at 1,000,000 jobs, the slowest filter", "p99 <= 20 ms", million.million),
+    _row("log_ingest", "log bytes with one follower; what a line's way adds", ">= 300 MB/s, p50 <= 50 ms",
+         broker.log_ingest, "log_ingest", "log_latency_p50"),
+    _row("idle_agents", "2,000 connected idle agents", "<= 100 MB, <= 5 % of a core", broker.idle_agents,
+         "idle_agents_memory", "idle_agents_cpu"),
+    _row("cli_submit", "one `muster run -q -- true`, process start to exit", "<= 12 ms", command.cli_submit),
+    _row("machines_1000", "1,000 jobs of `true` on the machines backend", "reported", machines.machines_1000),
+    _row("slurm_1000", "1,000 jobs on a real Slurm, and scheduler calls besides sbatch",
+         "ratio <= 1.05, <= 0.1 calls/job", slurm.slurm_1000, "slurm_1000", "slurm_calls_per_job"),
+)
+ROWS = {row.name: row for row in _ALL}
+
+
+def figures_of(name):
+    """The names of the figures that a row's or a figure's name selects; none if nobody is called so."""
+    if name in ROWS:
+        return ROWS[name].figures
+    return tuple(figure for row in _ALL for figure in row.figures if figure == name)
+
+
+def measures_for(figures):
+    """The functions that measure these figures, each once, in the order of the rows."""
+    return list(dict.fromkeys(row.measure for row in _ALL if set(row.figures) & set(figures)))
+
+
+def all_figures():
+    return [figure for row in _ALL for figure in row.figures]
+
+
+def listing():
+    """Names, what and goal, one row a line."""
+    head = ("ROW", "WHAT", "GOAL")
+    lines = [head] + [(row.name, row.what, row.goal) for row in _ALL]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines)
