@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "broker/core/event_bounds.h"
 #include "broker/core/impl.h"
 #include "broker/core/timestamps.h"
 #include "contract/errors.h"
@@ -11,23 +12,6 @@
 
 namespace muster::core {
 namespace {
-
-// Cuts at a character's edge, so that the text stays UTF-8.
-void Truncate(std::string* text, size_t max_bytes) {
-  if (text->size() <= max_bytes) return;
-  size_t end = max_bytes;
-  while (end > 0 && (static_cast<unsigned char>((*text)[end]) & 0xC0) == 0x80) --end;
-  text->resize(end);
-}
-
-// Schedulers and programs can be talkative; history is kept for ever.
-void TruncateTexts(v1::RunEvent* event) {
-  Truncate(event->mutable_evidence()->mutable_detail(), kMaxDetailBytes);
-  Truncate(event->mutable_reason(), kMaxDetailBytes);
-  if (!event->has_failure()) return;
-  Truncate(event->mutable_failure()->mutable_message(), kMaxDetailBytes);
-  Truncate(event->mutable_failure()->mutable_suggestion(), kMaxDetailBytes);
-}
 
 // Takes over what the event says; what it leaves out stays.
 void UpdateRun(v1::RunEvent& event, absl::Time now, v1::Run* run) {
@@ -121,7 +105,7 @@ void Core::Impl::ApplyEvent(Cluster* cluster, v1::RunEvent& event, Step& step) {
     ++illegal_transitions_;
     return;
   }
-  TruncateTexts(&event);
+  Bound(ToTime(run->assign_time()), step.now, &event);
   UpdateRun(event, step.now, run.get());
   step.runs.emplace_back(cluster, id);
   if (!moved) return;

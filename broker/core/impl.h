@@ -159,8 +159,6 @@ inline constexpr uint32_t kProtocolVersion = 1;
 inline constexpr size_t kMaxClusters = 10'000;
 // Bounds the messages that name clusters.
 inline constexpr size_t kMaxNamedClusters = 5;
-// As Evidence.detail says.
-inline constexpr size_t kMaxDetailBytes = 4096;
 
 v1::Evidence BrokerEvidence(std::string detail, absl::Time now);
 v1::Evidence UserEvidence(std::string detail, absl::Time now);

@@ -82,6 +82,35 @@ TEST_F(EventsTest, LongReasonsAndFailuresAreCut) {
   EXPECT_LT(Job(job_).ByteSizeLong(), 30'000u);
 }
 
+TEST_F(EventsTest, AnEventOfAnySizeLeavesAJobThatFitsIntoOneAnswer) {
+  v1::RunEvent event = Event(1, key_, v1::RUN_STATE_FAILED);
+  event.set_external_id(std::string(5'000'000, 'x'));
+  event.add_nodes(std::string(5'000'000, 'x'));
+  for (int i = 0; i < 100'000; ++i) event.add_nodes(std::string(100, 'x'));
+  event.mutable_evidence()
+      ->GetReflection()
+      ->MutableUnknownFields(event.mutable_evidence())
+      ->AddLengthDelimited(99, std::string(5'000'000, 'x'));
+  Report(session_, {event});
+  const v1::Job job = Job(job_);
+  EXPECT_EQ(job.runs(0).external_id().size(), 128u);
+  EXPECT_EQ(job.runs(0).nodes(0).size(), 253u);
+  EXPECT_LT(job.ByteSizeLong(), 300'000u);
+  EXPECT_LT(History(job_).back().ByteSizeLong(), 1'000u);
+}
+
+TEST_F(EventsTest, TimesOutsideTheLifeOfTheRunAreMovedToItsEdges) {
+  v1::RunEvent event = Event(1, key_, v1::RUN_STATE_FAILED);
+  event.mutable_start_time()->set_seconds(-9'000'000'000'000'000'000);
+  event.mutable_end_time()->set_seconds(9'000'000'000'000'000'000);
+  event.mutable_evidence()->mutable_observed_at()->set_seconds(0);
+  Report(session_, {event});
+  const v1::Job job = Job(job_);
+  EXPECT_EQ(ToTime(job.start_time()), now_ - absl::Hours(1));
+  EXPECT_EQ(ToTime(job.end_time()), now_ + absl::Hours(1));
+  EXPECT_EQ(ToTime(job.runs(0).observed_at()), now_ - absl::Hours(1));
+}
+
 TEST_F(EventsTest, TheRunKeepsWhatTheEventsSay) {
   Report(session_, {Event(1, key_, v1::RUN_STATE_LAUNCHING)});
   v1::RunEvent pending = Event(2, key_, v1::RUN_STATE_PENDING);
@@ -93,10 +122,10 @@ TEST_F(EventsTest, TheRunKeepsWhatTheEventsSay) {
   v1::RunEvent running = Event(3, key_, v1::RUN_STATE_RUNNING);
   running.add_nodes("n1");
   running.add_nodes("n2");
-  running.mutable_start_time()->set_seconds(100);
+  running.mutable_start_time()->set_seconds(1'750'000'100);
   Report(session_, {running});
   v1::RunEvent failed = Event(4, key_, v1::RUN_STATE_FAILED);
-  failed.mutable_end_time()->set_seconds(200);
+  failed.mutable_end_time()->set_seconds(1'750'000'200);
   failed.mutable_exit()->set_code(3);
   failed.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_PROGRAM);
   Report(session_, {failed});
@@ -105,10 +134,10 @@ TEST_F(EventsTest, TheRunKeepsWhatTheEventsSay) {
   EXPECT_EQ(run.external_id(), "77");
   EXPECT_EQ(run.reason(), "");
   EXPECT_THAT(run.nodes(), ElementsAre("n1", "n2"));
-  EXPECT_EQ(run.start_time().seconds(), 100);
+  EXPECT_EQ(run.start_time().seconds(), 1'750'000'100);
   EXPECT_EQ(run.exit().code(), 3);
-  EXPECT_EQ(job.start_time().seconds(), 100);
-  EXPECT_EQ(job.end_time().seconds(), 200);
+  EXPECT_EQ(job.start_time().seconds(), 1'750'000'100);
+  EXPECT_EQ(job.end_time().seconds(), 1'750'000'200);
   EXPECT_EQ(job.exit().code(), 3);
   EXPECT_EQ(job.failure().failure_class(), v1::FAILURE_CLASS_PROGRAM);
 }
@@ -128,17 +157,17 @@ TEST_F(EventsTest, AnEventInTheSameStateUpdatesTheRunAndIsNoTransition) {
 TEST_F(EventsTest, TheFirstStartIsTheJobsStart) {
   Report(session_, {Event(1, key_, v1::RUN_STATE_LAUNCHING)});
   v1::RunEvent first = Event(2, key_, v1::RUN_STATE_RUNNING);
-  first.mutable_start_time()->set_seconds(100);
+  first.mutable_start_time()->set_seconds(1'750'000'100);
   v1::RunEvent requeued = Event(3, key_, v1::RUN_STATE_PENDING);
   v1::RunEvent second = Event(4, key_, v1::RUN_STATE_RUNNING);
-  second.mutable_start_time()->set_seconds(500);
+  second.mutable_start_time()->set_seconds(1'750'000'500);
   Report(session_, {first, requeued});
   EXPECT_EQ(Job(job_).state(), v1::JOB_STATE_PENDING);
   Restart();
   session_ = Connect("a");
   Report(session_, {second});
-  EXPECT_EQ(Job(job_).start_time().seconds(), 100);
-  EXPECT_EQ(Job(job_).runs(0).start_time().seconds(), 500);
+  EXPECT_EQ(Job(job_).start_time().seconds(), 1'750'000'100);
+  EXPECT_EQ(Job(job_).runs(0).start_time().seconds(), 1'750'000'500);
 }
 
 TEST_F(EventsTest, EventsAreAcknowledgedOnceTheyAreCommitted) {

@@ -1,0 +1,64 @@
+#include "broker/core/event_bounds.h"
+
+#include <algorithm>
+#include <string>
+
+#include "broker/core/timestamps.h"
+
+namespace muster::core {
+namespace {
+
+// Cuts at a character's edge, so that the text stays UTF-8.
+void Truncate(size_t max_bytes, std::string* text) {
+  if (text->size() <= max_bytes) return;
+  size_t end = max_bytes;
+  while (end > 0 && (static_cast<unsigned char>((*text)[end]) & 0xC0) == 0x80) --end;
+  text->resize(end);
+}
+
+void BoundNodes(google::protobuf::RepeatedPtrField<std::string>* nodes) {
+  // Of a name without a byte, too, memory must be kept.
+  constexpr size_t kMinBytes = 1;
+  size_t bytes = 0;
+  for (int i = 0; i < nodes->size(); ++i) {
+    Truncate(kMaxNodeNameBytes, nodes->Mutable(i));
+    bytes += std::max(nodes->Get(i).size(), kMinBytes);
+    if (bytes <= kMaxNodesBytes) continue;
+    nodes->DeleteSubrange(i, nodes->size() - i);
+    return;
+  }
+}
+
+// Valid times within the bounds stay as they are, to the nanosecond.
+void Clamp(absl::Time from, absl::Time to, google::protobuf::Timestamp* timestamp) {
+  const absl::Time time =
+      absl::FromUnixSeconds(timestamp->seconds()) + absl::Nanoseconds(timestamp->nanos());
+  const bool is_valid = timestamp->nanos() >= 0 && timestamp->nanos() < 1'000'000'000;
+  if (is_valid && time >= from && time <= to) return;
+  SetTimestamp(std::clamp(time, from, to), timestamp);
+}
+
+}  // namespace
+
+void Bound(absl::Time assigned, absl::Time now, v1::RunEvent* event) {
+  event->DiscardUnknownFields();
+  Truncate(kMaxExternalIdBytes, event->mutable_external_id());
+  Truncate(kMaxDetailBytes, event->mutable_reason());
+  BoundNodes(event->mutable_nodes());
+
+  const absl::Time from = std::min(assigned, now) - kMaxClockError;
+  const absl::Time to = now + kMaxClockError;
+  if (event->has_evidence()) {
+    v1::Evidence* evidence = event->mutable_evidence();
+    Truncate(kMaxDetailBytes, evidence->mutable_detail());
+    if (evidence->has_observed_at()) Clamp(from, to, evidence->mutable_observed_at());
+  }
+  if (event->has_start_time()) Clamp(from, to, event->mutable_start_time());
+  if (event->has_end_time()) Clamp(from, to, event->mutable_end_time());
+  if (event->has_failure()) {
+    Truncate(kMaxDetailBytes, event->mutable_failure()->mutable_message());
+    Truncate(kMaxDetailBytes, event->mutable_failure()->mutable_suggestion());
+  }
+}
+
+}  // namespace muster::core

@@ -1,0 +1,33 @@
+// What an agent may say of a run: history is kept for ever, and every answer that shows a run must
+// fit into one message, whatever an agent, its scheduler or a node's clock made up.
+//
+// Pure functions, for any thread.
+#ifndef MUSTER_BROKER_CORE_EVENT_BOUNDS_H_
+#define MUSTER_BROKER_CORE_EVENT_BOUNDS_H_
+
+#include <cstddef>
+
+#include "absl/time/time.h"
+#include "muster/v1/agent_link.pb.h"
+
+namespace muster::core {
+
+// As Evidence.detail says.
+inline constexpr size_t kMaxDetailBytes = 4096;
+// As Run.external_id says; Slurm's job ids and Kubernetes's UIDs have less than 40.
+inline constexpr size_t kMaxExternalIdBytes = 128;
+// Of one node's name: the longest that DNS allows.
+inline constexpr size_t kMaxNodeNameBytes = 253;
+// Of all the node names of a run: ten thousand of them with 26 bytes each.
+inline constexpr size_t kMaxNodesBytes = 256 << 10;
+// How far a node's clock may be from the broker's; what is beyond that is taken to be this far.
+inline constexpr absl::Duration kMaxClockError = absl::Hours(1);
+
+// Cuts the event's texts, at characters, and its list of nodes, of which the lower ranks stay;
+// moves its times into the life of the run, from its assignment to now; drops fields that are not
+// known here.
+void Bound(absl::Time assigned, absl::Time now, v1::RunEvent* event);
+
+}  // namespace muster::core
+
+#endif  // MUSTER_BROKER_CORE_EVENT_BOUNDS_H_
