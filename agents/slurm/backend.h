@@ -49,10 +49,14 @@ class SlurmBackend : public agent::Backend {
   // What is remembered of a run between calls. Times are those of time_.
   struct Track {
     bool cancel_asked = false;
-    int unknown_refusals = 0;                 // submissions refused in words that we do not know
-    std::optional<absl::Time> ended_since;    // when squeue first told of the end
-    std::optional<absl::Time> missing_since;  // when squeue first did not list it
-    std::optional<absl::Time> limit_end;      // when its time limit ends it; the time of day
+    int unknown_refusals = 0;                  // submissions refused in words that we do not know
+    std::optional<absl::Time> ended_since;     // when squeue first told of the end
+    std::optional<absl::Time> missing_since;   // when squeue first did not list it
+    std::optional<absl::Time> limit_end;       // when its time limit ends it; the time of day
+    std::optional<uint32_t> recorded_restart;  // the start of the job that its record is of
+    // Slurm has put the job back since this start of it; a record of it, or of an earlier one, is
+    // void.
+    std::optional<uint32_t> void_restart;
     std::set<uint64_t> strays_canceled;
   };
   using Queue = std::multimap<std::string, QueueRow>;  // by job name
@@ -81,6 +85,7 @@ class SlurmBackend : public agent::Backend {
   std::set<std::string> ListRecords();
   RunFacts Gather(const agent::RunHandle& run, const std::optional<Queue>& queue, bool has_record);
   void ChooseRow(const agent::RunHandle& run, const std::vector<QueueRow>& rows, RunFacts* facts);
+  void DropVoidRecord(RunFacts* facts);
   void MarkSince(RunFacts* facts);
   void MarkLimit(const agent::RunHandle& run, RunFacts* facts);
   void AskHistory(const std::vector<agent::RunHandle>& runs, std::vector<RunFacts>* facts);

@@ -122,6 +122,7 @@ RunFacts SlurmBackend::Gather(const agent::RunHandle& run, const std::optional<Q
   }
   facts.job_id = IdOf(run);
   facts.now = absl::Now();
+  facts.last_state = run.state;
   facts.queue_answered = queue.has_value();
   if (has_record) {
     const auto text = host_->ReadFile(PathsOf(run.run_key).exit_record(), kMaxExitRecordBytes);
@@ -133,6 +134,7 @@ RunFacts SlurmBackend::Gather(const agent::RunHandle& run, const std::optional<Q
     for (auto row = first; row != last; ++row) rows.push_back(row->second);
   }
   ChooseRow(run, rows, &facts);
+  DropVoidRecord(&facts);
   if (facts.queue.has_value() && facts.queue->reason == "Dependency") {
     const std::optional<std::string> name = ConversionOf(run);
     const auto row = name.has_value() ? queue->find(*name) : queue->end();
@@ -165,6 +167,20 @@ void SlurmBackend::ChooseRow(const agent::RunHandle& run, const std::vector<Queu
   row = FindRow(rows, facts->job_id);
   if (row != nullptr) facts->queue = *row;
   if (rows.size() > (row == nullptr ? 0 : 1)) CancelStrays(run.run_key, facts->job_id, rows);
+}
+
+// A record stays until batch.sh starts again, long after Slurm has put the job back: meanwhile the
+// job waits, and its nodes get ready.
+void SlurmBackend::DropVoidRecord(RunFacts* facts) {
+  if (!facts->record.has_value() || !facts->record->IsVoidAfterRequeue()) return;
+  const uint32_t restart = facts->record->restart;
+  const bool waits = facts->queue.has_value() && facts->queue->state.phase == JobPhase::kPending;
+  const std::lock_guard lock(mutex_);
+  Track& track = tracks_[facts->run_key];
+  // A record that is seen for the first time may be younger than squeue's answer.
+  if (waits && track.recorded_restart == restart) track.void_restart = restart;
+  track.recorded_restart = restart;
+  if (track.void_restart.has_value() && restart <= *track.void_restart) facts->record.reset();
 }
 
 void SlurmBackend::MarkSince(RunFacts* facts) {

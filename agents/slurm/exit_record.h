@@ -41,6 +41,9 @@ struct ExitRecord {
   absl::Time end;
 
   bool EndedWithZero() const { return code == 0 && signal == 0; }
+  // Whether batch.sh runs the command again when Slurm starts the job anew; this record is then
+  // void.
+  bool IsVoidAfterRequeue() const { return !EndedWithZero() || terminated || continued; }
   // Whether the program ran at all, so that code and signal are its own.
   bool HasExitStatus() const { return problem == Problem::kNone; }
 };

@@ -297,7 +297,9 @@ std::optional<Observation> Judge(const RunFacts& facts, const Patience& patience
   }
   if (!facts.queue.has_value()) {
     if (facts.queue_answered) return JudgeMissing(facts, patience);
-    if (facts.record.has_value()) return Finishing(facts);
+    // Of a run that waits, the record may be one from before a requeue: only Slurm can tell.
+    if (facts.record.has_value() && facts.last_state != v1::RUN_STATE_PENDING)
+      return Finishing(facts);
     return std::nullopt;
   }
   if (MoreMayCome(facts) && facts.ended_for < patience.record_grace) return Finishing(facts);

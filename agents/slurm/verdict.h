@@ -26,6 +26,8 @@ struct RunFacts {
   std::string working_directory;
   uint64_t job_id = 0;
   absl::Time now;
+  // What was last reported of it.
+  v1::RunState last_state = v1::RUN_STATE_UNSPECIFIED;
 
   // Whether squeue answered; without that a missing row means nothing.
   bool queue_answered = false;
@@ -42,6 +44,7 @@ struct RunFacts {
   History history_answer = History::kNotAsked;
   std::optional<HistoryRow> history;
 
+  // None either if Slurm is known to have put the job back since, and the command runs again.
   std::optional<ExitRecord> record;
   // When the run's time limit ends it: as squeue last said, or else counted from the record's
   // start. Nothing if neither is known.

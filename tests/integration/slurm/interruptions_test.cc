@@ -78,6 +78,27 @@ TEST_F(SlurmInterruptionsTest, APreemptedRunThatSlurmRequeuesGoesOnUnderTheSameK
       << "the preemption did not end it: " << run.last.failure->DebugString();
 }
 
+// Most looks between two squeue see the record of the first start and nothing else.
+TEST_F(SlurmInterruptionsTest, ARequeuedRunWaitsAndItsOldRecordMovesItNowhere) {
+  SlurmConfig config = cluster_->Config();
+  config.observe_interval = absl::Seconds(2);
+  backend_ = cluster_->MakeBackend(config);
+  TestRun run = NewRun(ScriptSpec(std::string("trap 'exit 3' TERM\n") + kWaitForGo));
+  Launch(*backend_, &run);
+  AwaitOutput(run, "up\n");
+  ObserveUntil(*backend_, {&run}, v1::RUN_STATE_RUNNING);
+  cluster_->AsRoot("scontrol requeue " + run.handle.external_id);
+  ObserveUntil(*backend_, {&run}, v1::RUN_STATE_PENDING);
+  run.states.clear();
+  ObserveUntil(*backend_, {&run}, v1::RUN_STATE_RUNNING);
+  EXPECT_THAT(run.states, testing::IsSubsetOf({v1::RUN_STATE_PENDING, v1::RUN_STATE_STARTING,
+                                               v1::RUN_STATE_RUNNING}));
+  AwaitOutput(run, "up\nup\n");
+  Go(*cluster_, run);
+  ObserveToEnd(*backend_, {&run});
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
+}
+
 TEST_F(SlurmInterruptionsTest, APreemptedRunThatSlurmCancelsIsPreempted) {
   TestRun run = NewRun(
       ScriptInPartition("scavkill", "trap 'exit 0' TERM; echo up; while :; do sleep 0.1; done"));

@@ -33,6 +33,10 @@ class Facts {
     facts_.queue->start_time = absl::FromUnixSeconds(900);
     return *this;
   }
+  Facts& LastState(v1::RunState state) {
+    facts_.last_state = state;
+    return *this;
+  }
   Facts& NoAnswer() {
     facts_.queue_answered = false;
     return *this;
@@ -165,6 +169,15 @@ TEST(JudgeTest, AnyOtherRecordWaitsForSlurmsVerdict) {
 
 TEST(JudgeTest, ARecordFromBeforeARequeueIsVoid) {
   EXPECT_EQ(StateOf(Facts().Queue("PENDING", "BeginTime").Record(0, 15)), v1::RUN_STATE_PENDING);
+}
+
+TEST(JudgeTest, WithoutTheQueueNoRecordMovesARunThatWaits) {
+  const Facts waits = Facts().NoAnswer().LastState(v1::RUN_STATE_PENDING);
+  EXPECT_FALSE(Judged(Facts(waits).Record(0, 15)).has_value());
+  EXPECT_FALSE(Judged(Facts(waits).Record(3)).has_value());
+  EXPECT_FALSE(Judged(Facts(waits).Record(0).Terminated()).has_value());
+  EXPECT_FALSE(Judged(Facts(waits).Record(0).LimitEnd(950)).has_value());
+  EXPECT_EQ(StateOf(Facts(waits).Record(0)), v1::RUN_STATE_SUCCEEDED) << "it does not run again";
 }
 
 TEST(JudgeTest, AFailureHasTheCodeSignalAndRankOfTheRecord) {
