@@ -1,0 +1,107 @@
+"""deploy/quickstart: called again, and stopped, whatever has died since. The programs are real; what it installs, builds
+and starts of Slurm is pretended, and the agent of that Slurm takes this machine for it."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from harness.daemons import BIN, REPOSITORY
+from harness.wait import eventually
+
+# As the real one: a cluster that is there takes no options.
+PRETENDED_SLURM = """#!/bin/bash
+echo "$*" >>{calls}
+case $1 in
+up)
+	[[ ! -e $2/cluster.vars ]] || (($# == 2)) || { echo "$2 is running: no options now"; exit 1; }
+	mkdir -p "$2" && touch "$2/cluster.vars" "$2/env.sh" ;;
+down) rm -rf "$2" ;;
+esac
+"""
+
+# The word after --kind becomes machines.
+PRETENDED_AGENT = """#!/bin/bash
+args=("$@")
+for i in "${!args[@]}"; do [[ ${args[i]} != --kind ]] || args[i + 1]=machines; done
+exec %s "${args[@]}"
+"""
+
+
+class Quickstart:
+    """A copy of the script among programs of its own."""
+
+    def __init__(self, root):
+        self.root, self.state, self.calls = root, root / "state", root / "calls"
+        self._write("deploy/quickstart", (REPOSITORY / "deploy/quickstart").read_text()
+                    .replace("/var/lib/muster-quickstart", str(root / "slurm")))
+        self._write("deploy/install-deps", "#!/bin/sh\n")
+        self._write("deploy/examples/digits.yaml", "name: digits\nrun: echo learned\n")
+        self._write("tests/support/slurm-cluster.sh", PRETENDED_SLURM.replace("{calls}", str(self.calls)))
+        self._write("path/cmake", "#!/bin/sh\n")
+        self._write("path/sudo", '#!/bin/sh\nshift\nexec "$@"\n')
+        self._write("build/release/bin/muster-agent", PRETENDED_AGENT % (BIN / "muster-agent"))
+        for name in ("muster", "muster-broker"):
+            (root / "build/release/bin" / name).symlink_to(BIN / name)
+
+    def _write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def __call__(self, *args):
+        environment = {**os.environ, "PATH": f"{self.root / 'path'}:{os.environ['PATH']}"}
+        done = subprocess.run([self.root / "deploy/quickstart", *args, "--state-dir", self.state], env=environment,
+                              capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    def muster(self, *args):
+        return subprocess.run([BIN / "muster", "--broker", f"unix:{self.state}/broker.sock", *args], capture_output=True,
+                              text=True, timeout=120, check=True).stdout.strip()
+
+    def kill(self, name):
+        pid = int((self.state / f"{name}.pid").read_text().split()[0])
+        os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def quickstart(tmp_path):
+    script = Quickstart(tmp_path)
+    yield script
+    if (script.state / "broker.pid").exists():
+        script("--stop")
+    shutil.rmtree(tmp_path / "slurm", ignore_errors=True)
+
+
+def test_a_dead_agent_of_slurm_is_started_again_beside_its_slurm(quickstart):
+    quickstart("--slurm")
+    quickstart.kill("agent-slurm")
+    said = quickstart("--slurm")
+    assert "starting agent-slurm" in said and "starting broker" not in said
+    first, second = quickstart.calls.read_text().splitlines()
+    assert "--nodes 2" in first and "--nodes" not in second
+
+
+def test_what_is_started_is_named_with_its_log(quickstart):
+    said = quickstart()
+    for name in ("broker", "agent-local"):
+        assert f"starting {name}; its log is {quickstart.state}/{name}.log" in said
+    assert "the first time" not in said
+    assert "== starting" not in quickstart()
+
+
+def test_stop_names_the_jobs_that_it_waits_for_and_that_are_left_over(quickstart):
+    quickstart("--slurm")
+    job = quickstart.muster("run", "-q", "--", "sleep", "1000")
+    eventually(lambda: quickstart.muster("list", "-q", "--state", "running") == job, "the job runs")
+    quickstart.kill("agent-slurm")
+    said = quickstart("--stop")
+    assert re.search(rf"waiting up to \d+ s until 1 job \({job}\)", said)
+    assert f"left over: 1 job ({job})" in said
+    quickstart("--slurm")
+    eventually(lambda: job in quickstart.muster("list", "-q", "--state", "canceled").split(), "the job is canceled")
