@@ -1,4 +1,4 @@
-// The service Jobs: authorise, translate, call, translate. No handler blocks.
+// The service Jobs: translate, call, translate. No handler blocks.
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
