@@ -1,20 +1,22 @@
+// clang-format off: a table.
 // Checks what must always hold, from books of its own: what clients were told, what the clusters
-// truly did, and what the broker committed. It shares no code with the broker or the agent beyond
-// the messages.
+// truly did, and what the broker committed. Of the broker it uses the types of changes and the
+// Store interface, to read what was committed, and none of its decisions.
 //
-//   durable          an acknowledged submit is in the store for ever, as it was submitted
-//   once             one request_id of one project is one job
-//   single start     the command of a run starts once (a requeue by the cluster's own scheduler
-//   aside), only while the
-//                    run is committed and its job has not ended
-//   stale            what an old connection or an old broker says changes nothing; epochs rise
-//   legal            only legal transitions; one end, which stays
-//   exit             the end that is reported is the one that the command had
-//   history          each job's transitions are numbered without gaps; a watch that is broken off
-//   and resumed sees each once cancel           an acknowledged cancel ends the job; nothing of it
-//   starts after its end conservation     submitted = queued + active + ended; after the quiet no
-//   orphan on any cluster replay           the stored transitions give the stored states progress
-//   once the faults stop, every job ends within a bound
+//   durable        an acknowledged submit is in the store for ever, as it was submitted
+//   once           one request_id of one project is one job
+//   single start   the command of a run starts once (a requeue by the cluster's own scheduler
+//                  aside), only while the run is committed and its job has not ended
+//   stale          what an old connection or an old broker says changes nothing; epochs rise
+//   legal          only legal transitions; one end, which stays
+//   exit           the end that is reported is the one that the command had
+//   history        each job's transitions are numbered without gaps; a watch that is broken off
+//                  and resumed sees each once
+//   cancel         an acknowledged cancel ends the job; nothing of it starts after its end
+//   conservation   submitted = queued + active + ended; after the quiet no orphan on any cluster
+//   replay         the stored transitions give the stored states
+//   progress       once the faults stop, every job ends within a bound
+// clang-format on
 #ifndef MUSTER_TESTS_SIM_AUDITOR_H_
 #define MUSTER_TESTS_SIM_AUDITOR_H_
 
@@ -58,6 +60,11 @@ class Auditor {
   // ---- the broker
   void Committed(absl::Span<const core::Change> changes);
   void HandledStale(std::string_view what, size_t changes);
+
+  // ---- the agents
+  // A process begins with this run in its journal, not launched or not known to be.
+  void TakenUp(const std::string& run_key);
+  void Launching(const std::string& run_key);
 
   // ---- the clusters
   void Submitted(const std::string& run_key);
@@ -123,6 +130,7 @@ class Auditor {
   std::map<std::string, uint64_t> job_of_operation_;                     // committed
   std::map<std::string, uint64_t> acknowledged_;                         // by operation
   std::set<uint64_t> canceled_;                                          // acknowledged
+  std::set<std::string> canceled_before_start_;                          // of their agent
   std::map<std::string, TrueRun> runs_;                                  // by run key
   std::map<std::string, std::pair<uint64_t, uint32_t>> committed_runs_;  // by run key
   std::vector<std::pair<uint64_t, uint64_t>> committed_history_;         // job, sequence
