@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "contract/errors.h"
 #include "contract/text.h"
 
@@ -17,6 +19,13 @@ void MakeForOwnerOnly(const std::string& path) {
   if (fd < 0) return;
   static_cast<void>(fchmod(fd, 0600));  // it may be there already, made by an older release
   close(fd);
+}
+
+// SQLite reports a full disk under the files beside the database as an error of the disk.
+bool IsForWantOfSpace(int code, sqlite3* handle) {
+  if ((code & 0xff) != SQLITE_IOERR || handle == nullptr) return false;
+  const int error = sqlite3_system_errno(handle);
+  return error == ENOSPC || error == EDQUOT;
 }
 
 }  // namespace
@@ -147,7 +156,8 @@ absl::Status Database::ToStatus(int code, std::string_view doing) const {
     return contract::Error(status, reason,
                            remedy.empty() ? what : fmt::format("{}; {}", what, remedy));
   };
-  switch (code & 0xff) {
+  const int kind = IsForWantOfSpace(code, handle_.get()) ? SQLITE_FULL : code & 0xff;
+  switch (kind) {
     case SQLITE_FULL:
       return error(absl::StatusCode::kResourceExhausted, "DISK_FULL", remedies_.full);
     case SQLITE_CORRUPT:

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 
@@ -48,6 +49,25 @@ TEST_F(DatabaseTest, AnErrorNamesTheFileAndEndsWithTheRemedyOfItsKind) {
   EXPECT_EQ(damaged.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(damaged.message()), StartsWith(path_ + ": could not "));
   EXPECT_THAT(std::string(damaged.message()), EndsWith("(SQLite code 26); mend it"));
+}
+
+TEST_F(DatabaseTest, AnInputOutputErrorForWantOfSpaceIsAFullDisk) {
+  // The system's file layer, on a disk that has no room for the file of shared memory.
+  sqlite3_vfs layer = *sqlite3_vfs_find(nullptr);
+  layer.zName = "no-room";
+  layer.xOpen = [](sqlite3_vfs*, const char*, sqlite3_file* file, int, int*) {
+    file->pMethods = nullptr;
+    return SQLITE_IOERR_SHMSIZE;
+  };
+  layer.xGetLastError = [](sqlite3_vfs*, int, char*) { return ENOSPC; };
+  ASSERT_EQ(sqlite3_vfs_register(&layer, /*makeDflt=*/0), SQLITE_OK);
+  options_.vfs = layer.zName;
+  options_.remedies = {
+      .full = "make room", .damaged = "", .disk_error = "look at the disk", .not_writable = ""};
+  const absl::Status status = Database::Open(path_, kCreate, options_).status();
+  sqlite3_vfs_unregister(&layer);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), EndsWith("; make room"));
 }
 
 TEST_F(DatabaseTest, WithoutARemedyAnErrorEndsWithWhatHappened) {
