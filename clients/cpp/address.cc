@@ -48,6 +48,9 @@ absl::StatusOr<Address> ParseUnix(std::string_view text) {
 
 absl::StatusOr<Address> ParseTcp(std::string_view text) {
   const size_t colon = text.rfind(':');
+  if (text.starts_with('/') || text.starts_with("./")) {
+    return Bad(text, fmt::format("there is no port; did you mean unix:{}?", text));
+  }
   if (colon == std::string_view::npos) return Bad(text, "there is no port");
   std::string_view host = text.substr(0, colon);
   const std::string_view port = text.substr(colon + 1);

@@ -53,6 +53,13 @@ bool IsForbidden(const Address& address) {
   return error == EACCES || error == EPERM;
 }
 
+// Something else has the socket's name; no wait makes a socket of it.
+bool IsNoSocket(const Address& address) {
+  struct stat info;
+  return !address.unix_path.empty() && stat(address.unix_path.c_str(), &info) == 0 &&
+         !S_ISSOCK(info.st_mode);
+}
+
 std::string UserName(uid_t id) {
   std::array<char, 1024> buffer;
   passwd entry;
@@ -105,7 +112,10 @@ std::string Remedy(const Address& address) {
     return "There is no such socket: start the broker (muster-broker --state-dir DIR serves "
            "DIR/broker.sock), or name another one with --broker or MUSTER_BROKER.";
   }
-  if (!S_ISSOCK(info.st_mode)) return "That is not a socket.";
+  if (IsNoSocket(address)) {
+    return S_ISDIR(info.st_mode) ? "That is a directory; the socket is DIR/broker.sock."
+                                 : "That is not a socket.";
+  }
   return "The socket is there, but no broker answers on it: start it again, or look at its log.";
 }
 
@@ -140,7 +150,7 @@ absl::Status Explain(const absl::Status& status, const Address& address, absl::D
 absl::Duration Patience(const absl::Status& status, const Address& address, bool was_answered,
                         const ClientOptions& options, absl::Duration patience) {
   if (was_answered || !IsTransportError(status)) return patience;
-  if (IsForbidden(address)) return absl::ZeroDuration();
+  if (IsForbidden(address) || IsNoSocket(address)) return absl::ZeroDuration();
   return IsAbsent(address) ? std::min(patience, options.absent_patience) : patience;
 }
 

@@ -84,6 +84,7 @@ class SpecReader {
                   "expected a list such as [python, train.py]; a shell script goes under run");
       return;
     }
+    in_.StandsFor(value, "command.argv");
     auto& argv = *spec_.mutable_command()->mutable_argv();
     in_.List(value, [&](const YamlValue& item) {
       in_.StandsFor(item, fmt::format("command.argv.args[{}]", argv.args_size()));

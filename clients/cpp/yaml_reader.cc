@@ -28,6 +28,16 @@ std::string FormOf(const YAML::Node& node) {
   }
 }
 
+// Of a name that is no field: a file that is no job file may hold anything.
+constexpr size_t kMaxNameBytes = 40;
+
+std::string Shortened(std::string_view name) {
+  if (name.size() <= kMaxNameBytes) return std::string(name);
+  size_t end = kMaxNameBytes;
+  while ((static_cast<unsigned char>(name[end]) & 0xc0) == 0x80) --end;
+  return fmt::format("{}...", name.substr(0, end));
+}
+
 std::string Join(std::string_view path, std::string_view name) {
   return path.empty() ? std::string(name) : fmt::format("{}.{}", path, name);
 }
@@ -116,22 +126,24 @@ void YamlReader::ProblemOf(const YamlValue& value, const absl::Status& status) {
 }
 
 void YamlReader::StandsFor(const YamlValue& value, std::string_view api_path) {
-  marks_.insert_or_assign(std::string(api_path), value.node.Mark());
+  places_.insert_or_assign(std::string(api_path), Place{value.node.Mark(), value.path});
 }
 
 void YamlReader::ProblemAt(std::string_view api_path, std::string_view message) {
   std::string_view known = api_path;
-  while (!known.empty() && marks_.find(known) == marks_.end()) {
+  while (!known.empty() && places_.find(known) == places_.end()) {
     const size_t end = known.find_last_of(".[");
     known = end == std::string_view::npos ? std::string_view() : known.substr(0, end);
   }
-  const auto mark = marks_.find(known);
-  ProblemAtMark(mark == marks_.end() ? YAML::Mark() : mark->second, api_path, message);
+  const auto place = places_.find(known);
+  if (place == places_.end()) return ProblemAtMark(YAML::Mark(), api_path, message);
+  const bool has_own_name = !known.empty() && place->second.path != known;
+  ProblemAtMark(place->second.mark, has_own_name ? place->second.path : api_path, message);
 }
 
 std::map<std::string, std::string, std::less<>> YamlReader::Places() const {
   std::map<std::string, std::string, std::less<>> places;
-  for (const auto& [path, mark] : marks_) places.emplace(path, PlaceText(file_, mark));
+  for (const auto& [path, place] : places_) places.emplace(path, PlaceText(file_, place.mark));
   return places;
 }
 
@@ -188,16 +200,18 @@ void YamlReader::Mapping(const YamlValue& value, const std::vector<Field>& field
       field.read(entry.value);
     }
   }
+  bool is_listed = false;
   for (const auto& [name, entry] : found) {
     std::string message = "no such field";
     if (const auto hint = hints.find(name); hint != hints.end()) {
       message += fmt::format("; {}", hint->second);
     } else if (const std::string_view nearest = contract::Nearest(name, known); !nearest.empty()) {
       message += fmt::format("; did you mean \"{}\"?", nearest);
-    } else {
+    } else if (!is_listed) {
+      is_listed = true;
       message += fmt::format("; known here: {}", fmt::join(known, ", "));
     }
-    ProblemAtMark(entry.key_mark, entry.value.path, message);
+    ProblemAtMark(entry.key_mark, Join(value.path, Shortened(name)), message);
   }
 }
 
@@ -208,7 +222,8 @@ void YamlReader::Entries(
   if (!CollectKeys(value, &found)) return;
   for (const auto& [key, entry] : found) {
     // The name that the contract's checks have for it.
-    StandsFor(entry.value, fmt::format("{}[{}]", value.path, contract::Quoted(key)));
+    const std::string name = fmt::format("{}[{}]", value.path, contract::Quoted(key));
+    StandsFor(YamlValue{entry.value.node, name}, name);
     read(key, entry.value);
   }
 }

@@ -76,8 +76,8 @@ class YamlReader {
   void Problem(const YamlValue& value, std::string_view message);
   // What a status says of its field, said of this value.
   void ProblemOf(const YamlValue& value, const absl::Status& status);
-  // For a field by the name that the API has for it, or one inside of it: at its place if it was
-  // read, else at the document's.
+  // For a field by the name that the API has for it, or one inside of it: at its place and by its
+  // name in the file if it was read, else at the document's.
   void ProblemAt(std::string_view api_path, std::string_view message);
   // The field of the API that a value stands for, where the names differ.
   void StandsFor(const YamlValue& value, std::string_view api_path);
@@ -101,7 +101,11 @@ class YamlReader {
   const std::string file_;
   std::vector<std::string> problems_;
   size_t problems_left_out_ = 0;
-  std::map<std::string, YAML::Mark, std::less<>> marks_;  // by API path
+  struct Place {
+    YAML::Mark mark;
+    std::string path;  // in the file
+  };
+  std::map<std::string, Place, std::less<>> places_;  // by API path
 };
 
 }  // namespace muster::client

@@ -36,6 +36,11 @@ TEST(Address, RefusesTheRestWithBothForms) {
   }
 }
 
+TEST(Address, APathAloneIsToldItsForm) {
+  EXPECT_THAT(std::string(ParseAddress("/run/broker.sock").status().message()),
+              HasSubstr("did you mean unix:/run/broker.sock?"));
+}
+
 TEST(Address, KnowsHowLongASocketsPathMayBe) {
   EXPECT_TRUE(ParseAddress("unix:/" + std::string(106, 'x')).ok());
   const auto address = ParseAddress("unix:/" + std::string(107, 'x'));

@@ -162,6 +162,15 @@ TEST_F(ClientTest, ASocketOnWhichNobodyListensIsGivenUpSoon) {
   close(fd);
 }
 
+TEST_F(ClientTest, ADirectoryInTheSocketsPlaceIsAnErrorAtOnce) {
+  options_.absent_patience = absl::Hours(1);
+  options_.call_timeout = absl::Hours(1);
+  options_.address = "unix:/tmp";
+  const absl::Status status = NewClient()->GetJob({}).status();
+  EXPECT_TRUE(absl::IsUnavailable(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("That is a directory"));
+}
+
 TEST_F(ClientTest, ABrokerThatHasAnsweredIsWaitedForThoughItsSocketIsGone) {
   FailSubmissions(0);
   options_.absent_patience = absl::ZeroDuration();

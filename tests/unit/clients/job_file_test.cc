@@ -15,6 +15,7 @@ namespace muster::client {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 std::string MessageOf(const absl::Status& status) { return std::string(ToStd(status.message())); }
@@ -180,11 +181,11 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{"BadEnvName", "run: x\nenv:\n  A-B: 1", "t.yaml:3:8: env[\"A-B\"]:", "[A-Za-z_]"},
         BadFile{"BadPriority", "run: x\npriority: 5000",
                 "t.yaml:2:11: priority: 5000 is out of range", "1000"},
-        BadFile{"RelativeDirectory", "run: x\nworkdir: here",
-                "t.yaml:2:10: working_directory:", "absolute"},
+        BadFile{"RelativeDirectory", "run: x\nworkdir: here", "t.yaml:2:10: workdir:", "absolute"},
         BadFile{"BadCluster", "run: x\nplacement:\n  clusters: [ok, Not OK]",
                 "t.yaml:3:18: placement.clusters[1]:", ""},
-        BadFile{"EmptyScript", "run: ''", "t.yaml:1:6: command.script: is empty", ""},
+        BadFile{"EmptyScript", "run: ''", "t.yaml:1:6: run: is empty", ""},
+        BadFile{"EmptyCommand", "command: []", "t.yaml:1:10: command:", ""},
         BadFile{"NotYaml", "command: [unclosed\n", "t.yaml:2:1: not valid YAML", ""},
         BadFile{"Tabs", "resources:\n\tcpus: 1", "t.yaml:2:6: not valid YAML",
                 "indented with a tab"},
@@ -206,6 +207,16 @@ TEST(JobFile, LeavesOutProblemsBeyondTheLimit) {
   const std::string message = Parse(yaml);
   EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), static_cast<int>(kMaxYamlProblems));
   EXPECT_THAT(message, HasSubstr("... and 10 more"));
+}
+
+TEST(JobFile, OfAFileThatIsNoJobFileTheFieldsAreListedOnceAndNamesAreCut) {
+  const std::string long_name(100, 'x');
+  const std::string message = Parse("zzzzz1: 1\nzzzzz2: 2\n" + long_name + ": 3\n");
+  EXPECT_THAT(message, HasSubstr("zzzzz2: no such field"));
+  EXPECT_EQ(message.find("known here"), message.rfind("known here"));
+  EXPECT_THAT(message, HasSubstr("known here"));
+  EXPECT_THAT(message, HasSubstr(std::string(40, 'x') + "...: no such field"));
+  EXPECT_THAT(message, Not(HasSubstr(long_name)));
 }
 
 TEST(JobFile, HoldsOneJobForEachDocument) {
