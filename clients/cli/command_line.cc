@@ -21,7 +21,7 @@ namespace {
 constexpr std::string_view kFooter = R"(
 Results go to standard output, everything else to standard error.
 Exit codes: 0 ok, 1 error, 2 usage, 4 not allowed, 8 time-out; of a job that was waited for:
-10 failed, 11 canceled, 12 failed by its cluster's doing; 13 no cluster can run it, or it names an unknown one.)";
+10 failed (muster show has its own exit code), 11 canceled, 12 failed by its cluster's doing; 13 no cluster can run it, or it names an unknown one.)";
 
 constexpr std::string_view kDashes = "put the command after --, as in: muster run -- echo hello";
 
@@ -101,8 +101,11 @@ class Grammar {
     AddOptional(sub, "--cpus", "NUMBER", "Cores of each node", &spec.cpus);
     AddOptional(sub, "--memory", "SIZE", "Memory of each node, e.g. 16Gi; a plain number is bytes",
                 &spec.memory);
-    AddOptional(sub, "--time", "DURATION",
-                "Time limit, e.g. 90m, 4h or 1-12:00:00; a plain number is seconds", &spec.time);
+    AddOptional(
+        sub, "--time", "DURATION",
+        "Time limit, e.g. 90m, 4h, 30:00 (minutes:seconds) or 1-12:00:00; a plain number is "
+        "seconds",
+        &spec.time);
     AddOptional(sub, "--image", "IMAGE",
                 "The container image to run in, e.g. nvcr.io/nvidia/pytorch:24.10-py3",
                 &spec.image);
@@ -111,11 +114,14 @@ class Grammar {
                 &spec.mounts);
     AddRepeated(sub, "--env", "KEY=VALUE", "An environment variable", &spec.env);
     AddRepeated(sub, "--label", "KEY=VALUE", "A label", &spec.labels);
-    AddOptional(sub, "--workdir", "TEXT", "The directory on the cluster to start in",
+    AddOptional(sub, "--workdir", "TEXT",
+                "The directory on the cluster to start in, e.g. $PWD; default: an empty one of the "
+                "run's own",
                 &spec.workdir);
     AddNumber(sub, "--priority", -1000, 1000, "Higher starts first, -1000 to 1000",
               [&spec](int64_t priority) { spec.priority = static_cast<int32_t>(priority); });
-    sub->add_flag("--wait", out_.wait, "Wait for the end and exit as the job did");
+    sub->add_flag("--wait", out_.wait,
+                  "Wait for the end; exit with 0 if the job succeeded, 10 if it failed");
     AddText(sub, "--request-id", "ID",
             "Submit under this name: a repeat under the same one makes no second job",
             [this](const std::string& id) { out_.request_id = id; });
@@ -183,8 +189,10 @@ class Grammar {
   }
 
   void AddEvents() {
-    CLI::App* sub = Sub("events", Verb::kEvents,
-                        "Print the transitions of jobs with their evidence", "events -f 42");
+    CLI::App* sub =
+        Sub("events", Verb::kEvents,
+            "Print the transitions of jobs with their evidence; TIME is when it was learned",
+            "events -f 42");
     AddJobs(sub, false, &out_.jobs);
     sub->add_flag("-f,--follow", out_.follow, "Go on until the jobs have ended");
     AddText(sub, "--filter", "TEXT", "Jobs by filter instead of numbers; needs -f",
@@ -234,6 +242,12 @@ std::string Inconsistency(const Invocation& call, bool has_command) {
     case Verb::kCancel:
       if (call.jobs.empty()) return "name at least one job by its number";
       break;
+    case Verb::kList:
+      for (const std::string& label : call.spec.labels) {
+        if (label.find('=') != std::string::npos && label[0] != '=') continue;
+        return fmt::format("--label: {} is not KEY=VALUE", contract::Quoted(label));
+      }
+      break;
     case Verb::kEvents:
       if (!call.jobs.empty() && !call.filter.empty()) return "give either jobs or --filter";
       if (call.jobs.empty() && !call.follow) return "name jobs by their numbers, or add -f";
@@ -261,6 +275,16 @@ std::string Explain(CLI::App& app, const CLI::ParseError& error, bool has_comman
   return lacks_dashes ? fmt::format("{}; {}", error.what(), kDashes) : error.what();
 }
 
+// "muster help VERB" and "muster help" as what they mean: the verb, or nothing, and --help.
+std::vector<const char*> HelpArguments(char** begin, char** end) {
+  std::vector<const char*> arguments(begin, end);
+  if (arguments.size() >= 2 && std::string_view(arguments[1]) == "help") {
+    arguments.erase(arguments.begin() + 1);
+    arguments.push_back("--help");
+  }
+  return arguments;
+}
+
 int UsageError(std::string_view message) {
   fmt::print(stderr, "muster: {}\nTry: muster --help\n", message);
   return kUsage;
@@ -276,7 +300,8 @@ std::variant<Invocation, int> ParseCommandLine(int argc, char** argv) {
   Invocation call;
   Grammar grammar(&call);
   try {
-    grammar.app().parse(static_cast<int>(dashes - argv), argv);
+    const std::vector<const char*> arguments = HelpArguments(argv, dashes);
+    grammar.app().parse(static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return grammar.app().exit(error);
     return UsageError(Explain(grammar.app(), error, dashes != end));

@@ -251,6 +251,7 @@ void NoteEnd(Session& session, const v1::Job& job) {
   if (!job.failure().suggestion().empty()) {
     session.terminal.Note("what to do: " + OneLine(job.failure().suggestion()));
   }
+  if (const std::string hint = QuotesHint(job); !hint.empty()) session.terminal.Note(hint);
   if (const std::string commands = LogCommands(job); !commands.empty()) {
     session.terminal.Note("its output: " + commands);
   }

@@ -140,6 +140,9 @@ void AppendFailure(const v1::Job& job, Page* page) {
   if (!failure.suggestion().empty()) {
     page->Raw(fmt::format("  What to do: {}\n", OneLine(failure.suggestion())));
   }
+  if (const std::string hint = QuotesHint(job); !hint.empty()) {
+    page->Raw(fmt::format("  What to do: {}\n", hint));
+  }
   if (const std::string commands = LogCommands(job); !commands.empty()) {
     page->Raw(fmt::format("  Its output: {}\n", commands));
   }

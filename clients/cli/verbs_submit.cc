@@ -157,8 +157,9 @@ int SubmitSpecs(Session& session, std::vector<v1::JobSpec> specs,
     return FailToSubmit(session, AtItsPlace(response.status(), places), remark);
   }
   if (call.validate_only) {
-    session.terminal.Note(count == 1 ? "the job is good; nothing was submitted"
-                                     : "the jobs are good; nothing was submitted");
+    session.terminal.Note(count == 1
+                              ? fmt::format("the job is good{}; nothing was submitted", limit)
+                              : "the jobs are good; nothing was submitted");
     return kOk;
   }
   std::vector<uint64_t> ids;

@@ -93,7 +93,7 @@ std::string ExitText(const v1::Job& job) {
   const std::string rank = exit.rank() > 0 ? fmt::format(" on rank {}", exit.rank()) : "";
   if (exit.signal() == 0) return fmt::format("exit code {}{}", exit.code(), rank);
   const char* name = sigabbrev_np(exit.signal());
-  const std::string words = name == nullptr ? "" : fmt::format(" ({})", name);
+  const std::string words = name == nullptr ? "" : fmt::format(" (SIG{})", name);
   return fmt::format("killed by signal {}{}{}", exit.signal(), words, rank);
 }
 
@@ -110,11 +110,20 @@ std::string TimeLimitText(const v1::JobSpec& spec) {
 
 std::string LogCommands(const v1::Job& job) {
   if (job.runs().empty() || job.state() != v1::JOB_STATE_FAILED) return "";
+  if (!job.has_start_time()) return "";
   const uint32_t rank = job.exit().rank();
   const std::string command =
       fmt::format("muster logs {}{}.{}", rank > 0 ? fmt::format("--rank {} ", rank) : "", job.id(),
                   job.runs().rbegin()->number());
   return fmt::format("{}; {} --stderr", command, command);
+}
+
+std::string QuotesHint(const v1::Job& job) {
+  const auto& words = job.spec().command().argv().args();
+  const bool has_no_program =
+      job.failure().failure_class() == v1::FAILURE_CLASS_CONFIG || job.exit().code() == 127;
+  if (words.size() != 1 || !has_no_program || words[0].find(' ') == std::string::npos) return "";
+  return "the command is one word with blanks in it; leave its quotes off, or use: sh -c \"...\"";
 }
 
 std::string Summary(const v1::Job& job) {

@@ -32,7 +32,7 @@ std::string JobPage(const v1::Job& job, const std::vector<v1::Transition>& histo
                     const Style& style, absl::Time now);
 std::string ClusterPage(const v1::Cluster& cluster, const Style& style, absl::Time now);
 
-// "exit code 3", "killed by signal 9 (KILL) on rank 1"; empty if nobody knows.
+// "exit code 3", "killed by signal 9 (SIGKILL) on rank 1"; empty if nobody knows.
 std::string ExitText(const v1::Job& job);
 // One line on how a job stands, e.g. "job 42 FAILED: exit code 3".
 std::string Summary(const v1::Job& job);
@@ -40,8 +40,11 @@ std::string Summary(const v1::Job& job);
 std::string FailureText(const v1::Job& job);
 // "1h30m"; the spec has a limit.
 std::string TimeLimitText(const v1::JobSpec& spec);
+// What to do if a job failed because its command is one word, as in -- "echo hello"; empty for
+// every other job.
+std::string QuotesHint(const v1::Job& job);
 // The commands that show both outputs of the rank by which a job failed; empty if it did not fail
-// or never ran.
+// or never began to run.
 std::string LogCommands(const v1::Job& job);
 // The run's state and number, or the step of the job itself: "42.1 RUNNING", "submitted".
 std::string StepText(const v1::Transition& transition);

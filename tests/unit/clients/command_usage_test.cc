@@ -29,6 +29,7 @@ TEST_F(CommandTest, AValueThatCannotBeMeantIsUsageNamingOptionValueAndRange) {
       {{"list", "--limit", "99999999999999999999"}, "--limit: \"99999999999999999999\""},
       {{"list", "--state", "bogus"},
        "--state: \"bogus\" is not a state of jobs; there are: QUEUED"},
+      {{"list", "--label", "team"}, "--label: \"team\" is not KEY=VALUE"},
       {{"list", "--name", ""}, "--name: is empty"},
       {{"logs", "42", "--rank", "-1"}, "--rank: \"-1\" is not a whole number of 0 to 9999"},
       {{"logs", "42", "--run", "0"}, "--run: \"0\" is not a whole number of 1"},
@@ -77,6 +78,13 @@ TEST_F(CommandTest, EachVerbHelpsWithItsOptionsAndAnExample) {
     EXPECT_THAT(outcome.out, HasSubstr(std::string("For example:\n  muster ") + verb));
     EXPECT_THAT(outcome.out, HasSubstr(std::string("Usage: muster ") + verb));
   }
+}
+
+TEST_F(CommandTest, HelpIsAlsoAVerb) {
+  EXPECT_EQ(RunCommand("", {"help", "run"}).out, RunCommand("", {"run", "--help"}).out);
+  const Outcome all = RunCommand("", {"help"});
+  EXPECT_EQ(all.code, 0);
+  EXPECT_EQ(all.out, RunCommand("", {"--help"}).out);
 }
 
 TEST_F(CommandTest, ShowOfARunShowsThatRunOrSaysThatThereIsNone) {

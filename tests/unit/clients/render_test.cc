@@ -109,13 +109,30 @@ TEST(JobPage, TellsWhatHappenedAndWhatToDo) {
   const std::string page = JobPage(job, {step}, {}, kNow);
   for (const char* text :
        {"Job 42  train\n", "  State       FAILED\n",
-        "  Exit        killed by signal 9 (KILL) on rank 1\n",
+        "  Exit        killed by signal 9 (SIGKILL) on rank 1\n",
         "  Submitted   2026-03-01T12:00:00Z (10m ago)\n", "  Needs       4 cpu\n",
         "  Command     python \"two words\"\n",
         "Failure (OOM)\n  the memory limit of 1Gi was reached\n",
         "  What to do: ask for more memory\n", "Run 42.1\n", "  Known as    4711\n", "PROCESS"}) {
     EXPECT_THAT(page, HasSubstr(text));
   }
+}
+
+TEST(JobPage, ACommandThatIsOneWordWithBlanksIsExplained) {
+  v1::Job job = FailedJob();
+  job.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_CONFIG);
+  auto* args = job.mutable_spec()->mutable_command()->mutable_argv();
+  args->add_args("echo hello");
+  EXPECT_THAT(JobPage(job, {}, {}, kNow), HasSubstr("leave its quotes off, or use: sh -c"));
+  args->add_args("again");
+  EXPECT_EQ(QuotesHint(job), "");
+}
+
+TEST(JobPage, ARunThatNeverBeganHasNoOutput) {
+  v1::Job job = FailedJob();
+  EXPECT_NE(LogCommands(job), "");
+  job.clear_start_time();
+  EXPECT_EQ(LogCommands(job), "");
 }
 
 TEST(JobPage, AFailureNamesTheLimitItsLogAndEachLineOfItsWords) {
