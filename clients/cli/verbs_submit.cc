@@ -19,11 +19,45 @@
 namespace muster::cli {
 namespace {
 
+// The flags whose fields have other names in the API.
+constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
+    {"working_directory", "--workdir"},
+    {"time_limit", "--time"},
+    {"command.argv", "the command"},
+    {"resources.cpu_millis", "--cpus"},
+    {"resources.memory_bytes", "--memory"},
+    {"resources.gpus", "--gpus"},
+    {"placement.clusters", "--cluster"},
+    {"placement.pool", "--pool"},
+    {"labels", "--label"},
+    {"env", "--env"},
+    {"mounts", "--mount"},
+};
+
+// "--workdir (working_directory)": what was typed, beside the API's name for it.
+std::string WithFlag(std::string_view field) {
+  for (const auto& [name, flag] : kFlags) {
+    const bool is_it =
+        field.starts_with(name) &&
+        (field.size() == name.size() || field[name.size()] == '.' || field[name.size()] == '[');
+    if (is_it) return fmt::format("{} ({})", flag, field);
+  }
+  return std::string(field);
+}
+
 // A spec that the broker would refuse is refused here without a round trip; what is not honoured
-// yet is left to the broker, which may be newer.
+// yet is left to the broker, which may be newer. A file's own fields have been checked with it, so
+// that what is wrong here came by a flag.
 absl::Status Check(const v1::JobSpec& spec) {
   const absl::Status status = contract::NormalizeJobSpec(spec).status();
-  return absl::IsUnimplemented(status) ? absl::OkStatus() : status;
+  if (absl::IsUnimplemented(status)) return absl::OkStatus();
+  const auto bad_request = contract::GetBadRequest(status);
+  if (!bad_request) return status;
+  contract::FieldErrors errors;
+  for (const auto& violation : bad_request->field_violations()) {
+    errors.Add(WithFlag(violation.field()), violation.description());
+  }
+  return errors.ToStatus();
 }
 
 v1::SubmitJobRequest RequestFor(v1::JobSpec spec, std::string request_id, bool validate_only) {

@@ -80,6 +80,13 @@ TEST_F(CommandTest, EachVerbHelpsWithItsOptionsAndAnExample) {
   }
 }
 
+TEST_F(CommandTest, WhatTheContractRefusesIsNamedByItsFlag) {
+  EXPECT_THAT(Run({"run", "--workdir", "here", "--", "x"}).err,
+              HasSubstr("muster: --workdir (working_directory): "));
+  EXPECT_THAT(Run({"run", "--", ""}).err, HasSubstr("muster: the command (command.argv"));
+  EXPECT_THAT(submitted_, IsEmpty());
+}
+
 TEST_F(CommandTest, HelpIsAlsoAVerb) {
   EXPECT_EQ(RunCommand("", {"help", "run"}).out, RunCommand("", {"run", "--help"}).out);
   const Outcome all = RunCommand("", {"help"});
