@@ -19,7 +19,8 @@ agent::Options OptionsFor(const World& world, const SimCluster& cluster) {
   options.kind = cluster.temper().is_slurm ? v1::CLUSTER_KIND_SLURM : v1::CLUSTER_KIND_MACHINES;
   options.max_active_runs = 6;
   options.lookup_grace = world.Has(Mutation::kNoLookupGrace) ? absl::ZeroDuration() : kLookupGrace;
-  options.max_unacked_events = 4;  // a window that closes is a path of its own
+  options.max_launches_in_flight = 1;  // so that runs wait for their launch in the journal
+  options.max_unacked_events = 4;      // a window that closes is a path of its own
   return options;
 }
 
@@ -40,6 +41,9 @@ void SimAgent::NewJournal() {
 void SimAgent::Start() {
   core_ = std::make_unique<agent::AgentCore>(OptionsFor(world_, cluster_), journal_);
   world_.history.Note(world_.loop, "agent {}: starts with {} runs", cluster_.name(), held());
+  for (const agent::JournalRun& run : journal_.runs) {
+    if (run.state < v1::RUN_STATE_PENDING) auditor_.TakenUp(run.assignment->run_key());
+  }
   Tick();
   if (!is_up()) return;
   Later(world_.random.Between(absl::ZeroDuration(), kObserveInterval), [this] { Observe(); });
@@ -119,6 +123,7 @@ std::function<void(Outcome)> SimAgent::Answer(std::function<void(Outcome)> handl
 void SimAgent::Do(agent::DoLaunch& effect) {
   const std::string key = effect.run.run_key;
   world_.history.Note(world_.loop, "agent {}: launches {}", cluster_.name(), key);
+  auditor_.Launching(key);
   cluster_.Launch(*effect.run.assignment,
                   Answer<agent::LaunchOutcome>([this, key](agent::LaunchOutcome outcome) {
                     Handle(agent::Launched{key, std::move(outcome)});

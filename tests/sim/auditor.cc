@@ -276,6 +276,18 @@ void Auditor::Submitted(const std::string& run_key) {
   run.end.reset();
 }
 
+void Auditor::TakenUp(const std::string& run_key) {
+  const auto run = committed_runs_.find(run_key);
+  if (run == committed_runs_.end() || !canceled_.contains(run->second.first)) return;
+  world_.Count("canceled while its agent was down");
+  canceled_before_start_.insert(run_key);
+}
+
+void Auditor::Launching(const std::string& run_key) {
+  if (!canceled_before_start_.contains(run_key)) return;
+  Fail("cancel", fmt::format("{} is launched, and was canceled before its agent started", run_key));
+}
+
 void Auditor::Started(const std::string& run_key, int restart) {
   if (!IsAlive(run_key)) {
     Fail("cancel", fmt::format("the command of {} starts after its job has ended", run_key));

@@ -43,6 +43,7 @@ TEST(Simulation, HasEveryFaultInSomeSeed) {
                            "agent dies between effects",
                            "agent dies at any time",
                            "journal lost",
+                           "canceled while its agent was down",
                            "clock jump",
                            "connection cut",
                            "half-open connection",
