@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "broker/engine/engine.h"
 #include "broker/rpc/connected_agents.h"
 #include "broker/rpc/context.h"
@@ -33,7 +34,7 @@ constexpr size_t kMaxQueuedMessages = 4096;
 // its next stream.
 constexpr size_t kMaxQueuedBytes = 256 << 20;
 // A peer that does not say hello, or does not let its stream end, is cut off after this.
-constexpr absl::Duration kPatience = absl::Seconds(10);
+constexpr std::chrono::seconds kPatience{10};
 // What agents are told at shutdown: about as long as a restart takes.
 constexpr int kReconnectSeconds = 1;
 
@@ -67,7 +68,7 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1:
   bool Send(v1::ConnectResponse message) override {
     if (message.has_welcome()) {
       std::lock_guard lock(mutex_);
-      if (closing_since_ != absl::InfiniteFuture()) return true;
+      if (closing_since_) return true;
       context_.agents->Add(cluster_, journal_id_, this);
       LogEvent(spdlog::level::info, "agent_connected",
                {{"cluster", cluster_},
@@ -80,8 +81,8 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1:
   void Close(const absl::Status& status) override {
     {
       std::lock_guard lock(mutex_);
-      if (closing_since_ != absl::InfiniteFuture()) return;
-      closing_since_ = absl::Now();
+      if (closing_since_) return;
+      closing_since_ = SteadyClock::now();
       context_.agents->Remove(cluster_, this);
       if (!status.ok()) {
         LogEvent(spdlog::level::warn, "agent_closed",
@@ -99,14 +100,14 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1:
 
   // ---- OpenStream
 
-  void Tick(absl::Time now) override {
+  void Tick(SteadyClock::time_point now) override {
     bool silent = false;
     bool stuck = false;
     {
       std::lock_guard lock(mutex_);
       if (finished_) return;
       silent = session_ == 0 && now - opened_ > kPatience;
-      stuck = closing_since_ != absl::InfiniteFuture() && now - closing_since_ > kPatience;
+      stuck = closing_since_ && now - *closing_since_ > kPatience;
       // Under the lock, so that the call is still there.
       if (stuck) call_->TryCancel();
     }
@@ -201,7 +202,7 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1:
 
   const Context context_;
   grpc::CallbackServerContext* const call_;
-  const absl::Time opened_ = absl::Now();
+  const SteadyClock::time_point opened_ = SteadyClock::now();
   std::shared_ptr<AgentStream> self_;
 
   // Reading: one reaction at a time, then OnDone.
@@ -218,7 +219,7 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1:
   int unhandled_ = 0;
   bool reading_ = false;
   bool finished_ = false;
-  absl::Time closing_since_ = absl::InfiniteFuture();
+  std::optional<SteadyClock::time_point> closing_since_;
 };
 
 class AgentLinkService : public v1::AgentLink::CallbackService {

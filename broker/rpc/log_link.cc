@@ -63,7 +63,7 @@ class PushStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1::Pus
 
   // ---- OpenStream
 
-  void Tick(absl::Time) override {}
+  void Tick(SteadyClock::time_point) override {}
   void End(const absl::Status& status) override { writer_.Close(rpc::ToGrpc(status)); }
 
   // ---- reactions

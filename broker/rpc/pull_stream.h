@@ -8,6 +8,7 @@
 
 #include <grpcpp/support/server_callback.h>
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -15,8 +16,6 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/stream_registry.h"
 #include "broker/rpc/watch_hub.h"
@@ -48,10 +47,10 @@ class PullStream : public grpc::ServerWriteReactor<Message>,
     ReadIfDue();
   }
 
-  void Tick(absl::Time now) override {
+  void Tick(SteadyClock::time_point now) override {
     std::lock_guard lock(mutex_);
     if (ended_ || reading_ || !messages_.empty()) return;
-    if (DueAt(now)) {
+    if (IsDue()) {
       woken_ = true;
       return ReadIfDue();
     }
@@ -99,7 +98,7 @@ class PullStream : public grpc::ServerWriteReactor<Message>,
   };
 
   // A stream that says nothing for longer looks dead to people and to proxies.
-  static constexpr absl::Duration kKeepAlive = absl::Seconds(5);
+  static constexpr std::chrono::seconds kKeepAlive{5};
 
   explicit PullStream(const Context& context) : context_(context) {}
 
@@ -108,7 +107,7 @@ class PullStream : public grpc::ServerWriteReactor<Message>,
   // What to say when there has been nothing to say for kKeepAlive.
   virtual std::optional<Message> KeepAlive() { return std::nullopt; }
   // Whether time alone is a reason to read. Called with the lock held, never during a Step.
-  virtual bool DueAt(absl::Time) { return false; }
+  virtual bool IsDue() { return false; }
   // Lets go of what wakes the stream. Called once, never during a Step.
   virtual void Unhook() = 0;
 
@@ -146,7 +145,7 @@ class PullStream : public grpc::ServerWriteReactor<Message>,
 
   void WriteFront() {
     if (ended_) return;
-    last_write_ = absl::Now();
+    last_write_ = SteadyClock::now();
     this->StartWrite(&messages_.front());
   }
 
@@ -161,7 +160,7 @@ class PullStream : public grpc::ServerWriteReactor<Message>,
   std::mutex mutex_;
   std::deque<Message> messages_;  // the front is being written
   std::optional<absl::Status> final_status_;
-  absl::Time last_write_ = absl::Now();
+  SteadyClock::time_point last_write_ = SteadyClock::now();
   bool woken_ = false;    // there may be something to read
   bool reading_ = false;  // a step waits or runs
   bool ended_ = false;    // Finish was called

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "broker/logs/archive.h"
 #include "broker/rpc/pull_stream.h"
 #include "broker/store/store.h"
@@ -21,8 +22,6 @@ namespace {
 constexpr size_t kPieceBytes = 64 << 10;
 // Read ahead of what the client has taken, so that the disk and the network work at the same time.
 constexpr int kPiecesPerStep = 4;
-
-using SteadyClock = std::chrono::steady_clock;
 
 absl::Time ToTime(const google::protobuf::Timestamp& time) {
   return absl::FromUnixNanos(google::protobuf::util::TimeUtil::TimestampToNanoseconds(time));
@@ -163,7 +162,7 @@ class LogReadStream final : public PullStream<v1::ReadLogResponse> {
   }
 
   // The end of the grace, and the completion of logs that never began, come without a wake.
-  bool DueAt(absl::Time) override { return awaits_rest_; }
+  bool IsDue() override { return awaits_rest_; }
 
   void Unhook() override {
     if (request_.follow()) context_.watches->Remove(this, {log_.job});

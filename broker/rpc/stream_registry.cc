@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "absl/time/clock.h"
 #include "contract/errors.h"
 
 namespace muster::broker {
@@ -66,7 +65,7 @@ void StreamRegistry::Run() {
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, absl::ToChronoNanoseconds(tick_), [this] { return stopping_; })) {
     lock.unlock();
-    const absl::Time now = absl::Now();
+    const SteadyClock::time_point now = SteadyClock::now();
     for (const auto& stream : Snapshot()) stream->Tick(now);
     lock.lock();
   }

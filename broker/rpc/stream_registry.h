@@ -4,6 +4,7 @@
 #ifndef MUSTER_BROKER_RPC_STREAM_REGISTRY_H_
 #define MUSTER_BROKER_RPC_STREAM_REGISTRY_H_
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <memory>
@@ -17,12 +18,16 @@
 
 namespace muster::broker {
 
+// Streams measure their waits on it, so that nobody who sets the time of day stretches or cuts
+// them.
+using SteadyClock = std::chrono::steady_clock;
+
 // A stream as the registry sees it. Both methods are called without locks held and must not block.
 class OpenStream {
  public:
   virtual ~OpenStream() = default;
   // About once a second.
-  virtual void Tick(absl::Time now) = 0;
+  virtual void Tick(SteadyClock::time_point now) = 0;
   // The broker shuts down: end the stream with this status.
   virtual void End(const absl::Status& status) = 0;
 };
