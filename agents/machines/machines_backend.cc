@@ -87,6 +87,9 @@ QueuedRun QueuedFrom(const RunSpec& spec) {
           .request = RequestOf(spec)};
 }
 
+// Whether the journal says that the run left the queue, even if nothing in its directory does.
+bool WasSeenToBegin(v1::RunState state) { return state > v1::RUN_STATE_PENDING; }
+
 Allocation AllocationOf(const RunFiles& files) {
   Allocation allocation;
   if (files.spec.has_value()) {
@@ -223,20 +226,30 @@ absl::Status MachinesBackend::Adopt(const std::vector<RunHandle>& runs) {
   std::vector<QueuedRun> queued;
   std::vector<std::pair<int64_t, std::string>> finished;  // by end
   uint64_t last_order = 0;
+  // A run may have removed its own claim.
+  const std::map<std::string, Claim> supervisors = Supervisors::ListAll();
   std::error_code error;
   for (std::filesystem::directory_iterator entry(runs_directory_, error), end;
        !error && entry != end; entry.increment(error)) {
     const std::string run_key = entry->path().filename().string();
-    const absl::StatusOr<RunFiles> files = DirectoryOf(run_key).Read();
+    absl::StatusOr<RunFiles> files = DirectoryOf(run_key).Read();
     if (!files.ok()) continue;  // Lookup and Observe say what is wrong with it
     if (files->spec.has_value()) last_order = std::max(last_order, files->spec->order);
     const auto handle = held.find(run_key);
-    if (!files->spec.has_value() || (files->exit.has_value() && handle == held.end())) {
+    const auto supervisor = supervisors.find(DirectoryOf(run_key).path());
+    const bool lives = supervisor != supervisors.end();
+    if (lives && !files->claimed) {
+      files->claimed = true;
+      files->claim = supervisor->second;
+    }
+    const bool was_seen = handle != held.end() && WasSeenToBegin(handle->second->state);
+    if (files->exit.has_value() ? handle == held.end()
+                                : !files->spec.has_value() && !was_seen && !lives) {
       DirectoryOf(run_key).RemoveBookkeeping();
       finished.emplace_back(files->exit.has_value() ? files->exit->end_us : 0, run_key);
     } else if (files->exit.has_value()) {
       board_.Put(EndVerdict(WitnessOf(run_key), *files->exit));
-    } else if (files->claimed) {
+    } else if (files->HasBegun() || was_seen) {
       running.push_back(
           {.run_key = run_key,
            .claim = files->claim.value_or(Claim{}),
@@ -268,7 +281,7 @@ LaunchOutcome MachinesBackend::Launch(const v1::Assignment& assignment) {
     return Refused(v1::FAILURE_CLASS_INFRA, std::string(ToStd(files.status().message())),
                    "tell the machine's operator: the agent's state directory is damaged");
   }
-  if (files->claimed) return LaunchedAs("the machine has had the run already");
+  if (files->HasBegun()) return LaunchedAs("the machine has had the run already");
   if (assignment.spec().nodes() > 1) {
     return Refused(v1::FAILURE_CLASS_CONFIG,
                    fmt::format("{} nodes were asked for; this cluster is one machine",
@@ -310,17 +323,17 @@ LookupOutcome MachinesBackend::Lookup(const RunHandle& run) {
   if (!files.ok()) {
     outcome.kind = LookupOutcome::Kind::kCouldNotAsk;
     outcome.evidence = AgentEvidence(std::string(ToStd(files.status().message())));
-  } else if (files->claimed || board_.Contains(run.run_key)) {
+  } else if (files->HasBegun() || board_.Contains(run.run_key)) {
     outcome.kind = LookupOutcome::Kind::kFound;
     if (files->started.has_value())
       outcome.external_id = std::to_string(files->started->process.pid);
     outcome.evidence =
-        AgentEvidence(files->claimed ? fmt::format("\"{}\" has a claim", directory.path())
-                                     : "in the machine's queue");
+        AgentEvidence(files->HasBegun() ? fmt::format("\"{}\" shows its start", directory.path())
+                                        : "in the machine's queue");
   } else {
     outcome.kind = LookupOutcome::Kind::kAbsent;
     outcome.evidence = AgentEvidence(fmt::format(
-        "the machine's queue does not have the run, and \"{}\" has no claim", directory.path()));
+        "the machine's queue does not have the run, and \"{}\" shows no start", directory.path()));
   }
   return outcome;
 }
@@ -342,7 +355,7 @@ absl::Status MachinesBackend::ObserveOnDisk(const RunHandle& run,
   if (!files.ok()) return files.status();
   if (files->exit.has_value()) {
     observations->push_back(EndVerdict(WitnessOf(run.run_key), *files->exit));
-  } else if (!files->claimed && files->spec.has_value()) {
+  } else if (!files->HasBegun() && !WasSeenToBegin(run.state) && files->spec.has_value()) {
     Enqueue(run.run_key, *files->spec);
   } else {
     observations->push_back(LostVerdict(WitnessOf(run.run_key), directory.path()));

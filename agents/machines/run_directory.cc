@@ -70,6 +70,8 @@ std::string RunDirectory::PathOf(std::string_view name) const {
   return fmt::format("{}/{}", path_, name);
 }
 
+bool RunDirectory::Exists() const { return access(path_.c_str(), F_OK) == 0; }
+
 absl::StatusOr<RunFiles> RunDirectory::Read() const {
   RunFiles files;
   if (absl::Status s = LoadRecord(PathOf(kSpecFile), kMaxSpecBytes, &files.spec); !s.ok()) return s;

@@ -24,6 +24,9 @@ struct RunFiles {
   std::optional<Started> started;
   std::optional<ExitRecord> exit;
   bool cancel_asked = false;
+
+  // Any trace of a start. The run can write here, so that no single file may be needed to know it.
+  bool HasBegun() const { return claimed || started.has_value() || exit.has_value(); }
 };
 
 // "NAME=value" for each.
@@ -39,6 +42,7 @@ class RunDirectory {
   const std::string& path() const { return path_; }
   std::string PathOf(std::string_view name) const;
 
+  bool Exists() const;
   // Everything empty if the directory does not exist.
   absl::StatusOr<RunFiles> Read() const;
   absl::StatusOr<std::optional<Started>> ReadStarted() const;

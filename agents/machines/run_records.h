@@ -4,7 +4,8 @@
 //   it holds the user's variables. A run with a spec and without a claim is in the queue.
 // - claim: written by whoever starts the run, or cancels it in the queue; made with link(2), so
 //   that there is one winner and the file is whole from its first moment. A run with a claim is
-//   never started again.
+//   never started again; nor is one without it that shows any other trace of its start, since the
+//   run itself can remove what is here.
 // - started: written when the command has started.
 // - exit: written when nothing of the run is left.
 // - cancel: empty; made by the agent when someone asked that the run end.
@@ -46,11 +47,11 @@ inline constexpr size_t kMaxSpecBytes = 4 << 20;
 inline constexpr size_t kMaxRecordBytes = 4096;
 
 // How a supervisor ends. What it cannot write down, it says with its exit code.
-inline constexpr int kSupervisorRecorded = 0;   // the exit record says everything
-inline constexpr int kSupervisorUsage = 2;      // bad arguments
-inline constexpr int kSupervisorLostClaim = 3;  // another one has the run
-inline constexpr int kSupervisorErrnoBase =
-    100;  // + errno: it could not write the claim or the exit record
+inline constexpr int kSupervisorRecorded = 0;     // the exit record says everything
+inline constexpr int kSupervisorUsage = 2;        // bad arguments
+inline constexpr int kSupervisorLostClaim = 3;    // another one has the run
+inline constexpr int kSupervisorUnrecorded = 4;   // the run is over; its exit record is not written
+inline constexpr int kSupervisorErrnoBase = 100;  // + errno: it could not make the claim
 
 struct RunSpec {
   std::string run_key;

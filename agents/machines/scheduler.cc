@@ -34,16 +34,19 @@ std::string SupervisorEnd(std::optional<int> wait_status) {
     return fmt::format("was killed by signal {}", WTERMSIG(*wait_status));
   const int code = WEXITSTATUS(*wait_status);
   if (code > kSupervisorErrnoBase) {
-    return fmt::format("could not write its records: {}",
+    return fmt::format("could not make its claim: {}",
                        strerrordesc_np(code - kSupervisorErrnoBase));
   }
+  if (code == kSupervisorUnrecorded) return "could not write the exit record";
   return fmt::format("ended with exit code {}", code);
 }
 
-// Why a supervisor could not take its run; 0: not known.
-int ErrnoOf(std::optional<int> wait_status) {
-  if (!wait_status.has_value() || !WIFEXITED(*wait_status)) return 0;
-  return std::max(WEXITSTATUS(*wait_status) - kSupervisorErrnoBase, 0);
+// Whether the supervisor itself says that it has not taken its run. That there is no claim shows
+// nothing: the run's directory is open to the run.
+bool TookNothing(std::optional<int> wait_status) {
+  if (!wait_status.has_value() || !WIFEXITED(*wait_status)) return false;
+  const int code = WEXITSTATUS(*wait_status);
+  return code == kSupervisorUsage || code > kSupervisorErrnoBase;
 }
 
 }  // namespace
@@ -238,20 +241,16 @@ void Scheduler::OnEnded(const std::string& run_key) {
   const absl::StatusOr<RunFiles> files = DirectoryOf(run_key).Read();
   if (!files.ok()) {
     Finish(active, VanishedVerdict(WitnessOf(run_key), Text(files.status())));
-  } else if (!files->claimed) {
-    OnUnclaimed(active, wait_status);
+  } else if (!files->exit.has_value() && !DirectoryOf(run_key).Exists()) {
+    Finish(active, LostVerdict(WitnessOf(run_key), DirectoryOf(run_key).path()));
+  } else if (TookNothing(wait_status) && !files->HasBegun()) {
+    OnNotTaken(active, *wait_status);
   } else if (!FollowClaim(active, *files)) {
     Finish(active, Judge(active, *files, wait_status));
   }
 }
 
-void Scheduler::OnUnclaimed(const Active& active, std::optional<int> wait_status) {
-  const int error = ErrnoOf(wait_status);
-  if (error == ENOENT || error == ENOTDIR) {
-    Finish(active,
-           LostVerdict(WitnessOf(active.run.run_key), DirectoryOf(active.run.run_key).path()));
-    return;
-  }
+void Scheduler::OnNotTaken(const Active& active, int wait_status) {
   allocator_.Release(active.allocation);
   if (active.forget_at_end) {
     CleanUp(active.run.run_key);
@@ -263,10 +262,15 @@ void Scheduler::OnUnclaimed(const Active& active, std::optional<int> wait_status
 }
 
 bool Scheduler::FollowClaim(Active active, const RunFiles& files) {
-  if (files.exit.has_value() || !files.claim.has_value()) return false;
-  const ProcessId& owner = files.claim->owner;
-  if (owner.pid == active.supervisor) return false;
+  if (files.exit.has_value()) return false;
   const std::string run_key = active.run.run_key;
+  ProcessId owner;
+  if (files.claimed) {
+    if (files.claim.has_value()) owner = files.claim->owner;
+  } else {
+    owner = Supervisors::ListAll()[DirectoryOf(run_key).path()].owner;
+  }
+  if (owner.pid == active.supervisor) return false;
   if (!supervisors_->Adopt(run_key, DirectoryOf(run_key).path(), owner).ok()) return false;
   active.supervisor = owner.pid;
   active_.insert_or_assign(run_key, std::move(active));

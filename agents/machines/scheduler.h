@@ -107,12 +107,13 @@ class Scheduler {
   // The exit record is being put on disk; nothing of the run is left, so others may have its place.
   void OnExitRecord(const std::string& run_key);
   void OnEnded(const std::string& run_key);
-  // Its supervisor has ended without having taken the run.
-  void OnUnclaimed(const Active& active, std::optional<int> wait_status);
-  // What to say of a run with a claim, whose supervisor has ended.
+  // Its supervisor says that it has ended without having taken the run: the only case in which a
+  // run is started again.
+  void OnNotTaken(const Active& active, int wait_status);
+  // What to say of a run that has begun, whose supervisor has ended.
   agent::Observation Judge(const Active& active, RunFiles files,
                            std::optional<int> wait_status) const;
-  // Whether another supervisor has the claim, and is now watched in place of the one that has
+  // Whether another supervisor has the run, and is now watched in place of the one that has
   // ended.
   bool FollowClaim(Active active, const RunFiles& files);
   void Finish(const Active& active, const agent::Observation& end);

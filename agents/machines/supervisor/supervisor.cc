@@ -246,7 +246,7 @@ int Supervisor::WriteExit() {
     if (error == 0) error = SyncFile(path);
     if (error == 0) return kSupervisorRecorded;
   }
-  return kSupervisorErrnoBase + error;
+  return kSupervisorUnrecorded;
 }
 
 }  // namespace muster::machines

@@ -99,6 +99,33 @@ TEST_F(RestartTest, ARunningRunGoesOnAndHoldsItsCores) {
   EXPECT_EQ(AwaitEnd(next).state, v1::RUN_STATE_SUCCEEDED);
 }
 
+TEST_F(RestartTest, ARunThatRemovedItsClaimGoesOnAndIsNotDoubled) {
+  const std::string gate = Gate("gate");
+  v1::JobSpec spec = Script("exit 4");
+  spec.set_setup("echo once >> " + (dir_ / "count") + "; rm ../claim; echo; cat " + gate);
+  spec.mutable_resources()->set_cpu_millis(2000);
+  const std::string run_key = Submit(spec);
+  Await(run_key, [&](const auto&) { return !Stdout(run_key).empty(); });
+  handles_[run_key].state = v1::RUN_STATE_PENDING;  // the journal may know no more
+  StartBackend();
+  EXPECT_EQ(AwaitState(run_key, v1::RUN_STATE_STARTING).state, v1::RUN_STATE_STARTING);
+  const std::string next = Submit(Program({"true"}));
+  AwaitReason(next, "waiting for 1 of 2 cores");
+  Open(gate);
+  EXPECT_EQ(AwaitEnd(run_key).exit->code(), 4);
+  EXPECT_EQ(AwaitEnd(next).state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(ReadAll(dir_ / "count"), "once\n");
+}
+
+TEST_F(RestartTest, ARunThatWasSeenRunningIsNotStartedAgainForWantOfAClaim) {
+  const std::string run_key = Plant({});
+  unlink((RunDir(run_key) + "/claim").c_str());
+  StartBackend();
+  const agent::Observation end = AwaitEnd(run_key);
+  EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
+  EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
+}
+
 TEST_F(RestartTest, ARunThatEndedMeanwhileKeepsItsEnd) {
   const std::string gate = Gate("gate");
   const std::string run_key = Submit(Script("cat " + gate + "; exit 4"));

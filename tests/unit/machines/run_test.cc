@@ -264,5 +264,35 @@ TEST_F(RunTest, AKilledSupervisorIsAnInfraFailureAndLeavesNothing) {
   EXPECT_TRUE(AwaitDeath(std::stoi(Stdout(run_key))));
 }
 
+TEST_F(RunTest, ARunThatRemovesItsClaimRunsOnceAndKeepsItsEnd) {
+  const std::string count = dir_ / "count";
+  const agent::Observation end =
+      RunToEnd(Script("echo once >> " + count + "; rm ../claim; exit 7"));
+  EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
+  EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
+  ASSERT_TRUE(end.exit.has_value());
+  EXPECT_EQ(end.exit->code(), 7);
+  EXPECT_EQ(ReadAll(count), "once\n");
+}
+
+TEST_F(RunTest, ARunThatRemovesAllOfItsFilesRunsOnceAndKeepsItsEnd) {
+  const std::string count = dir_ / "count";
+  const agent::Observation end =
+      RunToEnd(Script("echo once >> " + count + "; rm -rf ../*; exit 7"));
+  EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
+  ASSERT_TRUE(end.exit.has_value());
+  EXPECT_EQ(end.exit->code(), 7);
+  EXPECT_EQ(ReadAll(count), "once\n");
+}
+
+TEST_F(RunTest, ARunThatRemovesItsClaimAndKillsItsSupervisorRunsOnce) {
+  const std::string count = dir_ / "count";
+  const agent::Observation end =
+      RunToEnd(Script("echo once >> " + count + "; rm ../claim ../started; kill -KILL $PPID"));
+  EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
+  EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
+  EXPECT_EQ(ReadAll(count), "once\n");
+}
+
 }  // namespace
 }  // namespace muster::machines
