@@ -1,4 +1,4 @@
-// The slurm section of a job as a real Slurm takes it.
+// What a real Slurm says it has, and what it makes of a job's resources and slurm section.
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -27,6 +27,35 @@ class SlurmOptionsTest : public ::testing::Test {
 };
 
 TestCluster* SlurmOptionsTest::cluster_ = nullptr;
+
+TEST_F(SlurmOptionsTest, TheInventoryShowsPartitionsNodesAndGpus) {
+  const absl::StatusOr<v1::Inventory> inventory = backend_->Inventory();
+  ASSERT_TRUE(inventory.ok()) << inventory.status();
+  EXPECT_EQ(inventory->identity(), "lab");
+  EXPECT_THAT(inventory->scheduler_version(), testing::StartsWith("slurm "));
+  ASSERT_GT(inventory->pools_size(), 1);
+  const v1::Pool& pool = inventory->pools(0);
+  EXPECT_EQ(pool.name(), "debug");
+  EXPECT_TRUE(pool.is_default());
+  EXPECT_TRUE(pool.available());
+  EXPECT_EQ(pool.max_time_limit().seconds(), 86400);
+  ASSERT_EQ(pool.node_groups_size(), 1);
+  EXPECT_EQ(pool.node_groups(0).count(), 2u);
+  EXPECT_EQ(pool.node_groups(0).cpus(), 8u);
+  EXPECT_EQ(pool.node_groups(0).gpus().at("h100"), 4u);
+}
+
+TEST_F(SlurmOptionsTest, GpusAreAskedForByTypeWithoutRegardToCase) {
+  ASSERT_TRUE(backend_->Inventory().ok());
+  v1::JobSpec spec = ScriptSpec("echo $CUDA_VISIBLE_DEVICES");
+  v1::GpuRequest* gpus = spec.mutable_resources()->add_gpus();
+  gpus->set_type("H100");
+  gpus->set_count_millis(3000);
+  TestRun run = NewRun(spec);
+  Launch(*backend_, &run);
+  ObserveToEnd(*backend_, {&run});
+  EXPECT_EQ(Output(*backend_, run), "0,1,2\n");
+}
 
 TEST_F(SlurmOptionsTest, WhatTheJobSaysIsWhatSlurmHas) {
   TestRun first = NewRun(ScriptSpec("sleep 300"));

@@ -40,6 +40,14 @@ std::string Message(const absl::Status& status) {
   return std::string(status.message().data(), status.message().size());
 }
 
+std::unique_ptr<SshHost> HostOf(const SshConfig& config) {
+  absl::StatusOr<std::unique_ptr<SshHost>> host = SshHost::Create(config);
+  EXPECT_TRUE(host.ok()) << host.status();
+  return host.ok() ? *std::move(host) : nullptr;
+}
+
+absl::Status ConnectOnce(const SshConfig& config) { return HostOf(config)->Connect(); }
+
 Sshd* HostContractTest::sshd_ = nullptr;
 
 void HostContractTest::SetUpTestSuite() { sshd_ = new Sshd(); }

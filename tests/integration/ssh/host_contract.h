@@ -7,12 +7,17 @@
 #include <string>
 
 #include "agents/hosts/host.h"
+#include "agents/hosts/ssh_host.h"
 #include "gtest/gtest.h"
 #include "tests/integration/ssh/sshd.h"
 
 namespace muster::hosts {
 
 std::string Message(const absl::Status& status);
+// Null, and the test fails, if the settings are refused.
+std::unique_ptr<SshHost> HostOf(const SshConfig& config);
+// What a connection attempt says.
+absl::Status ConnectOnce(const SshConfig& config);
 
 // One way to a host; the sshd, if any, serves all tests.
 struct Way {
