@@ -165,7 +165,8 @@ absl::StatusOr<v1::SubmitJobsRequest> RequestForAll(std::vector<v1::JobSpec> spe
 
 int FailToSubmit(Session& session, const absl::Status& status, const std::string& remark) {
   const int code = Fail(session, status);
-  const bool is_unclear = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+  const bool is_unclear = (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) &&
+                          !client::WasNeverSent(status);
   if (is_unclear && !session.call.validate_only) {
     session.terminal.Err(fmt::format("muster: {}\n", remark));
   }

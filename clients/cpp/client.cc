@@ -111,6 +111,7 @@ class GrpcClient final : public Client {
     const absl::Time start = absl::Now();
     const absl::Time deadline = start + options_.call_timeout;
     Backoff backoff(options_.first_backoff, std::min(options_.max_backoff, kMaxCallBackoff));
+    bool may_have_arrived = false;
     for (bool first = true;; first = false) {
       grpc::ClientContext context;
       context.set_deadline(absl::ToChronoTime(deadline));
@@ -118,7 +119,9 @@ class GrpcClient final : public Client {
       const absl::Status status = rpc::FromGrpc((stub.*method)(&context, request, &response));
       if (!IsTransportError(status)) was_answered_ = true;
       if (status.ok()) return response;
-      const absl::Status error = Explain(status, address_, options_.call_timeout);
+      absl::Status error = Explain(status, address_, options_.call_timeout);
+      may_have_arrived = may_have_arrived || !WasNeverSent(error);
+      if (may_have_arrived) error = AsMaybeSent(std::move(error));
       const absl::Duration patience =
           Patience(status, address_, was_answered_, options_, options_.call_timeout);
       const absl::Time give_up = start + patience;

@@ -42,6 +42,10 @@ struct ClientOptions {
   absl::Duration max_backoff = absl::Seconds(5);  // of a stream; of a unary call at most 1 s
 };
 
+// Whether a call that failed with this error surely never reached a broker: each attempt found
+// nobody to connect to.
+bool WasNeverSent(const absl::Status& error);
+
 // A UUID (version 4) for SubmitJobRequest.request_id.
 std::string NewRequestId();
 

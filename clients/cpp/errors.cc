@@ -14,6 +14,8 @@
 #include <cerrno>
 #include <string>
 
+#include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/time/time.h"
 #include "contract/errors.h"
 #include "contract/text.h"
@@ -27,6 +29,9 @@ std::string_view Cause(std::string_view message) {
   const size_t at = message.rfind(": ");
   return at == std::string_view::npos ? message : message.substr(at + 2);
 }
+
+// Marks an error of a call that never left this process. The value carries nothing.
+constexpr char kNeverSentUrl[] = "muster.v1/never-sent";
 
 // What a Unix socket says to a connection, as an errno; 0: it is accepted, or there is no such
 // address to ask at. Local and at once, as against gRPC's error, which may be an older one's.
@@ -116,6 +121,9 @@ std::string Remedy(const Address& address) {
     return S_ISDIR(info.st_mode) ? "That is a directory; the socket is DIR/broker.sock."
                                  : "That is not a socket.";
   }
+  if (ConnectError(address) == 0) {
+    return "It takes the connection and says nothing: it is stopped or very busy; look at its log.";
+  }
   return "The socket is there, but no broker answers on it: start it again, or look at its log.";
 }
 
@@ -143,8 +151,21 @@ absl::Status Explain(const absl::Status& status, const Address& address, absl::D
                                                    ToStd(absl::FormatDuration(timeout))));
   }
   if (IsForbidden(address)) return absl::PermissionDeniedError(ForbiddenText(address));
-  return absl::UnavailableError(fmt::format("cannot reach the broker at {}: {}. {}", address.text,
-                                            Cause(ToStd(status.message())), Remedy(address)));
+  absl::Status error =
+      absl::UnavailableError(fmt::format("cannot reach the broker at {}: {}. {}", address.text,
+                                         Cause(ToStd(status.message())), Remedy(address)));
+  // gRPC says this, and only this, of a call that found no connection to go over.
+  if (absl::StrContains(status.message(), "failed to connect to all addresses")) {
+    error.SetPayload(kNeverSentUrl, absl::Cord());
+  }
+  return error;
+}
+
+bool WasNeverSent(const absl::Status& error) { return error.GetPayload(kNeverSentUrl).has_value(); }
+
+absl::Status AsMaybeSent(absl::Status error) {
+  error.ErasePayload(kNeverSentUrl);
+  return error;
 }
 
 absl::Duration Patience(const absl::Status& status, const Address& address, bool was_answered,

@@ -24,6 +24,9 @@ absl::Duration RetryDelay(const absl::Status& status);
 // there, and this user may not connect to it.
 absl::Status Explain(const absl::Status& status, const Address& address, absl::Duration timeout);
 
+// The same error of a call of which an earlier attempt may have reached the broker.
+absl::Status AsMaybeSent(absl::Status error);
+
 // How long what failed with this status is worth trying again, out of `patience`. `was_answered`:
 // a broker has answered this client before, so that one that is gone probably restarts. Zero: not
 // at all.

@@ -311,6 +311,9 @@ def test_no_broker_says_what_to_do(world, broker):
     done = world.cli("list", check=False)
     assert done.returncode in (ERROR, INFRASTRUCTURE)
     assert broker.address in done.stderr or str(broker.socket) in done.stderr
+    done = world.cli("run", "--", "true", check=False)
+    assert done.returncode in (ERROR, INFRASTRUCTURE)
+    assert "--request-id" not in done.stderr, "nothing was sent, so nothing can be there twice"
     done = world.cli("list", broker=False, check=False)
     assert done.returncode in (ERROR, USAGE)
     assert "MUSTER_BROKER" in done.stderr

@@ -162,6 +162,20 @@ TEST_F(ClientTest, ASocketOnWhichNobodyListensIsGivenUpSoon) {
   close(fd);
 }
 
+TEST_F(ClientTest, WhatNobodyWasThereForWasNeverSentAndWhatSomebodyTookMayHaveBeen) {
+  FailSubmissions(1'000'000);
+  options_.call_timeout = absl::Milliseconds(200);
+  options_.absent_patience = absl::Milliseconds(50);
+  EXPECT_FALSE(WasNeverSent(NewClient()->SubmitJob(Named("a")).status()));
+  std::atomic<bool> is_stopped = false;
+  options_.on_interruption = [&](const absl::Status&, absl::Duration) {
+    if (!is_stopped.exchange(true)) broker_.Stop();
+  };
+  EXPECT_FALSE(WasNeverSent(NewClient()->SubmitJob(Named("b")).status()));
+  ASSERT_TRUE(is_stopped);
+  EXPECT_TRUE(WasNeverSent(NewClient()->SubmitJob(Named("c")).status()));
+}
+
 TEST_F(ClientTest, ADirectoryInTheSocketsPlaceIsAnErrorAtOnce) {
   options_.absent_patience = absl::Hours(1);
   options_.call_timeout = absl::Hours(1);
