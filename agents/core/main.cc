@@ -109,6 +109,8 @@ int Serve(AgentConfig config) {
     std::fflush(nullptr);
     std::_Exit(status.ok() ? 0 : kExitError);
   }
+  // The thread waits for it with sigwait, so it ends no thread.
+  // NOLINTNEXTLINE(bugprone-bad-signal-to-kill-thread)
   pthread_kill(waiter.native_handle(), SIGTERM);
   waiter.join();
   return status.ok() ? 0 : kExitError;
@@ -150,4 +152,6 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace muster::agent
 
+// Only a want of memory can throw, and ends the program either way.
+// NOLINTNEXTLINE(bugprone-exception-escape)
 int main(int argc, char** argv) { return muster::agent::Main(argc, argv); }

@@ -76,8 +76,9 @@ absl::Status SetListen(Config& config, const std::string& value) {
     return absl::OkStatus();
   }
   absl::StatusOr<std::string> address = CheckListenAddress(value);
-  if (address.ok()) config.broker.listen = *std::move(address);
-  return address.status();
+  if (!address.ok()) return address.status();
+  config.broker.listen = *std::move(address);
+  return absl::OkStatus();
 }
 
 }  // namespace

@@ -157,4 +157,6 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace muster::broker
 
+// Only a want of memory can throw, and ends the program either way.
+// NOLINTNEXTLINE(bugprone-exception-escape)
 int main(int argc, char** argv) { return muster::broker::Main(argc, argv); }

@@ -24,8 +24,9 @@ inline absl::Status ReadersBusy() {
 
 template <typename Response>
 void Answer(grpc::ServerUnaryReactor* reactor, Response* out, absl::StatusOr<Response> result) {
-  if (result.ok()) *out = *std::move(result);
-  reactor->Finish(rpc::ToGrpc(result.status()));
+  const absl::Status status = result.status();
+  if (status.ok()) *out = *std::move(result);
+  reactor->Finish(rpc::ToGrpc(status));
 }
 
 // Runs `read` on the reader pool.

@@ -92,7 +92,7 @@ class LifeAgent {
         SendAll(std::exchange(events, {}));
       }
     }
-    if (events.events_size() > 0) SendAll(std::move(events));
+    if (events.events_size() > 0) SendAll(events);
   }
 
   void SendAll(const v1::RunEvents& events) {

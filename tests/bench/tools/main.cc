@@ -9,6 +9,8 @@
 #include "contract/text.h"
 #include "tests/bench/tools/tools.h"
 
+// Only a want of memory can throw, and ends the program either way.
+// NOLINTNEXTLINE(bugprone-exception-escape)
 int main(int argc, char** argv) {
   using muster::bench::Load;
   Load load;

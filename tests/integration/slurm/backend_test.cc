@@ -12,7 +12,6 @@
 namespace muster::slurm {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Kind = agent::LaunchOutcome::Kind;
 using Found = agent::LookupOutcome::Kind;

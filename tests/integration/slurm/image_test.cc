@@ -54,21 +54,21 @@ class SlurmImageTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     if (fs::exists(MUSTER_PYXIS))
-      cluster = new TestCluster("--nodes 2 --no-dbd --pyxis " MUSTER_PYXIS);
+      cluster_ = new TestCluster("--nodes 2 --no-dbd --pyxis " MUSTER_PYXIS);
   }
   static void TearDownTestSuite() {
-    delete cluster;
-    cluster = nullptr;
+    delete cluster_;
+    cluster_ = nullptr;
   }
 
   void SetUp() override {
-    if (cluster == nullptr) GTEST_SKIP() << MUSTER_PYXIS << " is not built: it needs libslurm-dev";
+    if (cluster_ == nullptr) GTEST_SKIP() << MUSTER_PYXIS << " is not built: it needs libslurm-dev";
     static int last = 0;
-    images_ = fmt::format("{}/images-{}", cluster->runs(), ++last);
+    images_ = fmt::format("{}/images-{}", cluster_->runs(), ++last);
   }
 
   Agent MakeAgent() const {
-    SlurmConfig config = cluster->Config();
+    SlurmConfig config = cluster_->Config();
     config.image_dir = images_;
     config.conversion_partition = "short";
     config.conversion_memory_mib = 1024;
@@ -79,8 +79,8 @@ class SlurmImageTest : public testing::Test {
   std::unique_ptr<agent::Backend> MakeBackend(bool convert = true) const {
     SlurmConfig config = MakeAgent().config;
     config.convert_images = convert;
-    config.container_mounts = {cluster->runs()};
-    return cluster->MakeBackend(config);
+    config.container_mounts = {cluster_->runs()};
+    return cluster_->MakeBackend(config);
   }
 
   // A run of the script in the image, at its end.
@@ -107,11 +107,11 @@ class SlurmImageTest : public testing::Test {
     return names;
   }
 
-  static TestCluster* cluster;
+  static TestCluster* cluster_;
   std::string images_;
 };
 
-TestCluster* SlurmImageTest::cluster = nullptr;
+TestCluster* SlurmImageTest::cluster_ = nullptr;
 
 constexpr char kBash[] = "registry.test/muster/bash:1";
 constexpr char kBashFile[] = "registry.test+muster+bash=1.sqsh";
@@ -244,7 +244,7 @@ TEST_F(SlurmImageTest, ARunHasItsImageAndWhatTheJobSaysInIt) {
   const TestRun run = RunSpec(*backend, std::move(spec));
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
   EXPECT_EQ(Output(*backend, run), fmt::format("muster-test\n{}\n0 1 127.0.0.1\n{}/{}/work\n",
-                                               hostile, cluster->runs(), run.handle.run_key));
+                                               hostile, cluster_->runs(), run.handle.run_key));
 }
 
 TEST_F(SlurmImageTest, AnExitCodeAndASignalAreTheCommandsOwnInAContainerToo) {
@@ -296,7 +296,7 @@ TEST_F(SlurmImageTest, AFileThatIsNotThereOrNoSquashfsFailsTheRun) {
   ASSERT_TRUE(missing.last.failure.has_value());
   EXPECT_EQ(missing.last.failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
   EXPECT_THAT(missing.last.failure->message(), HasSubstr("/nonexistent/x.sqsh is not there"));
-  const std::string junk = cluster->runs() + "/junk.sqsh";
+  const std::string junk = cluster_->runs() + "/junk.sqsh";
   std::ofstream(junk) << "junk";
   const TestRun broken = RunIn(*backend, junk, "echo never");
   ASSERT_TRUE(broken.last.failure.has_value());
@@ -313,7 +313,7 @@ TEST_F(SlurmImageTest, AnImageWithoutBashIsNamed) {
 
 TEST_F(SlurmImageTest, MountsAreShownAndOneThatIsNotThereIsNamed) {
   const std::unique_ptr<agent::Backend> backend = MakeBackend();
-  const std::string data = cluster->runs() + "/data";
+  const std::string data = cluster_->runs() + "/data";
   fs::create_directories(data);
   std::ofstream(data + "/file") << "content";
   v1::JobSpec spec = ScriptSpec("#!/bin/bash\ncat /in/file; : >/in/new || echo refused");
@@ -347,7 +347,7 @@ TEST_F(SlurmImageTest, ARunThatWaitsForItsImageSaysSoAndWhyThatWaits) {
   SlurmConfig config = MakeAgent().config;
   // Longer than the partition lets any job be, which Slurm tells only as a reason to wait.
   config.conversion_time_limit = absl::Hours(1);
-  const std::unique_ptr<agent::Backend> backend = cluster->MakeBackend(config);
+  const std::unique_ptr<agent::Backend> backend = cluster_->MakeBackend(config);
   v1::JobSpec spec = ScriptSpec("true");
   spec.set_image(kBash);
   TestRun run = NewRun(std::move(spec));
@@ -359,7 +359,7 @@ TEST_F(SlurmImageTest, ARunThatWaitsForItsImageSaysSoAndWhyThatWaits) {
   EXPECT_THAT(run.last.reason, HasSubstr("waiting for its image to be converted"));
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_PENDING);
   EXPECT_TRUE(backend->Cancel(run.handle).ok());
-  cluster->AsRoot("scancel --name=" + ConversionName(*contract::ParseImage(kBash)));
+  cluster_->AsRoot("scancel --name=" + ConversionName(*contract::ParseImage(kBash)));
 }
 
 TEST_F(SlurmImageTest, AConversionOutlivesTheAgentAndSlurmsController) {
@@ -375,8 +375,8 @@ TEST_F(SlurmImageTest, AConversionOutlivesTheAgentAndSlurmsController) {
     WaitFor("the import waits", [&] { return fs::exists(gate / "held"); });
   }
   // With its last word: a killed one forgets jobs of the last seconds.
-  cluster->Control("stop", "slurmctld");
-  cluster->Control("start", "slurmctld");
+  cluster_->Control("stop", "slurmctld");
+  cluster_->Control("start", "slurmctld");
   const std::unique_ptr<agent::Backend> backend = MakeBackend();
   ObserveUntil(*backend, {&run}, v1::RUN_STATE_PENDING);
   fs::remove(gate / "hold");

@@ -16,8 +16,6 @@
 namespace muster::agent {
 namespace {
 
-using testing::ElementsAre;
-
 std::string NameOf(const std::string& run_key, v1::LogStream stream) {
   return run_key + (stream == v1::LOG_STREAM_STDERR ? "/err" : "/out");
 }

@@ -14,7 +14,6 @@ namespace muster::cli {
 namespace {
 
 using client::JobInState;
-using client::Piece;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;

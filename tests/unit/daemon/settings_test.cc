@@ -50,7 +50,7 @@ TEST_F(SettingsTest, AnEmptyFileOrSectionSetsNothing) {
 TEST_F(SettingsTest, AFileOnDiskMayBeEmptyButMustBeReadable) {
   const hosts::TempDir dir;
   const std::string path = dir.path() + "/agent.yaml";
-  std::ofstream{path};
+  std::ofstream(path).close();
   EXPECT_TRUE(ApplyYamlFile(path, "muster-agent", settings_).ok());
   std::ofstream(path) << "cluster: here\n";
   EXPECT_TRUE(ApplyYamlFile(path, "muster-agent", settings_).ok());

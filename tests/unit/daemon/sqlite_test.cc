@@ -31,7 +31,7 @@ class DatabaseTest : public testing::Test {
 };
 
 TEST_F(DatabaseTest, AFileThatItMakesOrFindsIsForItsOwnerOnly) {
-  std::ofstream{path_};
+  std::ofstream(path_).close();
   std::filesystem::permissions(path_, std::filesystem::perms(0644));
   auto database = Open();
   EXPECT_EQ(std::filesystem::status(path_).permissions(), std::filesystem::perms(0600));

@@ -8,7 +8,6 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(ParseQueueTest, ReadsWhatSqueuePrints) {
