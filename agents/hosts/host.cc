@@ -1,5 +1,7 @@
 #include "agents/hosts/host.h"
 
+#include <cerrno>
+
 namespace muster::hosts {
 
 bool NotStarted(const absl::Status& status) {
@@ -11,6 +13,20 @@ bool NotStarted(const absl::Status& status) {
       return true;
     default:
       return false;
+  }
+}
+
+absl::Status NotStartedError(int error, const std::string& message) {
+  switch (error) {
+    case ENOENT:
+      return absl::NotFoundError(message);
+    case EACCES:
+    case EPERM:
+      return absl::PermissionDeniedError(message);
+    case E2BIG:
+      return absl::InvalidArgumentError(message);
+    default:
+      return absl::FailedPreconditionError(message);
   }
 }
 

@@ -140,6 +140,10 @@ class Host {
 // Whether this error of Host::Run means that the program surely was not started.
 bool NotStarted(const absl::Status& status);
 
+// The error of Host::Run for a program that was not started, by the errno that says why (0: none
+// does).
+absl::Status NotStartedError(int error, const std::string& message);
+
 }  // namespace muster::hosts
 
 #endif  // MUSTER_AGENTS_HOSTS_HOST_H_

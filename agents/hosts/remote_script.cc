@@ -134,24 +134,14 @@ std::string EnvironmentLines(const Command& command, bool is_cleared) {
   return lines;
 }
 
-absl::Status NotStartedError(const Command& command, std::string_view what, int error,
-                             std::string_view words) {
+absl::Status StartError(const Command& command, std::string_view what, int error,
+                        std::string_view words) {
   const std::string where =
       what == "directory" ? fmt::format(" in \"{}\"", command.working_directory) : std::string();
   const std::string message =
       fmt::format("cannot start \"{}\"{}: {}", command.argv.front(), where,
                   error != 0 ? std::generic_category().message(error) : std::string(words));
-  switch (error) {
-    case ENOENT:
-      return absl::NotFoundError(message);
-    case EACCES:
-    case EPERM:
-      return absl::PermissionDeniedError(message);
-    case E2BIG:
-      return absl::InvalidArgumentError(message);
-    default:
-      return absl::FailedPreconditionError(message);
-  }
+  return NotStartedError(error, message);
 }
 
 }  // namespace
@@ -204,7 +194,7 @@ absl::Status TakeNotStarted(const Command& command, std::string_view nonce,
   int error = ErrnoFromWords(words);
   // dash has words of its own for a missing interpreter.
   if (error == 0 && what == "127") error = ENOENT;
-  absl::Status status = NotStartedError(command, what, error, words);
+  absl::Status status = StartError(command, what, error, words);
   stderr_data->resize(begin);
   return status;
 }

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "agents/hosts/host.h"
 #include "agents/hosts/pidfd.h"
 #include "fmt/format.h"
 
@@ -54,18 +55,7 @@ absl::Status SpawnError(const SpawnRequest& request, int error) {
       error = stat_error;
     }
   }
-  const std::string message = fmt::format("{}: {}", what, ErrnoText(error));
-  switch (error) {
-    case ENOENT:
-      return absl::NotFoundError(message);
-    case EACCES:
-    case EPERM:
-      return absl::PermissionDeniedError(message);
-    case E2BIG:
-      return absl::InvalidArgumentError(message);
-    default:
-      return absl::FailedPreconditionError(message);
-  }
+  return NotStartedError(error, fmt::format("{}: {}", what, ErrnoText(error)));
 }
 
 // The arguments of posix_spawn, freed at the end.
