@@ -99,6 +99,8 @@ class AgentCore::Impl {
       case v1::ConnectResponse::kReconnect:
         return session_.Redial(absl::UnavailableError("the broker is going away"),
                                FromProto(message.reconnect().after()), &step.out->effects);
+      case v1::ConnectResponse::kQuestion:  // a broker of this release asks none yet
+      case v1::ConnectResponse::kHolds:
       case v1::ConnectResponse::MESSAGE_NOT_SET:
         return;  // a kind of message that a later minor version knows
     }

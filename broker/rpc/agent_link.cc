@@ -163,6 +163,7 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1:
         if (session_ == 0) break;
         context_.engine->Beat(session_, std::move(*request_.mutable_heartbeat()), self_);
         return absl::OkStatus();
+      case v1::ConnectRequest::kAnswer:  // nothing was asked
       case v1::ConnectRequest::MESSAGE_NOT_SET:
         return contract::BadField("message", "is not set, or is of a later protocol version");
     }

@@ -246,6 +246,7 @@ void SimBroker::OnMessage(core::SessionId session, v1::ConnectRequest message) {
     }
     case v1::ConnectRequest::kHeartbeat:
       return Take(core::AgentBeat{session, std::move(*message.mutable_heartbeat())});
+    case v1::ConnectRequest::kAnswer:
     case v1::ConnectRequest::MESSAGE_NOT_SET:
       return;
   }

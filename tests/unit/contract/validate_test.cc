@@ -293,6 +293,12 @@ TEST(NormalizeJobSpec, RefusesWhatIsNotHonouredYetAndNamesIt) {
       {"machines", [](auto* s) { s->mutable_machines(); }},
       {"placement.node_labels",
        [](auto* s) { (*s->mutable_placement()->mutable_node_labels())["a"] = "b"; }},
+      {"slurm.batch_script", [](auto* s) { s->mutable_slurm()->mutable_batch_script(); }},
+      {"command.script_arguments",
+       [](auto* s) { s->mutable_command()->add_script_arguments("a"); }},
+      {"roles", [](auto* s) { s->add_roles(); }},
+      {"results_directory", [](auto* s) { s->set_results_directory("/data"); }},
+      {"status_json", [](auto* s) { s->set_status_json(true); }},
       {"on_cluster_loss",
        [](auto* s) { s->set_on_cluster_loss(v1::ON_CLUSTER_LOSS_FAIL_OVER_NOW); }},
       {"on_cluster_loss",
@@ -320,15 +326,15 @@ TEST(NormalizeJobSpec, RefusesWhatIsNotHonouredYetAndNamesIt) {
 
 TEST(NormalizeJobSpec, KnowsEachFieldThatItsMessageHas) {
   // A field added to JobSpec needs a rule: a limit, or a refusal. Then this number follows.
-  EXPECT_EQ(v1::JobSpec::descriptor()->field_count(), 24);
+  EXPECT_EQ(v1::JobSpec::descriptor()->field_count(), 27);
   EXPECT_EQ(v1::Resources::descriptor()->field_count(), 3);
   EXPECT_EQ(v1::Placement::descriptor()->field_count(), 3);
-  EXPECT_EQ(v1::SlurmOptions::descriptor()->field_count(), 21);
+  EXPECT_EQ(v1::SlurmOptions::descriptor()->field_count(), 22);
 }
 
 TEST(NormalizeJobSpec, RefusesFieldsOfANewerClientAtAnyDepth) {
   v1::JobSpec spec = MinimalSpec();
-  spec.GetReflection()->MutableUnknownFields(&spec)->AddVarint(31, 1);
+  spec.GetReflection()->MutableUnknownFields(&spec)->AddVarint(99, 1);
   auto* gpus = spec.mutable_resources()->add_gpus();
   gpus->set_count_millis(1000);
   gpus->GetReflection()->MutableUnknownFields(gpus)->AddVarint(9, 1);
@@ -336,7 +342,7 @@ TEST(NormalizeJobSpec, RefusesFieldsOfANewerClientAtAnyDepth) {
   ASSERT_TRUE(received.ParseFromString(spec.SerializeAsString()));
   const absl::Status status = NormalizeJobSpec(received).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_EQ(GetErrorInfo(status)->metadata().at("field"), "31,resources.gpus.9");
+  EXPECT_EQ(GetErrorInfo(status)->metadata().at("field"), "99,resources.gpus.9");
 }
 
 RC_GTEST_PROP(NormalizeJobSpec, IsIdempotent, ()) {
