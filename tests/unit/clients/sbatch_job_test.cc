@@ -1,11 +1,11 @@
-#include "agents/slurm/sbatch_job.h"
+#include "clients/cpp/slurm/sbatch_job.h"
 
-#include "agents/slurm/sbatch_values.h"
+#include "clients/cpp/slurm/sbatch_values.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "rapidcheck/gtest.h"
 
-namespace muster::slurm {
+namespace muster::client::slurm {
 namespace {
 
 using ::testing::ElementsAre;
@@ -150,4 +150,4 @@ RC_GTEST_PROP(MapSbatchTest, AnyScriptIsMappedOrRefused, ()) {
 }
 
 }  // namespace
-}  // namespace muster::slurm
+}  // namespace muster::client::slurm

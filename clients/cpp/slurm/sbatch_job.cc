@@ -1,19 +1,21 @@
-#include "agents/slurm/sbatch_job.h"
+#include "clients/cpp/slurm/sbatch_job.h"
 
 #include <algorithm>
 #include <array>
 #include <optional>
 
-#include "agents/slurm/fields.h"
-#include "agents/slurm/sbatch_values.h"
+#include "clients/cpp/slurm/sbatch_values.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
+#include "contract/parts.h"
 #include "fmt/format.h"
 
-namespace muster::slurm {
+namespace muster::client::slurm {
 namespace {
 
+using contract::ParseNumber;
 using contract::Quoted;
+using contract::Split;
 
 constexpr uint32_t kMaxCount = 1'000'000;
 constexpr uint64_t kMaxMemoryBytes = uint64_t{1} << 50;  // as in a job spec
@@ -57,7 +59,7 @@ class Mapper {
     MapShape();
     MapGpus();
     MapMemory();
-    for (const SbatchSetting& setting : given_.settings) MapOne(setting);
+    for (const Setting& setting : given_.settings) MapOne(setting);
     for (const std::string& unknown : given_.not_understood) job_.slurm_only.push_back(unknown);
     if (!submission.arguments.empty()) job_.slurm_only.push_back("arguments of the script");
     if (!has_export_) {
@@ -68,14 +70,14 @@ class Mapper {
   }
 
  private:
-  void Bad(const SbatchSetting& setting, std::string_view remedy) {
+  void Bad(const Setting& setting, std::string_view remedy) {
     if (!status_.ok()) return;
     status_ = contract::BadField(
         fmt::format("--{}", setting.option->name),
         fmt::format("{} ({}) cannot be read; {}", Quoted(setting.value), setting.where, remedy));
   }
 
-  void Tie(const SbatchSetting& setting) {
+  void Tie(const Setting& setting) {
     const std::string value = setting.value.empty() ? "" : "=" + setting.value;
     job_.slurm_only.push_back(
         fmt::format("--{}{} ({})", setting.option->name, value, setting.where));
@@ -83,7 +85,7 @@ class Mapper {
 
   // A whole number from 1; `fallback` if the option was not given.
   uint64_t Count(std::string_view name, uint64_t fallback) {
-    const SbatchSetting* setting = given_.Find(name);
+    const Setting* setting = given_.Find(name);
     if (setting == nullptr) return fallback;
     const std::optional<uint32_t> number = ParseNumber<uint32_t>(setting->value);
     if (number.has_value() && *number >= 1 && *number <= kMaxCount) return *number;
@@ -93,7 +95,7 @@ class Mapper {
 
   // Nodes, tasks and CPUs.
   void MapShape() {
-    const SbatchSetting* nodes = given_.Find("nodes");
+    const Setting* nodes = given_.Find("nodes");
     if (nodes != nullptr) {
       const std::optional<NodeRange> range = ParseNodeRange(nodes->value);
       if (!range.has_value()) return Bad(*nodes, "use a number such as 2, or a range such as 2-4");
@@ -101,7 +103,7 @@ class Mapper {
       if (range->min > 1) Tie(*nodes);
     }
     const uint64_t tasks = Count("ntasks", 1);
-    if (const SbatchSetting* given = given_.Find("ntasks");
+    if (const Setting* given = given_.Find("ntasks");
         given != nullptr && tasks > 1 && nodes == nullptr) {
       Tie(*given);
     }
@@ -112,7 +114,7 @@ class Mapper {
   }
 
   std::optional<v1::GpuRequest> Gpus(std::string_view name) {
-    const SbatchSetting* setting = given_.Find(name);
+    const Setting* setting = given_.Find(name);
     if (setting == nullptr) return std::nullopt;
     const std::optional<v1::GpuRequest> gpus = ParseSbatchGpus(setting->value);
     if (!gpus.has_value()) Bad(*setting, "use a number, or one type and a number such as h100:4");
@@ -122,7 +124,7 @@ class Mapper {
   // On one node. The narrowest option counts, as it does for Slurm.
   void MapGpus() {
     std::optional<v1::GpuRequest> gpus = Gpus("gpus-per-node");
-    if (const SbatchSetting* setting = given_.Find("gres"); setting != nullptr) {
+    if (const Setting* setting = given_.Find("gres"); setting != nullptr) {
       const std::optional<Gres> gres = ParseGres(setting->value);
       if (!gres.has_value()) return Bad(*setting, "use gpu[:TYPE][:COUNT], of one type");
       if (!gpus.has_value()) gpus = gres->gpus;
@@ -147,9 +149,9 @@ class Mapper {
   }
 
   void MapMemory() {
-    const SbatchSetting* only = nullptr;
+    const Setting* only = nullptr;
     for (std::string_view name : {"mem", "mem-per-cpu", "mem-per-gpu"}) {
-      const SbatchSetting* setting = given_.Find(name);
+      const Setting* setting = given_.Find(name);
       if (setting == nullptr) continue;
       if (only != nullptr)
         return Bad(*setting, fmt::format("it and --{} exclude each other", only->option->name));
@@ -169,7 +171,7 @@ class Mapper {
     job_.spec.mutable_resources()->set_memory_bytes(*bytes * times);
   }
 
-  void MapTime(const SbatchSetting& setting) {
+  void MapTime(const Setting& setting) {
     const std::optional<uint64_t> seconds = ParseSbatchTime(setting.value);
     if (!seconds.has_value()) return Bad(setting, "use minutes, H:MM:SS or D-HH:MM:SS");
     if (*seconds > 0) {
@@ -178,7 +180,7 @@ class Mapper {
   }
 
   // "NONE", or a list of "NAME=value", of names and of "ALL", which are the shell's variables.
-  void MapExport(const SbatchSetting& setting) {
+  void MapExport(const Setting& setting) {
     has_export_ = true;
     if (setting.value == "NONE" || setting.value == "NIL") return;
     for (std::string_view one : Split(setting.value, ',')) {
@@ -192,14 +194,14 @@ class Mapper {
     }
   }
 
-  void MapNice(const SbatchSetting& setting) {
+  void MapNice(const Setting& setting) {
     const std::optional<uint32_t> nice =
         setting.value.empty() ? std::optional<uint32_t>(100) : ParseNumber<uint32_t>(setting.value);
     Tie(setting);
     if (nice.has_value()) job_.spec.mutable_slurm()->set_nice(*nice);
   }
 
-  void MapOne(const SbatchSetting& setting) {
+  void MapOne(const Setting& setting) {
     const std::string_view name = setting.option->name;
     // These were read above, or are of no matter to the job.
     for (std::string_view read :
@@ -228,7 +230,7 @@ class Mapper {
     if (text != kTexts.end()) text->set(slurm, setting.value);
   }
 
-  const SbatchSettings& given_;
+  const Settings& given_;
   SbatchJob job_;
   absl::Status status_;
   uint64_t nodes_ = 1;
@@ -243,4 +245,4 @@ absl::StatusOr<SbatchJob> MapSbatch(const SbatchSubmission& submission) {
   return Mapper(submission).Map(submission);
 }
 
-}  // namespace muster::slurm
+}  // namespace muster::client::slurm

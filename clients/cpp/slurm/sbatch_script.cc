@@ -1,129 +1,29 @@
-#include "agents/slurm/sbatch_script.h"
+#include "clients/cpp/slurm/sbatch_script.h"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
-#include "agents/slurm/fields.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
+#include "contract/parts.h"
 #include "fmt/format.h"
 
-namespace muster::slurm {
+namespace muster::client::slurm {
 namespace {
 
 using contract::Quoted;
-using Argument = SbatchOption::Argument;
+using contract::Split;
 
 constexpr std::string_view kMark = "#SBATCH";
-constexpr std::string_view kCommandLine = "command line";
 
 absl::Status Bad(std::string_view where, std::string_view problem) {
-  return contract::BadField("script", fmt::format("{}: {}", where, problem));
+  return contract::BadField(where, problem);
 }
 
 // isspace(3) in the C locale.
 bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
-// A word and the place that it came from.
-struct Word {
-  std::string text;
-  std::string where;
-};
-
-// getopt_long(3) with sbatch's table, stopping at the first word that is no option.
-class OptionReader {
- public:
-  OptionReader(const std::vector<Word>& words, SbatchSettings* out) : words_(words), out_(out) {}
-
-  // How many words were options and their values.
-  absl::StatusOr<size_t> Read() {
-    while (next_ < words_.size()) {
-      const Word& word = words_[next_];
-      if (word.text.size() < 2 || word.text.front() != '-') break;
-      ++next_;
-      if (word.text == "--") break;
-      absl::Status read = word.text.starts_with("--") ? ReadLong(word) : ReadLetters(word);
-      if (!read.ok()) return read;
-    }
-    return next_;
-  }
-
- private:
-  void Add(const SbatchOption* option, std::string value, const Word& word) {
-    out_->settings.push_back({option, std::move(value), word.where});
-  }
-
-  void AddUnknown(std::string text, const Word& word) {
-    // Whether it takes the next word is not known; a word that is no option can only be its value.
-    while (next_ < words_.size() && !words_[next_].text.starts_with('-') &&
-           words_[next_].where == word.where && word.where != kCommandLine) {
-      text += " " + words_[next_++].text;
-    }
-    out_->not_understood.push_back(fmt::format("{} ({})", text, word.where));
-  }
-
-  absl::Status TakeNext(const SbatchOption* option, std::string_view name, const Word& word) {
-    if (next_ == words_.size()) {
-      return Bad(word.where, fmt::format("option {} requires an argument", name));
-    }
-    Add(option, words_[next_++].text, word);
-    return absl::OkStatus();
-  }
-
-  absl::Status ReadLong(const Word& word) {
-    const std::string_view text = std::string_view(word.text).substr(2);
-    const size_t equals = text.find('=');
-    std::vector<std::string_view> candidates;
-    const SbatchOption* option = FindSbatchOption(text.substr(0, equals), &candidates);
-    if (option == nullptr && !candidates.empty()) {
-      return Bad(word.where, fmt::format("option {} is ambiguous; it may be --{}", word.text,
-                                         fmt::join(candidates, ", --")));
-    }
-    if (option == nullptr) {
-      AddUnknown(word.text, word);
-      return absl::OkStatus();
-    }
-    if (equals != text.npos) {
-      if (option->argument == Argument::kNone) {
-        return Bad(word.where, fmt::format("option --{} does not allow an argument", option->name));
-      }
-      Add(option, std::string(text.substr(equals + 1)), word);
-      return absl::OkStatus();
-    }
-    if (option->argument == Argument::kRequired) {
-      return TakeNext(option, fmt::format("--{}", option->name), word);
-    }
-    Add(option, "", word);
-    return absl::OkStatus();
-  }
-
-  absl::Status ReadLetters(const Word& word) {
-    for (size_t i = 1; i < word.text.size(); ++i) {
-      const SbatchOption* option = FindSbatchOption(word.text[i]);
-      if (option == nullptr) {
-        AddUnknown("-" + word.text.substr(i), word);
-        return absl::OkStatus();
-      }
-      if (option->argument == Argument::kNone) {
-        Add(option, "", word);
-        continue;
-      }
-      std::string rest = word.text.substr(i + 1);
-      if (rest.empty() && option->argument == Argument::kRequired) {
-        return TakeNext(option, fmt::format("-{}", option->letter), word);
-      }
-      Add(option, std::move(rest), word);
-      return absl::OkStatus();
-    }
-    return absl::OkStatus();
-  }
-
-  const std::vector<Word>& words_;
-  SbatchSettings* out_;
-  size_t next_ = 0;
-};
 
 // Whether sbatch stops looking for directives at this line.
 bool IsCommand(std::string_view line) {
@@ -132,18 +32,20 @@ bool IsCommand(std::string_view line) {
 }
 
 absl::Status CheckScript(std::string_view script) {
-  if (script.empty()) return Bad("line 1", "the batch script is empty");
+  if (script.empty()) return Bad("line 1", "Batch script is empty!");
   if (script.size() > kMaxBatchScriptBytes) {
     return Bad("line 1", fmt::format("the batch script has {} bytes; Slurm takes at most {}",
                                      script.size(), kMaxBatchScriptBytes));
   }
   if (!script.starts_with("#!")) {
     return Bad("line 1",
-               "this is no batch script: its first line must begin with #! and the path "
-               "of an interpreter, such as #!/bin/sh");
+               "This does not look like a batch script. The first line must start with #! followed "
+               "by the path to an interpreter. For instance: #!/bin/sh");
   }
   if (script.find("\r\n") != script.npos) {
-    return Bad("line 1", "the batch script has DOS line breaks (\\r\\n); convert it with dos2unix");
+    return Bad("line 1",
+               "Batch script contains DOS line breaks (\\r\\n) instead of expected UNIX line "
+               "breaks (\\n); convert it with dos2unix");
   }
   if (script.find('\0') != script.npos) return Bad("line 1", "the batch script holds a NUL byte");
   return absl::OkStatus();
@@ -155,13 +57,6 @@ bool IsForeign(std::string_view line) {
 }
 
 }  // namespace
-
-const SbatchSetting* SbatchSettings::Find(std::string_view name) const {
-  const auto found = std::find_if(settings.rbegin(), settings.rend(), [&](const auto& setting) {
-    return setting.option->name == name;
-  });
-  return found == settings.rend() ? nullptr : &*found;
-}
 
 absl::StatusOr<std::vector<std::string>> SplitDirective(std::string_view text) {
   std::vector<std::string> words;
@@ -205,9 +100,9 @@ absl::StatusOr<std::vector<std::string>> SplitDirective(std::string_view text) {
   }
 }
 
-absl::StatusOr<SbatchSettings> ReadSbatchDirectives(std::string_view script) {
+absl::StatusOr<Settings> ReadSbatchDirectives(std::string_view script) {
   if (absl::Status good = CheckScript(script); !good.ok()) return good;
-  SbatchSettings read;
+  Settings read;
   std::vector<Word> words;
   std::vector<std::string> foreign;
   bool reading = true;
@@ -226,7 +121,7 @@ absl::StatusOr<SbatchSettings> ReadSbatchDirectives(std::string_view script) {
     }
     for (std::string& word : *split) words.push_back({std::move(word), where});
   }
-  const absl::StatusOr<size_t> end = OptionReader(words, &read).Read();
+  const absl::StatusOr<size_t> end = ReadOptions(SbatchOptions(), words, &read);
   if (!end.ok()) return end.status();
   if (*end < words.size()) {
     return Bad(words[*end].where,
@@ -244,7 +139,7 @@ absl::StatusOr<SbatchCommandLine> ReadSbatchCommandLine(const std::vector<std::s
   std::vector<Word> placed;
   for (const std::string& word : words) placed.push_back({word, std::string(kCommandLine)});
   SbatchCommandLine line;
-  const absl::StatusOr<size_t> end = OptionReader(placed, &line.options).Read();
+  const absl::StatusOr<size_t> end = ReadOptions(SbatchOptions(), placed, &line.options);
   if (!end.ok()) return end.status();
   if (*end < words.size() && words[*end] == ":") {
     return Bad(kCommandLine, "it has several parts (:); submit it with sbatch itself");
@@ -259,12 +154,12 @@ absl::StatusOr<SbatchCommandLine> ReadSbatchCommandLine(const std::vector<std::s
   return line;
 }
 
-SbatchSettings ReadSbatchEnvironment(const std::map<std::string, std::string>& environment) {
-  SbatchSettings read;
+Settings ReadSbatchEnvironment(const std::map<std::string, std::string>& environment) {
+  Settings read;
   for (const auto& [name, value] : environment) {
-    const SbatchOption* option = FindSbatchVariable(name);
+    const Option* option = FindSbatchVariable(name);
     if (option != nullptr) {
-      const bool has_value = option->argument != Argument::kNone;
+      const bool has_value = option->argument != Option::Argument::kNone;
       read.settings.push_back({option, has_value ? value : "", name});
     } else if (name.starts_with("SBATCH_")) {
       read.not_understood.push_back(fmt::format("{} (environment)", name));
@@ -281,22 +176,20 @@ absl::StatusOr<SbatchSubmission> ReadSbatch(const std::vector<std::string>& word
   SbatchSubmission submission;
   submission.script = script;
   submission.arguments = std::move(line->arguments);
-  SbatchSettings directives;
-  if (const SbatchSetting* wrap = line->options.Find("wrap"); wrap != nullptr) {
+  Settings directives;
+  if (const Setting* wrap = line->options.Find("wrap"); wrap != nullptr) {
     submission.script =
         fmt::format("#!/bin/sh\n# This script was created by sbatch --wrap.\n\n{}\n", wrap->value);
   } else {
-    absl::StatusOr<SbatchSettings> read = ReadSbatchDirectives(script);
+    absl::StatusOr<Settings> read = ReadSbatchDirectives(script);
     if (!read.ok()) return read.status();
     directives = *std::move(read);
   }
-  SbatchSettings& all = submission.options;
-  for (const SbatchSettings& part :
-       {directives, ReadSbatchEnvironment(environment), line->options}) {
-    for (const SbatchSetting& setting : part.settings) {
+  Settings& all = submission.options;
+  for (const Settings& part : {directives, ReadSbatchEnvironment(environment), line->options}) {
+    for (const Setting& setting : part.settings) {
       // The weaker setting of the same option goes.
-      std::erase_if(all.settings,
-                    [&](const SbatchSetting& one) { return one.option == setting.option; });
+      std::erase_if(all.settings, [&](const Setting& one) { return one.option == setting.option; });
       all.settings.push_back(setting);
     }
     all.not_understood.insert(all.not_understood.end(), part.not_understood.begin(),
@@ -305,4 +198,4 @@ absl::StatusOr<SbatchSubmission> ReadSbatch(const std::vector<std::string>& word
   return submission;
 }
 
-}  // namespace muster::slurm
+}  // namespace muster::client::slurm

@@ -1,12 +1,15 @@
-#include "agents/slurm/sbatch_values.h"
+#include "clients/cpp/slurm/sbatch_values.h"
 
 #include <vector>
 
-#include "agents/slurm/fields.h"
 #include "contract/characters.h"
+#include "contract/parts.h"
 
-namespace muster::slurm {
+namespace muster::client::slurm {
 namespace {
+
+using contract::ParseNumber;
+using contract::Split;
 
 constexpr uint64_t kMaxSeconds = uint64_t{365} * 86400;
 constexpr uint64_t kMaxBytes = uint64_t{1} << 50;
@@ -108,4 +111,4 @@ std::optional<Gres> ParseGres(std::string_view text) {
   return gres;
 }
 
-}  // namespace muster::slurm
+}  // namespace muster::client::slurm

@@ -1,6 +1,6 @@
 // Values of sbatch's options, read as sbatch reads them.
-#ifndef MUSTER_AGENTS_SLURM_SBATCH_VALUES_H_
-#define MUSTER_AGENTS_SLURM_SBATCH_VALUES_H_
+#ifndef MUSTER_CLIENTS_CPP_SLURM_SBATCH_VALUES_H_
+#define MUSTER_CLIENTS_CPP_SLURM_SBATCH_VALUES_H_
 
 #include <cstdint>
 #include <optional>
@@ -9,7 +9,7 @@
 
 #include "muster/v1/job_spec.pb.h"
 
-namespace muster::slurm {
+namespace muster::client::slurm {
 
 // --time: "90" and "MM:SS" are minutes, else "HH:MM:SS", "D-HH", "D-HH:MM", "D-HH:MM:SS". In
 // seconds; 0: none ("UNLIMITED", "INFINITE", "-1", "0"). Nothing: it cannot be read.
@@ -36,6 +36,6 @@ struct Gres {
 };
 std::optional<Gres> ParseGres(std::string_view text);
 
-}  // namespace muster::slurm
+}  // namespace muster::client::slurm
 
-#endif  // MUSTER_AGENTS_SLURM_SBATCH_VALUES_H_
+#endif  // MUSTER_CLIENTS_CPP_SLURM_SBATCH_VALUES_H_

@@ -1,7 +1,7 @@
 // Reads what a user gives to sbatch, as sbatch itself reads it: command line, environment and the
 // directives of the batch script. Pure.
-#ifndef MUSTER_AGENTS_SLURM_SBATCH_SCRIPT_H_
-#define MUSTER_AGENTS_SLURM_SBATCH_SCRIPT_H_
+#ifndef MUSTER_CLIENTS_CPP_SLURM_SBATCH_SCRIPT_H_
+#define MUSTER_CLIENTS_CPP_SLURM_SBATCH_SCRIPT_H_
 
 #include <cstddef>
 #include <map>
@@ -10,36 +10,18 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "agents/slurm/sbatch_options.h"
+#include "clients/cpp/slurm/sbatch_options.h"
 
-namespace muster::slurm {
+namespace muster::client::slurm {
 
 // sbatch copies a word of a directive into a buffer of 8192 bytes.
 inline constexpr size_t kMaxDirectiveWordBytes = 8191;
 // slurmctld takes no larger script unless told to (SchedulerParameters=max_script_size).
 inline constexpr size_t kMaxBatchScriptBytes = 4 << 20;
 
-// One option that was given.
-struct SbatchSetting {
-  const SbatchOption* option = nullptr;
-  std::string value;  // empty if the option has none
-  // Where it was: "line 3", "SBATCH_PARTITION" or "command line".
-  std::string where;
-};
-
-// What sbatch was given from one place or, after ReadSbatch, from all of them.
-struct SbatchSettings {
-  std::vector<SbatchSetting> settings;
-  // What this reader does not know, each with where it was: "--nosuch=1 (line 3)".
-  std::vector<std::string> not_understood;
-
-  // The last setting of the option with this name; null if it was not given.
-  const SbatchSetting* Find(std::string_view name) const;
-};
-
 // The words of sbatch's command line after "sbatch".
 struct SbatchCommandLine {
-  SbatchSettings options;
+  Settings options;
   std::string script_path;             // empty: none, the script is on standard input or --wrap's
   std::vector<std::string> arguments;  // of the script
 };
@@ -50,18 +32,18 @@ absl::StatusOr<SbatchCommandLine> ReadSbatchCommandLine(const std::vector<std::s
 // The directives of a script. INVALID_ARGUMENT names the line: as above, a quote that does not
 // close, a word that is no option, a job of several parts ("hetjob"); or the text is no batch
 // script: it is empty, too long, does not begin with "#!", or has DOS line breaks.
-absl::StatusOr<SbatchSettings> ReadSbatchDirectives(std::string_view script);
+absl::StatusOr<Settings> ReadSbatchDirectives(std::string_view script);
 
 // SBATCH_* and Pyxis' variables; others are left alone, an unknown SBATCH_* is not understood.
-SbatchSettings ReadSbatchEnvironment(const std::map<std::string, std::string>& environment);
+Settings ReadSbatchEnvironment(const std::map<std::string, std::string>& environment);
 
 // The words of one directive, as sbatch splits them: `text` is what is behind "#SBATCH".
 absl::StatusOr<std::vector<std::string>> SplitDirective(std::string_view text);
 
 // All together: one setting for each option, and the script that would run.
 struct SbatchSubmission {
-  SbatchSettings options;  // the command line wins over the environment, and that over the script
-  std::string script;      // --wrap makes one
+  Settings options;    // the command line wins over the environment, and that over the script
+  std::string script;  // --wrap makes one
   std::vector<std::string> arguments;
 };
 // `script` is the text of the file that the command line names; it is not looked at with --wrap,
@@ -70,6 +52,6 @@ absl::StatusOr<SbatchSubmission> ReadSbatch(const std::vector<std::string>& word
                                             const std::map<std::string, std::string>& environment,
                                             std::string_view script);
 
-}  // namespace muster::slurm
+}  // namespace muster::client::slurm
 
-#endif  // MUSTER_AGENTS_SLURM_SBATCH_SCRIPT_H_
+#endif  // MUSTER_CLIENTS_CPP_SLURM_SBATCH_SCRIPT_H_

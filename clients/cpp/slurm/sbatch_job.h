@@ -1,15 +1,15 @@
 // A batch script as a job: what it asks for in Muster's words, and what ties it to Slurm. Pure.
-#ifndef MUSTER_AGENTS_SLURM_SBATCH_JOB_H_
-#define MUSTER_AGENTS_SLURM_SBATCH_JOB_H_
+#ifndef MUSTER_CLIENTS_CPP_SLURM_SBATCH_JOB_H_
+#define MUSTER_CLIENTS_CPP_SLURM_SBATCH_JOB_H_
 
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "agents/slurm/sbatch_script.h"
+#include "clients/cpp/slurm/sbatch_script.h"
 #include "muster/v1/job_spec.pb.h"
 
-namespace muster::slurm {
+namespace muster::client::slurm {
 
 struct SbatchJob {
   // The command is the script; resources are those of one node. Its slurm section is there only if
@@ -33,6 +33,6 @@ struct SbatchJob {
 // is tied to Slurm.
 absl::StatusOr<SbatchJob> MapSbatch(const SbatchSubmission& submission);
 
-}  // namespace muster::slurm
+}  // namespace muster::client::slurm
 
-#endif  // MUSTER_AGENTS_SLURM_SBATCH_JOB_H_
+#endif  // MUSTER_CLIENTS_CPP_SLURM_SBATCH_JOB_H_

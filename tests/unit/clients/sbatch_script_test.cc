@@ -1,10 +1,10 @@
-#include "agents/slurm/sbatch_script.h"
+#include "clients/cpp/slurm/sbatch_script.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "rapidcheck/gtest.h"
 
-namespace muster::slurm {
+namespace muster::client::slurm {
 namespace {
 
 using ::testing::ElementsAre;
@@ -12,9 +12,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // "name=value" or "name" of each setting, in order.
-std::vector<std::string> Shown(const SbatchSettings& read) {
+std::vector<std::string> Shown(const Settings& read) {
   std::vector<std::string> shown;
-  for (const SbatchSetting& setting : read.settings) {
+  for (const Setting& setting : read.settings) {
     shown.push_back(std::string(setting.option->name) +
                     (setting.value.empty() ? "" : "=" + setting.value));
   }
@@ -132,8 +132,8 @@ TEST(ReadSbatchDirectivesTest, ErrorsAreSbatchsAndNameTheLine) {
 
 TEST(ReadSbatchDirectivesTest, WhatIsNoBatchScriptIsRefusedInSbatchsWords) {
   const std::pair<std::string, const char*> cases[] = {
-      {"", "empty"},
-      {"echo hello\n", "must begin with #!"},
+      {"", "Batch script is empty!"},
+      {"echo hello\n", "does not look like a batch script"},
       {"#!/bin/sh\r\ntrue\r\n", "DOS line breaks"},
       {"#!/bin/sh\n" + std::string(1, '\0'), "NUL"},
       {"#!/bin/sh\n" + std::string(kMaxBatchScriptBytes, '#'), "at most"},
@@ -223,10 +223,10 @@ RC_GTEST_PROP(ReadSbatchTest, AnyScriptIsReadOrRefused, ()) {
     return;
   }
   RC_ASSERT(read->script == script);
-  for (const SbatchSetting& setting : read->options.settings) {
+  for (const Setting& setting : read->options.settings) {
     RC_ASSERT(read->options.Find(setting.option->name) == &setting);
   }
 }
 
 }  // namespace
-}  // namespace muster::slurm
+}  // namespace muster::client::slurm
