@@ -15,6 +15,23 @@ uint64_t GpusPerNode(const v1::JobSpec& spec) {
   return millis / 1000;
 }
 
+// The words of the #! line: a program and, in one word, all that follows.
+std::vector<std::string> Interpreter(std::string_view text) {
+  if (!text.starts_with("#!")) return {"/bin/sh"};
+  constexpr std::string_view kBlank = " \t\r";
+  std::string_view line = text.substr(2, text.find('\n') - 2);
+  line.remove_prefix(std::min(line.find_first_not_of(kBlank), line.size()));
+  line = line.substr(0, line.find_last_not_of(kBlank) + 1);
+  if (line.empty()) return {"/bin/sh"};
+  const size_t program_end = line.find_first_of(kBlank);
+  std::vector<std::string> words = {std::string(line.substr(0, program_end))};
+  if (program_end != std::string_view::npos) {
+    const std::string_view rest = line.substr(program_end);
+    words.emplace_back(rest.substr(rest.find_first_not_of(kBlank)));
+  }
+  return words;
+}
+
 }  // namespace
 
 std::map<std::string, std::string> RunVariables(const v1::Assignment& assignment,
@@ -40,22 +57,19 @@ std::map<std::string, std::string> RunVariables(const v1::Assignment& assignment
   };
 }
 
-std::vector<std::string> WordsForScript(std::string_view text, const std::string& path) {
-  if (!text.starts_with("#!")) return {"/bin/sh", path};
-  constexpr std::string_view kBlank = " \t\r";
-  std::string_view line = text.substr(2, text.find('\n') - 2);
-  line.remove_prefix(std::min(line.find_first_not_of(kBlank), line.size()));
-  line = line.substr(0, line.find_last_not_of(kBlank) + 1);
-  if (line.empty()) return {"/bin/sh", path};
-  const size_t program_end = line.find_first_of(kBlank);
-  std::vector<std::string> words = {std::string(line.substr(0, program_end))};
-  if (program_end != std::string_view::npos) {
-    const std::string_view rest = line.substr(program_end);
-    // All that follows is one argument.
-    words.emplace_back(rest.substr(rest.find_first_not_of(kBlank)));
-  }
+std::vector<std::string> WordsForScript(std::string_view text, const std::string& path,
+                                        const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = Interpreter(text);
   words.push_back(path);
+  words.insert(words.end(), arguments.begin(), arguments.end());
   return words;
+}
+
+std::vector<std::string> WordsForCommand(const v1::Command& command,
+                                         const std::string& script_path) {
+  if (!command.has_script()) return {command.argv().args().begin(), command.argv().args().end()};
+  return WordsForScript(command.script(), script_path,
+                        {command.script_arguments().begin(), command.script_arguments().end()});
 }
 
 }  // namespace muster::agent

@@ -20,10 +20,14 @@ std::map<std::string, std::string> RunVariables(const v1::Assignment& assignment
                                                 std::string_view cluster,
                                                 std::string_view run_directory);
 
-// The words that run a script file: its #! line's, as the kernel reads it, else /bin/sh. The kernel
-// itself would refuse a script on a file system that is mounted noexec, and one that another
-// process has just open.
-std::vector<std::string> WordsForScript(std::string_view text, const std::string& path);
+// The words that run a script file: its #! line's, as the kernel reads it, else /bin/sh; then the
+// file and `arguments`. The kernel itself would refuse a script on a file system that is mounted
+// noexec, and one that another process has just open.
+std::vector<std::string> WordsForScript(std::string_view text, const std::string& path,
+                                        const std::vector<std::string>& arguments = {});
+// The words of a command whose script, if it has one, is in a file.
+std::vector<std::string> WordsForCommand(const v1::Command& command,
+                                         const std::string& script_path);
 
 }  // namespace muster::agent
 

@@ -57,13 +57,8 @@ void DescribeProgram(const v1::JobSpec& job, const std::string& directory, RunSp
     spec->setup_script = job.setup();
     spec->setup_words = agent::WordsForScript(job.setup(), run.PathOf(kSetupFile));
   }
-  if (job.command().has_script()) {
-    spec->command_script = job.command().script();
-    spec->command_words = agent::WordsForScript(job.command().script(), run.PathOf(kCommandFile));
-  } else {
-    spec->command_words.assign(job.command().argv().args().begin(),
-                               job.command().argv().args().end());
-  }
+  spec->command_script = job.command().script();
+  spec->command_words = agent::WordsForCommand(job.command(), run.PathOf(kCommandFile));
 }
 
 std::string RunDirectory::PathOf(std::string_view name) const {

@@ -51,11 +51,13 @@ std::string ProgramFile(const v1::JobSpec& spec, const RunPaths& paths,
   return file;
 }
 
-void AddScript(const v1::JobSpec& spec, const RunPaths& paths, std::string_view phase,
-               const std::string& text, std::vector<RunFile>* files) {
+// A phase: its script, if it is one, and how it is started.
+void AddProgram(const v1::JobSpec& spec, const RunPaths& paths, std::string_view phase,
+                const v1::Command& command, std::vector<RunFile>* files) {
   const std::string path = fmt::format("{}/{}", paths.directory(), phase);
-  files->push_back({path, text, kProgramMode});
-  files->push_back({path + ".argv", ProgramFile(spec, paths, agent::WordsForScript(text, path))});
+  if (command.has_script()) files->push_back({path, command.script(), kProgramMode});
+  files->push_back(
+      {path + ".argv", ProgramFile(spec, paths, agent::WordsForCommand(command, path))});
 }
 
 }  // namespace
@@ -73,14 +75,12 @@ absl::StatusOr<std::vector<RunFile>> MakeRunFiles(const v1::Assignment& assignme
   std::vector<RunFile> files;
   files.push_back({paths.script(), std::string(BatchScript()), kProgramMode});
   files.push_back({paths.directory() + "/environment", Environment(assignment, cluster, paths)});
-  if (!spec.setup().empty()) AddScript(spec, paths, "setup", spec.setup(), &files);
-  if (spec.command().has_script()) {
-    AddScript(spec, paths, "command", spec.command().script(), &files);
-  } else {
-    const auto& args = spec.command().argv().args();
-    files.push_back({paths.directory() + "/command.argv",
-                     ProgramFile(spec, paths, {args.begin(), args.end()})});
+  if (!spec.setup().empty()) {
+    v1::Command setup;
+    setup.set_script(spec.setup());
+    AddProgram(spec, paths, "setup", setup, &files);
   }
+  AddProgram(spec, paths, "command", spec.command(), &files);
   return files;
 }
 

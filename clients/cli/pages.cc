@@ -54,9 +54,9 @@ std::string Sorted(const google::protobuf::Map<std::string, std::string>& map) {
 }
 
 // Arguments with blanks are quoted so that one can see where they end; this is not for a shell.
-std::string CommandLine(const v1::Argv& argv) {
+std::string CommandLine(const google::protobuf::RepeatedPtrField<std::string>& words) {
   std::string line;
-  for (const std::string& argument : argv.args()) {
+  for (const std::string& argument : words) {
     const bool plain = !argument.empty() && argument.find_first_of(" \t\n\"") == std::string::npos;
     line += line.empty() ? "" : " ";
     line += plain ? Harmless(argument) : fmt::format("\"{}\"", Harmless(argument));
@@ -103,10 +103,11 @@ void AppendSpec(const v1::JobSpec& spec, Page* page) {
     page->Raw(Script(spec.setup()));
   }
   if (spec.command().has_argv()) {
-    page->Line("Command", CommandLine(spec.command().argv()));
+    page->Line("Command", CommandLine(spec.command().argv().args()));
   } else if (!spec.command().script().empty()) {
     page->Line("Script", " ");
     page->Raw(Script(spec.command().script()));
+    page->Line("Arguments", CommandLine(spec.command().script_arguments()));
   }
 }
 

@@ -28,7 +28,8 @@ const std::map<std::string_view, std::string_view> kHints = {
     {"num_nodes", "write nodes"},
     {"partition", "write pool, or slurm: {partition: NAME}"},
     {"script", "write run"},
-    {"args", "write the program and its arguments as one list under command"},
+    {"args",
+     "write those of the script under arguments; a program and its own are one list under command"},
     {"envs", "write env"},
     {"timeout", "write time"},
     {"<<", "YAML merge keys are not read; repeat the fields"},
@@ -56,7 +57,8 @@ class SpecReader {
             {"muster.v1.Resources.gpus", {"gpus", [this](const YamlValue& v) { Gpus(v); }}},
         });
     reader.Read(document, &spec_,
-                {{"cluster", [this](const YamlValue& v) { Cluster(v); }},
+                {{"arguments", [this](const YamlValue& v) { Arguments(v); }},
+                 {"cluster", [this](const YamlValue& v) { Cluster(v); }},
                  {"pool", [this](const YamlValue& v) { Pool(v); }}},
                 kHints);
   }
@@ -89,6 +91,17 @@ class SpecReader {
     in_.List(value, [&](const YamlValue& item) {
       in_.StandsFor(item, fmt::format("command.argv.args[{}]", argv.args_size()));
       in_.Text(item, argv.add_args());
+    });
+  }
+
+  // Of the script under `run`.
+  void Arguments(const YamlValue& value) {
+    in_.StandsFor(value, "command.script_arguments");
+    auto& command = *spec_.mutable_command();
+    in_.List(value, [&](const YamlValue& item) {
+      in_.StandsFor(item,
+                    fmt::format("command.script_arguments[{}]", command.script_arguments_size()));
+      in_.Text(item, command.add_script_arguments());
     });
   }
 

@@ -58,7 +58,6 @@ std::vector<std::string> FindUnhonoured(const v1::JobSpec& spec) {
   check(spec.slurm().has_container(), "slurm.container");
   check(spec.slurm().has_timeout(), "slurm.timeout");
   check(spec.slurm().has_batch_script(), "slurm.batch_script");
-  check(spec.command().script_arguments_size() > 0, "command.script_arguments");
   check(spec.roles_size() > 0, "roles");
   check(!spec.results_directory().empty(), "results_directory");
   check(spec.status_json(), "status_json");

@@ -9,6 +9,7 @@
 #include "contract/errors.h"
 #include "contract/honoured.h"
 #include "contract/image.h"
+#include "contract/program.h"
 #include "contract/slurm_options.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -35,8 +36,6 @@ bool IsClusterName(std::string_view name) {
   return !name.empty() && name.size() <= kMaxClusterNameBytes && name.front() != '-' &&
          name.back() != '-' && std::all_of(name.begin(), name.end(), is_inner);
 }
-
-bool HasNul(std::string_view text) { return text.find('\0') != text.npos; }
 
 // ---- defaults
 
@@ -181,48 +180,10 @@ void CheckResources(const v1::JobSpec& spec, FieldErrors* errors) {
   }
 }
 
-void CheckScript(std::string_view field, std::string_view script, FieldErrors* errors) {
-  if (HasNul(script)) errors->Add(field, "holds a NUL byte; scripts are text");
-  if (!IsUtf8(script)) errors->Add(field, "is not UTF-8; scripts are text");
-}
-
-void CheckArgv(const v1::Argv& argv, FieldErrors* errors) {
-  if (argv.args_size() == 0 || argv.args(0).empty()) {
-    errors->Add("command.argv.args", "names no program; give at least the program");
-  }
-  if (argv.args_size() > static_cast<int>(kMaxArgs)) {
-    errors->Add("command.argv.args",
-                fmt::format("{} arguments; use at most {}", argv.args_size(), kMaxArgs));
-  }
-  for (int i = 0; i < argv.args_size(); ++i) {
-    const std::string& arg = argv.args(i);
-    const std::string field = fmt::format("command.argv.args[{}]", i);
-    if (arg.size() > kMaxArgBytes) {
-      errors->Add(field, fmt::format("{} bytes; Linux takes at most {} for one argument, put more "
-                                     "into a file",
-                                     arg.size(), kMaxArgBytes));
-    }
-    if (HasNul(arg)) errors->Add(field, "holds a NUL byte, which no argument can carry");
-    if (!IsUtf8(arg)) errors->Add(field, "is not UTF-8");
-  }
-}
-
-void CheckCommand(const v1::JobSpec& spec, FieldErrors* errors) {
-  const v1::Command& command = spec.command();
-  switch (command.form_case()) {
-    case v1::Command::kArgv:
-      CheckArgv(command.argv(), errors);
-      break;
-    case v1::Command::kScript:
-      if (command.script().find_first_not_of(" \t\r\n") == std::string::npos) {
-        errors->Add("command.script", "is empty; give the script's text");
-      }
-      CheckScript("command.script", command.script(), errors);
-      break;
-    default:
-      errors->Add("command", "is missing; give command.argv or command.script");
-  }
-  CheckScript("setup", spec.setup(), errors);
+void CheckPrograms(const v1::JobSpec& spec, FieldErrors* errors) {
+  CheckCommand("command", spec.command(), errors);
+  CheckScriptText("setup", spec.setup(), errors);
+  CheckEnv("env", spec.env(), errors);
   const std::string& directory = spec.working_directory();
   if (!directory.empty() && (directory.front() != '/' || directory.size() > kMaxPathBytes ||
                              HasControlCharacter(directory) || !IsUtf8(directory))) {
@@ -260,38 +221,6 @@ void CheckContainer(const v1::JobSpec& spec, FieldErrors* errors) {
     };
     check("source", spec.mounts(i).source());
     check("target", spec.mounts(i).target());
-  }
-}
-
-bool IsEnvName(std::string_view name) {
-  const auto is_character = [](char c) { return IsLetter(c) || IsDigit(c) || c == '_'; };
-  return !name.empty() && !IsDigit(name.front()) &&
-         std::all_of(name.begin(), name.end(), is_character);
-}
-
-void CheckEnv(const v1::JobSpec& spec, FieldErrors* errors) {
-  if (spec.env_size() > static_cast<int>(kMaxEnvVars)) {
-    errors->Add("env", fmt::format("{} variables; use at most {}", spec.env_size(), kMaxEnvVars));
-  }
-  for (const auto& [name, value] : spec.env()) {
-    const std::string field = fmt::format("env[{}]", Quoted(name));
-    if (!IsEnvName(name)) {
-      errors->Add(field, "not a variable's name; use [A-Za-z_][A-Za-z0-9_]*");
-    }
-    for (std::string_view prefix : {"LD_", "SLURM_", "MUSTER_"}) {
-      if (std::string_view(name).starts_with(prefix)) {
-        errors->Add(field, fmt::format("{}* is set by the cluster and Muster; set it in the "
-                                       "command if you must",
-                                       prefix));
-      }
-    }
-    if (name.size() + 1 + value.size() > kMaxArgBytes) {
-      errors->Add(field, fmt::format("{} bytes; Linux takes at most {} for one variable, put more "
-                                     "into a file",
-                                     name.size() + 1 + value.size(), kMaxArgBytes));
-    }
-    if (HasNul(value)) errors->Add(field, "holds a NUL byte, which no variable can carry");
-    if (!IsUtf8(value)) errors->Add(field, "is not UTF-8");
   }
 }
 
@@ -338,9 +267,8 @@ absl::StatusOr<v1::JobSpec> NormalizeJobSpec(v1::JobSpec spec) {
   CheckSize(spec, &errors);
   CheckIdentity(spec, &errors);
   CheckResources(spec, &errors);
-  CheckCommand(spec, &errors);
+  CheckPrograms(spec, &errors);
   CheckContainer(spec, &errors);
-  CheckEnv(spec, &errors);
   CheckLabels(spec, &errors);
   CheckPlacement(spec, &errors);
   CheckSlurmOptions(spec.slurm(), &errors);

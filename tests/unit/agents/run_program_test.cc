@@ -18,6 +18,16 @@ TEST(RunProgramTest, AScriptRunsWithItsOwnFirstLineElseWithSh) {
   EXPECT_THAT(WordsForScript("#!  \nx", "/d/f"), ElementsAre("/bin/sh", "/d/f"));
 }
 
+TEST(RunProgramTest, AScriptGetsItsArgumentsAfterItsOwnName) {
+  v1::Command command;
+  command.set_script("#!/bin/bash -e\n");
+  command.add_script_arguments("a b");
+  command.add_script_arguments("");
+  EXPECT_THAT(WordsForCommand(command, "/d/f"), ElementsAre("/bin/bash", "-e", "/d/f", "a b", ""));
+  command.mutable_argv()->add_args("true");
+  EXPECT_THAT(WordsForCommand(command, "/d/f"), ElementsAre("true"));
+}
+
 TEST(RunProgramTest, SizesAreThoseOfTheRunAndAtLeastOne) {
   v1::Assignment assignment;
   assignment.set_job_id(42);

@@ -56,6 +56,8 @@ INSTANTIATE_TEST_SUITE_P(
     Forms, GoodJobFile,
     ::testing::Values(
         GoodFile{"Shortest", "run: echo hello", "command { script: 'echo hello' }"},
+        GoodFile{"ScriptWithArguments", "run: echo $2\narguments: [--lr, 0.1]",
+                 "command { script: 'echo $2' script_arguments: ['--lr', '0.1'] }"},
         GoodFile{"Argv", "command: [python, train.py, --lr, 0.1, '']",
                  "command { argv { args: ['python', 'train.py', '--lr', '0.1', ''] } }"},
         GoodFile{"Script", "run: |\n  #!/bin/bash\n  echo a\nsetup: pip install x\n",

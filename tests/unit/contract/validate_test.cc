@@ -143,6 +143,18 @@ std::vector<BadCase> BadPrograms() {
        [](auto* s) { s->mutable_command()->mutable_argv()->add_args(WithNul()); }},
       {"command.script", [](auto* s) { s->mutable_command()->set_script(" \n"); }},
       {"command.script", [](auto* s) { s->mutable_command()->set_script(WithNul()); }},
+      {"command.script_arguments",
+       [](auto* s) { s->mutable_command()->add_script_arguments("of no script"); }},
+      {"command.script_arguments",
+       [](auto* s) {
+         s->mutable_command()->set_script("true");
+         for (size_t i = 0; i <= kMaxArgs; ++i) s->mutable_command()->add_script_arguments("");
+       }},
+      {"command.script_arguments[0]",
+       [](auto* s) {
+         s->mutable_command()->set_script("true");
+         s->mutable_command()->add_script_arguments(WithNul());
+       }},
       {"env",
        [](auto* s) {
          for (size_t i = 0; i <= kMaxEnvVars; ++i) {
@@ -294,8 +306,6 @@ TEST(NormalizeJobSpec, RefusesWhatIsNotHonouredYetAndNamesIt) {
       {"placement.node_labels",
        [](auto* s) { (*s->mutable_placement()->mutable_node_labels())["a"] = "b"; }},
       {"slurm.batch_script", [](auto* s) { s->mutable_slurm()->mutable_batch_script(); }},
-      {"command.script_arguments",
-       [](auto* s) { s->mutable_command()->add_script_arguments("a"); }},
       {"roles", [](auto* s) { s->add_roles(); }},
       {"results_directory", [](auto* s) { s->set_results_directory("/data"); }},
       {"status_json", [](auto* s) { s->set_status_json(true); }},

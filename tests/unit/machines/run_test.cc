@@ -66,6 +66,15 @@ TEST_F(RunTest, AScriptRunsWithItsOwnInterpreter) {
   EXPECT_EQ(Stdout(run_key), text);
 }
 
+TEST_F(RunTest, AScriptGetsItsArguments) {
+  v1::JobSpec spec = Script("printf '<%s>' \"$@\"");
+  spec.mutable_command()->add_script_arguments("a b");
+  spec.mutable_command()->add_script_arguments("$(id)");
+  const std::string run_key = Submit(spec);
+  EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(Stdout(run_key), "<a b><$(id)>");
+}
+
 TEST_F(RunTest, TheEnvironmentIsTheRunsAndNotTheAgents) {
   setenv("MUSTER_TEST_SECRET", "of the agent", 1);
   v1::JobSpec spec = Program({"env", "-0"});

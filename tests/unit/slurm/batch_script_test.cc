@@ -179,6 +179,15 @@ TEST_F(BatchScriptTest, NoVariableHidesWhyAProgramDidNotStart) {
   EXPECT_EQ(end.code, 127);
 }
 
+TEST_F(BatchScriptTest, AScriptGetsItsArgumentsByteForByte) {
+  v1::JobSpec spec;
+  spec.mutable_command()->set_script("printf '<%s>' \"$@\"");
+  for (const char* word : {"a b", "", "$(id)", "-n", "'\"\n"})
+    spec.mutable_command()->add_script_arguments(word);
+  EXPECT_TRUE(EndOf(spec).EndedWithZero());
+  EXPECT_EQ(ReadWhole(paths_->standard_output(0)), "<a b><><$(id)><-n><'\"\n>");
+}
+
 TEST_F(BatchScriptTest, TheCommandDoesNotIgnoreAnInterrupt) {
   EndOf("#!/bin/bash\nexec awk '/SigIgn/ { print $2 }' /proc/self/status");
   const uint64_t ignored = std::stoull(ReadWhole(paths_->standard_output(0)), nullptr, 16);

@@ -1,0 +1,24 @@
+// What is acceptable as a program of a job: its command and its environment.
+#ifndef MUSTER_PROTO_CONTRACT_PROGRAM_H_
+#define MUSTER_PROTO_CONTRACT_PROGRAM_H_
+
+#include <string>
+#include <string_view>
+
+#include "contract/errors.h"
+#include "google/protobuf/map.h"
+#include "muster/v1/job_spec.pb.h"
+
+namespace muster::contract {
+
+// A script's text; empty is good.
+void CheckScriptText(std::string_view field, std::string_view script, FieldErrors* errors);
+
+// Each adds what is wrong, with paths that begin with `field`.
+void CheckCommand(std::string_view field, const v1::Command& command, FieldErrors* errors);
+void CheckEnv(std::string_view field, const google::protobuf::Map<std::string, std::string>& env,
+              FieldErrors* errors);
+
+}  // namespace muster::contract
+
+#endif  // MUSTER_PROTO_CONTRACT_PROGRAM_H_
