@@ -8,7 +8,9 @@
 #include "absl/time/clock.h"
 #include "agents/hosts/local_host.h"
 #include "agents/hosts/shell_quote.h"
+#include "agents/slurm/command_scheduler.h"
 #include "agents/slurm/container.h"
+#include "agents/slurm/fields.h"
 #include "contract/errors.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -53,21 +55,14 @@ absl::StatusOr<std::string> Quoted(std::string text, const std::vector<std::stri
   return text + "\n";
 }
 
-std::string UnreachableHint(const absl::Status& status) {
-  return fmt::format(
-      "Slurm does not answer: {}. Check that this host is a login node of the cluster (scontrol "
-      "ping), that "
-      "slurm_conf or SLURM_CONF names its slurm.conf, and that munge runs",
-      ToStd(status.message()));
-}
-
 }  // namespace
 
 SlurmBackend::SlurmBackend(SlurmConfig config, std::unique_ptr<hosts::Host> host)
     : config_(std::move(config)),
       host_(std::move(host)),
       commands_(config_, host_.get()),
-      images_(config_, host_.get(), &commands_),
+      scheduler_(std::make_unique<CommandScheduler>(host_.get(), &commands_)),
+      images_(config_, host_.get(), scheduler_.get()),
       watcher_(host_.get(), RunPaths::EndedDirectory(config_.run_dir), config_.record_interval) {}
 
 absl::Status SlurmBackend::Probe() {
@@ -75,29 +70,12 @@ absl::Status SlurmBackend::Probe() {
        {std::pair("run_dir", &config_.run_dir), std::pair("image_dir", &config_.image_dir)}) {
     if (absl::Status status = CheckSharedDirectory(name, *path); !status.ok()) return status;
   }
-  for (const char* command : {"sbatch", "squeue", "scancel", "sinfo", "scontrol"}) {
-    if (absl::Status status = CheckCommand(command); !status.ok()) return status;
-  }
-  const absl::StatusOr<std::string> output = commands_.Ask(SettingsArguments());
-  if (!output.ok()) return absl::UnavailableError(UnreachableHint(output.status()));
-  const absl::StatusOr<ClusterSettings> settings = ParseSettings(*output);
+  const absl::StatusOr<ClusterSettings> settings = scheduler_->Probe();
   if (!settings.ok()) return settings.status();
-  if (settings->keeps_accounting) {
-    if (absl::Status status = CheckCommand("sacct"); !status.ok()) return status;
-  }
   if (absl::Status status = CheckRunDirectoryIsWritable(); !status.ok()) return status;
   const std::lock_guard lock(mutex_);
   keeps_accounting_ = settings->keeps_accounting;
   return absl::OkStatus();
-}
-
-absl::Status SlurmBackend::CheckCommand(const std::string& name) {
-  const absl::Status status = commands_.Check(name);
-  if (status.ok()) return status;
-  return absl::FailedPreconditionError(fmt::format(
-      "{} cannot be run on {}: {}. Install Slurm's client commands there, or set bin_dir "
-      "to where they are",
-      name, host_->Name(), ToStd(status.message())));
 }
 
 absl::Status SlurmBackend::CheckRunDirectoryIsWritable() {
@@ -114,13 +92,9 @@ absl::Status SlurmBackend::CheckRunDirectoryIsWritable() {
 }
 
 absl::StatusOr<v1::Inventory> SlurmBackend::Inventory() {
-  const absl::StatusOr<std::string> config_output = commands_.Ask(SettingsArguments());
-  if (!config_output.ok()) return config_output.status();
-  const absl::StatusOr<ClusterSettings> settings = ParseSettings(*config_output);
+  const absl::StatusOr<ClusterSettings> settings = scheduler_->Settings();
   if (!settings.ok()) return settings.status();
-  const absl::StatusOr<std::string> output = commands_.Ask(PoolArguments());
-  if (!output.ok()) return output.status();
-  absl::StatusOr<std::vector<v1::Pool>> pools = ParsePools(*output);
+  absl::StatusOr<std::vector<v1::Pool>> pools = scheduler_->Pools();
   if (!pools.ok()) return pools.status();
 
   v1::Inventory inventory;
@@ -152,13 +126,13 @@ absl::StatusOr<std::string> SlurmBackend::Preview(const v1::Assignment& assignme
     const std::lock_guard lock(mutex_);
     gpu_types = gpu_types_;
   }
-  absl::StatusOr<std::vector<std::string>> argv = SubmitArguments(assignment, paths, gpu_types);
-  if (!argv.ok()) return argv.status();
+  const absl::StatusOr<Submission> submission = MakeSubmission(assignment, paths, gpu_types);
+  if (!submission.ok()) return submission.status();
   if (absl::StatusOr<std::vector<RunFile>> files = MakeRunFiles(assignment, config_.cluster, paths);
       !files.ok()) {
     return files.status();
   }
-  absl::StatusOr<std::string> text = Quoted("sbatch", {argv->begin() + 1, argv->end()});
+  absl::StatusOr<std::string> text = Quoted("sbatch", SbatchArguments(*submission));
   if (!text.ok()) return text.status();
   if (!assignment.spec().image().empty()) {
     const absl::StatusOr<contract::Image> image = contract::ParseImage(assignment.spec().image());
@@ -183,18 +157,9 @@ absl::Status SlurmBackend::Cancel(const agent::RunHandle& run) {
     const std::lock_guard lock(mutex_);
     tracks_[run.run_key].cancel_asked = true;
   }
-  // By id where it is known: by name, scancel reads the whole queue first.
-  const std::string what = run.external_id.empty() ? "--name=" + run.run_key : run.external_id;
-  const absl::StatusOr<hosts::CommandResult> result = commands_.Run({"scancel", what});
-  if (!result.ok()) {
-    return absl::UnavailableError(fmt::format("scancel: {}", ToStd(result.status().message())));
-  }
-  const std::string& words = result->stderr_data;
-  const bool gone =
-      IsUnknownJob(words) || words.find("already completing or completed") != std::string::npos;
-  if (result->ok() || gone) return absl::OkStatus();
-  return absl::UnavailableError(
-      fmt::format("scancel ended with exit code {}: {}", result->exit_code, words));
+  // By id where it is known: by name, the whole queue is read first.
+  const std::optional<uint64_t> id = ParseNumber<uint64_t>(run.external_id);
+  return id.has_value() ? scheduler_->Cancel(*id) : scheduler_->CancelNamed(run.run_key);
 }
 
 std::vector<agent::LogSource> SlurmBackend::Logs(const agent::RunHandle& run) {

@@ -20,6 +20,7 @@
 #include "agents/slurm/inventory.h"
 #include "agents/slurm/record_watcher.h"
 #include "agents/slurm/run_files.h"
+#include "agents/slurm/scheduler.h"
 #include "agents/slurm/slurm.h"
 #include "agents/slurm/verdict.h"
 
@@ -63,7 +64,6 @@ class SlurmBackend : public agent::Backend {
 
   RunPaths PathsOf(std::string_view run_key) const { return {config_.run_dir, run_key}; }
 
-  absl::Status CheckCommand(const std::string& name);
   absl::Status CheckRunDirectoryIsWritable();
 
   // ---- launch
@@ -72,7 +72,7 @@ class SlurmBackend : public agent::Backend {
                              const std::string& image);
   // Of a spec without an image: nothing is needed.
   absl::StatusOr<ImageCache::Ready> PrepareImage(const v1::JobSpec& spec);
-  agent::LaunchOutcome Submit(const v1::Assignment& assignment, std::vector<std::string> argv);
+  agent::LaunchOutcome Submit(const v1::Assignment& assignment, const Submission& submission);
   // Which Slurm job owns the run: nothing if none has claimed it yet, or if one died over its
   // claim; an error if that cannot be read.
   absl::StatusOr<std::optional<uint64_t>> ReadOwner(const RunPaths& paths);
@@ -101,6 +101,7 @@ class SlurmBackend : public agent::Backend {
 
   // Thread-safe by themselves.
   Commands commands_;
+  const std::unique_ptr<Scheduler> scheduler_;
   ImageCache images_;
   RecordWatcher watcher_;
 

@@ -120,8 +120,8 @@ LaunchOutcome SlurmBackend::Launch(const v1::Assignment& assignment) {
     pools = pools_;
   }
   // Before anything is asked or written: what cannot be submitted, never will be.
-  if (const auto argv = SubmitArguments(assignment, paths, gpu_types); !argv.ok())
-    return RefusedBecause(argv.status());
+  if (const auto submission = MakeSubmission(assignment, paths, gpu_types); !submission.ok())
+    return RefusedBecause(submission.status());
 
   const absl::StatusOr<hosts::FileInfo> before = host_->Stat(paths.script());
   if (before.ok()) {
@@ -157,10 +157,10 @@ LaunchOutcome SlurmBackend::Launch(const v1::Assignment& assignment) {
                                ToStd(status.message())));
   }
   watcher_.SetActive(true);
-  absl::StatusOr<std::vector<std::string>> argv =
-      SubmitArguments(assignment, paths, gpu_types, image->conversion);
-  if (!argv.ok()) return RefusedBecause(argv.status());
-  return Submit(assignment, *std::move(argv));
+  const absl::StatusOr<Submission> submission =
+      MakeSubmission(assignment, paths, gpu_types, image->conversion);
+  if (!submission.ok()) return RefusedBecause(submission.status());
+  return Submit(assignment, *submission);
 }
 
 absl::StatusOr<ImageCache::Ready> SlurmBackend::PrepareImage(const v1::JobSpec& spec) {
@@ -192,10 +192,8 @@ absl::Status SlurmBackend::WriteRunFiles(const v1::Assignment& assignment, const
   return host_->WriteMany(new_files);
 }
 
-LaunchOutcome SlurmBackend::Submit(const v1::Assignment& assignment,
-                                   std::vector<std::string> argv) {
-  const absl::StatusOr<hosts::CommandResult> result = commands_.RunSbatch(std::move(argv));
-  SubmitOutcome submitted = ClassifySubmit(result);
+LaunchOutcome SlurmBackend::Submit(const v1::Assignment& assignment, const Submission& submission) {
+  SubmitOutcome submitted = scheduler_->Submit(submission);
   if (submitted.unknown_words) {
     const std::lock_guard lock(mutex_);
     if (++tracks_[assignment.run_key()].unknown_refusals >= kMaxUnknownRefusals) {
@@ -231,8 +229,7 @@ absl::StatusOr<std::vector<HistoryRow>> SlurmBackend::HistoryByName(const agent:
     if (!keeps_accounting_) return std::vector<HistoryRow>();
   }
   const absl::Time since = std::max(run.launch_time, absl::Now() - kLongestMemory) - kClockSlack;
-  absl::StatusOr<std::vector<HistoryRow>> rows =
-      commands_.History(HistoryArguments(run.run_key, since));
+  absl::StatusOr<std::vector<HistoryRow>> rows = scheduler_->HistoryOf(run.run_key, since);
   if (rows.status().code() != absl::StatusCode::kFailedPrecondition) return rows;
   const std::lock_guard lock(mutex_);
   keeps_accounting_ = false;
@@ -240,7 +237,7 @@ absl::StatusOr<std::vector<HistoryRow>> SlurmBackend::HistoryByName(const agent:
 }
 
 LookupOutcome SlurmBackend::Lookup(const agent::RunHandle& run) {
-  const absl::StatusOr<std::vector<QueueRow>> queue = commands_.Queue(run.run_key);
+  const absl::StatusOr<std::vector<QueueRow>> queue = scheduler_->Queue(run.run_key);
   if (!queue.ok()) return CouldNotAsk(queue.status());
   // After the queue: a job that the queue did not show yet cannot have claimed the run and be
   // forgotten already.
@@ -281,9 +278,7 @@ void SlurmBackend::CancelStrays(const std::string& run_key, uint64_t job_id,
       const std::lock_guard lock(mutex_);
       if (!tracks_[run_key].strays_canceled.insert(row.job_id).second) continue;
     }
-    const absl::StatusOr<hosts::CommandResult> result =
-        commands_.Run({"scancel", std::to_string(row.job_id)});
-    if (result.ok() && result->ok()) continue;
+    if (scheduler_->Cancel(row.job_id).ok()) continue;
     const std::lock_guard lock(mutex_);
     tracks_[run_key].strays_canceled.erase(row.job_id);  // asked again at the next look
   }

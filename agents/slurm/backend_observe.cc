@@ -87,7 +87,7 @@ bool SlurmBackend::IsQueueDue() const {
 
 absl::StatusOr<SlurmBackend::Queue> SlurmBackend::AskQueue() {
   const absl::Time begin = time_.Now();
-  absl::StatusOr<std::vector<QueueRow>> rows = commands_.Queue();
+  absl::StatusOr<std::vector<QueueRow>> rows = scheduler_->Queue();
   {
     const std::lock_guard lock(mutex_);
     last_queue_time_ = begin;
@@ -241,7 +241,7 @@ void SlurmBackend::AskHistory(const std::vector<agent::RunHandle>& runs,
 void SlurmBackend::AskAccounting(const std::vector<RunFacts*>& facts, absl::Time since) {
   std::vector<uint64_t> ids;
   for (const RunFacts* run : facts) ids.push_back(run->job_id);
-  absl::StatusOr<std::vector<HistoryRow>> rows = commands_.History(HistoryArguments(ids, since));
+  absl::StatusOr<std::vector<HistoryRow>> rows = scheduler_->HistoryOf(ids, since);
   if (rows.status().code() == absl::StatusCode::kFailedPrecondition) {
     {
       const std::lock_guard lock(mutex_);
@@ -269,16 +269,11 @@ void SlurmBackend::AskController(const std::vector<RunFacts*>& facts) {
       continue;
     }
     if (asked++ == kMaxShowJobs) break;
-    const absl::StatusOr<std::string> output = commands_.Ask(ShowJobArguments(run->job_id));
-    run->history_answer = RunFacts::History::kNoAnswer;
-    if (!output.ok()) {
-      if (IsUnknownJob(ToStd(output.status().message())))
-        run->history_answer = RunFacts::History::kUnavailable;
-      continue;
-    }
-    run->history_answer = RunFacts::History::kAnswered;
-    std::optional<HistoryRow> row = ParseShowJob(*output);
-    if (row.has_value() && row->name == run->run_key) run->history = *std::move(row);
+    absl::StatusOr<HistoryRow> row = scheduler_->ShowJob(run->job_id);
+    run->history_answer = row.ok()                         ? RunFacts::History::kAnswered
+                          : absl::IsNotFound(row.status()) ? RunFacts::History::kUnavailable
+                                                           : RunFacts::History::kNoAnswer;
+    if (row.ok() && row->name == run->run_key) run->history = *std::move(row);
   }
 }
 

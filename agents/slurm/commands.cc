@@ -165,27 +165,6 @@ absl::StatusOr<std::string> Commands::Ask(std::vector<std::string> argv) {
   return std::move(result->stdout_data);
 }
 
-absl::StatusOr<std::vector<QueueRow>> Commands::Queue(std::string_view name) {
-  absl::StatusOr<std::string> output = Ask(QueueArguments(name));
-  if (!output.ok()) return output.status();
-  absl::StatusOr<std::vector<QueueRow>> rows = ParseQueue(*output);
-  if (!rows.ok()) return absl::UnavailableError(rows.status().message());
-  return rows;
-}
-
-absl::StatusOr<std::vector<HistoryRow>> Commands::History(std::vector<std::string> argv) {
-  absl::StatusOr<std::string> output = Ask(std::move(argv));
-  if (!output.ok()) {
-    if (IsAccountingDisabled(ToStd(output.status().message()))) {
-      return absl::FailedPreconditionError(output.status().message());
-    }
-    return output.status();
-  }
-  absl::StatusOr<std::vector<HistoryRow>> rows = ParseHistory(*output);
-  if (!rows.ok()) return absl::UnavailableError(rows.status().message());
-  return rows;
-}
-
 std::map<std::string, uint64_t> Commands::Calls() const {
   const std::lock_guard lock(mutex_);
   return calls_;

@@ -9,14 +9,11 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "agents/hosts/host.h"
-#include "agents/slurm/history.h"
-#include "agents/slurm/queue.h"
 #include "agents/slurm/slurm.h"
 
 namespace muster::slurm {
@@ -34,11 +31,6 @@ class Commands {
   absl::StatusOr<hosts::CommandResult> RunSbatch(std::vector<std::string> argv);
   // The output of a command that succeeded; UNAVAILABLE with what it said otherwise.
   absl::StatusOr<std::string> Ask(std::vector<std::string> argv);
-
-  // UNAVAILABLE if Slurm could not be asked, or answered with what cannot be trusted.
-  absl::StatusOr<std::vector<QueueRow>> Queue(std::string_view name = {});
-  // Likewise; FAILED_PRECONDITION if the cluster keeps no accounting.
-  absl::StatusOr<std::vector<HistoryRow>> History(std::vector<std::string> argv);
 
   // Since the start, by command name.
   std::map<std::string, uint64_t> Calls() const;

@@ -124,4 +124,9 @@ bool IsUnknownJob(std::string_view stderr_text) {
   return stderr_text.find("Invalid job id specified") != std::string_view::npos;
 }
 
+bool HasEndedAlready(std::string_view stderr_text) {
+  return stderr_text.find("already completing or completed") != std::string_view::npos ||
+         stderr_text.find("Job has already finished") != std::string_view::npos;
+}
+
 }  // namespace muster::slurm

@@ -54,6 +54,8 @@ std::optional<HistoryRow> ParseShowJob(std::string_view output);
 bool IsAccountingDisabled(std::string_view stderr_text);
 // Whether a command says that slurmctld does not know the job id (any more).
 bool IsUnknownJob(std::string_view stderr_text);
+// Whether a command says that the job has ended, so that there is nothing left to do to it.
+bool HasEndedAlready(std::string_view stderr_text);
 
 }  // namespace muster::slurm
 

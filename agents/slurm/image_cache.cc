@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "agents/slurm/submit.h"
 #include "fmt/format.h"
 
 namespace muster::slurm {
@@ -21,22 +20,21 @@ std::string ConversionName(const contract::Image& image) {
   return "muster-image-" + contract::SquashFileName(image);
 }
 
-std::vector<std::string> ConversionArguments(const SlurmConfig& config,
-                                             const contract::Image& image,
-                                             const std::string& script) {
+Submission MakeConversion(const SlurmConfig& config, const contract::Image& image,
+                          const std::string& script) {
   const std::string file = config.image_dir + "/" + contract::SquashFileName(image);
-  std::vector<std::string> argv = {"sbatch", "--parsable", "--job-name=" + ConversionName(image),
-                                   "--dependency=singleton", "--ntasks=1"};
+  std::vector<std::string> options = {"--job-name=" + ConversionName(image),
+                                      "--dependency=singleton", "--ntasks=1"};
   if (!config.conversion_partition.empty()) {
-    argv.push_back("--partition=" + config.conversion_partition);
+    options.push_back("--partition=" + config.conversion_partition);
   }
-  argv.push_back(fmt::format("--cpus-per-task={}", config.conversion_cpus));
-  argv.push_back(fmt::format("--mem={}M", config.conversion_memory_mib));
-  argv.push_back(fmt::format("--time={}", absl::ToInt64Minutes(absl::Ceil(
-                                              config.conversion_time_limit, absl::Minutes(1)))));
-  argv.insert(argv.end(), {"--export=ALL", "--chdir=" + config.image_dir, "--output=/dev/null",
-                           script, file, contract::EnrootUri(image)});
-  return argv;
+  options.push_back(fmt::format("--cpus-per-task={}", config.conversion_cpus));
+  options.push_back(fmt::format("--mem={}M", config.conversion_memory_mib));
+  options.push_back(fmt::format("--time={}", absl::ToInt64Minutes(absl::Ceil(
+                                                 config.conversion_time_limit, absl::Minutes(1)))));
+  options.insert(options.end(),
+                 {"--export=ALL", "--chdir=" + config.image_dir, "--output=/dev/null"});
+  return {std::move(options), script, {file, contract::EnrootUri(image)}};
 }
 
 bool ImageCache::NeedsFile(const contract::Image& image) const {
@@ -56,7 +54,7 @@ absl::StatusOr<bool> ImageCache::IsThere(const std::string& file) {
 }
 
 absl::StatusOr<std::optional<uint64_t>> ImageCache::UnderWay(const contract::Image& image) {
-  const absl::StatusOr<std::vector<QueueRow>> rows = commands_->Queue(ConversionName(image));
+  const absl::StatusOr<std::vector<QueueRow>> rows = scheduler_->Queue(ConversionName(image));
   if (!rows.ok()) return rows.status();
   std::optional<uint64_t> found;
   for (const QueueRow& row : *rows) {
@@ -78,8 +76,7 @@ absl::StatusOr<ImageCache::Ready> ImageCache::Convert(const contract::Image& ima
       !status.ok()) {
     return status;
   }
-  const SubmitOutcome submitted =
-      ClassifySubmit(commands_->RunSbatch(ConversionArguments(config_, image, script)));
+  const SubmitOutcome submitted = scheduler_->Submit(MakeConversion(config_, image, script));
   Ready ready;
   switch (submitted.kind) {
     case agent::LaunchOutcome::Kind::kLaunched:

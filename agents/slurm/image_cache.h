@@ -12,12 +12,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "agents/core/backend.h"
 #include "agents/hosts/host.h"
-#include "agents/slurm/commands.h"
+#include "agents/slurm/scheduler.h"
 #include "agents/slurm/slurm.h"
 #include "contract/image.h"
 
@@ -32,16 +31,15 @@ bool IsSquashfs(std::string_view bytes);
 // What the Slurm job that converts an image is called.
 std::string ConversionName(const contract::Image& image);
 
-// sbatch's command line for it. `script` is where convert.sh is.
-std::vector<std::string> ConversionArguments(const SlurmConfig& config,
-                                             const contract::Image& image,
-                                             const std::string& script);
+// That job. `script` is where convert.sh is.
+Submission MakeConversion(const SlurmConfig& config, const contract::Image& image,
+                          const std::string& script);
 
 class ImageCache {
  public:
   // Both must outlive this object.
-  ImageCache(const SlurmConfig& config, hosts::Host* host, Commands* commands)
-      : config_(config), host_(host), commands_(commands) {}
+  ImageCache(const SlurmConfig& config, hosts::Host* host, Scheduler* scheduler)
+      : config_(config), host_(host), scheduler_(scheduler) {}
 
   struct Ready {
     std::string image;  // what srun's --container-image gets
@@ -64,7 +62,7 @@ class ImageCache {
 
   const SlurmConfig config_;
   hosts::Host* const host_;
-  Commands* const commands_;
+  Scheduler* const scheduler_;
 };
 
 }  // namespace muster::slurm

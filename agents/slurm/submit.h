@@ -1,4 +1,4 @@
-// sbatch: what it is given, and what its answer means.
+// Submissions: what Slurm is given, and what its answer means.
 #ifndef MUSTER_AGENTS_SLURM_SUBMIT_H_
 #define MUSTER_AGENTS_SLURM_SUBMIT_H_
 
@@ -21,17 +21,30 @@ namespace muster::slurm {
 // Muster without.
 using GpuTypes = std::map<std::string, std::string>;
 
-// The command line of sbatch. Everything is an argument of its own, so no value can be read as
-// another option or as shell text. `after` is the Slurm job whose end, however it comes, the run
-// waits for. INVALID_ARGUMENT names the field of the spec that Slurm could not be given.
-absl::StatusOr<std::vector<std::string>> SubmitArguments(
-    const v1::Assignment& assignment, const RunPaths& paths, const GpuTypes& gpu_types,
-    std::optional<uint64_t> after = std::nullopt);
+// A batch job, in sbatch's terms.
+struct Submission {
+  // "--name=value" or "--name". Each is an argument of its own, so no value can be read as another
+  // option or as shell text.
+  std::vector<std::string> options;
+  // A bash script on the cluster's shared file system.
+  std::string script;
+  // What the script gets.
+  std::vector<std::string> arguments;
+};
+
+// What follows "sbatch" on its command line.
+std::vector<std::string> SbatchArguments(const Submission& submission);
+
+// The run's job. `after` is the Slurm job whose end, however it comes, the run waits for.
+// INVALID_ARGUMENT names the field of the spec that Slurm could not be given.
+absl::StatusOr<Submission> MakeSubmission(const v1::Assignment& assignment, const RunPaths& paths,
+                                          const GpuTypes& gpu_types,
+                                          std::optional<uint64_t> after = std::nullopt);
 
 // The spec's time limit as Slurm counts it; 0 if it has none.
 uint64_t TimeLimitMinutes(const v1::JobSpec& spec);
 
-// What is known after sbatch. `result` is an error if sbatch was not run to its end.
+// What is known after a submission. `result` is an error if sbatch was not run to its end.
 struct SubmitOutcome {
   agent::LaunchOutcome::Kind kind = agent::LaunchOutcome::Kind::kUnclear;
   uint64_t job_id = 0;  // kLaunched

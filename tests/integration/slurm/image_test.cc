@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "agents/hosts/local_host.h"
+#include "agents/slurm/command_scheduler.h"
 #include "agents/slurm/commands.h"
 #include "agents/slurm/image_cache.h"
 #include "fmt/format.h"
@@ -25,7 +26,10 @@ using testing::HasSubstr;
 // One agent's view of the cluster.
 struct Agent {
   explicit Agent(SlurmConfig given)
-      : config(std::move(given)), commands(config, &host), cache(config, &host, &commands) {}
+      : config(std::move(given)),
+        commands(config, &host),
+        scheduler(&host, &commands),
+        cache(config, &host, &scheduler) {}
 
   ImageCache::Ready Prepare(const std::string& image) {
     absl::StatusOr<ImageCache::Ready> ready = cache.Prepare(*contract::ParseImage(image));
@@ -37,7 +41,7 @@ struct Agent {
   void AwaitConversion(const std::string& image) {
     const std::string name = ConversionName(*contract::ParseImage(image));
     WaitFor(name + " has ended", [&] {
-      const absl::StatusOr<std::vector<QueueRow>> rows = commands.Queue(name);
+      const absl::StatusOr<std::vector<QueueRow>> rows = scheduler.Queue(name);
       return rows.ok() && std::all_of(rows->begin(), rows->end(), [](const QueueRow& row) {
                return HasEnded(row.state.phase);
              });
@@ -47,6 +51,7 @@ struct Agent {
   SlurmConfig config;
   hosts::LocalHost host;
   Commands commands;
+  CommandScheduler scheduler;
   ImageCache cache;
 };
 
@@ -151,9 +156,9 @@ TEST_F(SlurmImageTest, AConversionThatWasSubmittedTwiceHappensOnce) {
   agent.Prepare(kBash);
   // As another agent that asked at the same moment would.
   const contract::Image image = *contract::ParseImage(kBash);
-  const auto again =
-      agent.commands.RunSbatch(ConversionArguments(agent.config, image, images_ + "/.convert.sh"));
-  ASSERT_TRUE(again.ok() && again->ok());
+  const SubmitOutcome again =
+      agent.scheduler.Submit(MakeConversion(agent.config, image, images_ + "/.convert.sh"));
+  ASSERT_EQ(again.kind, agent::LaunchOutcome::Kind::kLaunched) << again.words;
   const std::string file = images_ + "/" + kBashFile;
   WaitFor("the file is there", [&] { return fs::exists(file); });
   const fs::file_time_type made = fs::last_write_time(file);
@@ -212,7 +217,7 @@ TEST_F(SlurmImageTest, APartitionThatSlurmDoesNotKnowIsTheOperatorsToCorrect) {
   Agent agent = MakeAgent();
   SlurmConfig config = agent.config;
   config.conversion_partition = "nosuch";
-  ImageCache cache(config, &agent.host, &agent.commands);
+  ImageCache cache(config, &agent.host, &agent.scheduler);
   const absl::StatusOr<ImageCache::Ready> ready = cache.Prepare(*contract::ParseImage(kBash));
   ASSERT_TRUE(ready.ok()) << ready.status();
   ASSERT_TRUE(ready->refused.has_value());
@@ -226,7 +231,7 @@ TEST_F(SlurmImageTest, AFileAndAClusterThatPullsNeedNoConversion) {
   EXPECT_EQ(agent.Prepare("/images/x.sqsh").image, "/images/x.sqsh");
   SlurmConfig config = agent.config;
   config.convert_images = false;
-  ImageCache cache(config, &agent.host, &agent.commands);
+  ImageCache cache(config, &agent.host, &agent.scheduler);
   const absl::StatusOr<ImageCache::Ready> ready = cache.Prepare(*contract::ParseImage(kBash));
   ASSERT_TRUE(ready.ok());
   EXPECT_EQ(ready->image, "registry.test#muster/bash:1");

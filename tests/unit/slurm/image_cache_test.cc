@@ -25,17 +25,18 @@ TEST(ImageCacheTest, AConversionAsksForWhatTheOperatorSet) {
   config.conversion_time_limit = absl::Seconds(90);
   const contract::Image image = *contract::ParseImage("nvcr.io/nvidia/tao:5.0");
   EXPECT_THAT(
-      ConversionArguments(config, image, "/shared/images/.convert.sh"),
-      ElementsAre("sbatch", "--parsable", "--job-name=muster-image-nvcr.io+nvidia+tao=5.0.sqsh",
-                  "--dependency=singleton", "--ntasks=1", "--partition=cpu_long",
-                  "--cpus-per-task=2", "--mem=7200M", "--time=2", "--export=ALL",
-                  "--chdir=/shared/images", "--output=/dev/null", "/shared/images/.convert.sh",
-                  "/shared/images/nvcr.io+nvidia+tao=5.0.sqsh", "docker://nvcr.io#nvidia/tao:5.0"));
+      SbatchArguments(MakeConversion(config, image, "/shared/images/.convert.sh")),
+      ElementsAre("--job-name=muster-image-nvcr.io+nvidia+tao=5.0.sqsh", "--dependency=singleton",
+                  "--ntasks=1", "--partition=cpu_long", "--cpus-per-task=2", "--mem=7200M",
+                  "--time=2", "--export=ALL", "--chdir=/shared/images", "--output=/dev/null",
+                  "/shared/images/.convert.sh", "/shared/images/nvcr.io+nvidia+tao=5.0.sqsh",
+                  "docker://nvcr.io#nvidia/tao:5.0"));
 }
 
 TEST(ImageCacheTest, WithoutAPartitionSlurmChooses) {
   const contract::Image image = *contract::ParseImage("nvcr.io/nvidia/tao:5.0");
-  EXPECT_THAT(ConversionArguments(Config(), image, "/s"), Not(Contains(StartsWith("--partition"))));
+  EXPECT_THAT(MakeConversion(Config(), image, "/s").options,
+              Not(Contains(StartsWith("--partition"))));
 }
 
 TEST(ImageCacheTest, OneImageHasOneConversionHoweverItIsWritten) {

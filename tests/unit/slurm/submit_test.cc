@@ -119,12 +119,12 @@ TEST(ClassifySubmitTest, WordsThatNoTableHoldsAreUnclearAtFirst) {
   EXPECT_THAT(UnknownRefusal(outcome.words).message(), HasSubstr("The moon is full"));
 }
 
-class SubmitArgumentsTest : public ::testing::Test {
+class SubmissionTest : public ::testing::Test {
  protected:
   std::vector<std::string> Build() {
-    const auto arguments = SubmitArguments(assignment_, paths_, {{"h100", "H100-sxm"}});
-    EXPECT_TRUE(arguments.ok()) << arguments.status();
-    return arguments.value_or(std::vector<std::string>());
+    const auto submission = MakeSubmission(assignment_, paths_, {{"h100", "H100-sxm"}});
+    EXPECT_TRUE(submission.ok()) << submission.status();
+    return submission.ok() ? submission->options : std::vector<std::string>();
   }
   v1::JobSpec& spec() { return *assignment_.mutable_spec(); }
 
@@ -132,11 +132,10 @@ class SubmitArgumentsTest : public ::testing::Test {
   RunPaths paths_{"/shared/runs", "k7m2-42-1"};
 };
 
-TEST_F(SubmitArgumentsTest, ASmallJobAsksForOneTaskOnOneNode) {
+TEST_F(SubmissionTest, ASmallJobAsksForOneTaskOnOneNode) {
   const std::vector<std::string> arguments = Build();
-  EXPECT_EQ(arguments.front(), "sbatch");
-  for (const char* word : {"--parsable", "--job-name=k7m2-42-1", "--dependency=singleton",
-                           "--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=1", "--export=ALL",
+  for (const char* word : {"--job-name=k7m2-42-1", "--dependency=singleton", "--nodes=1",
+                           "--ntasks-per-node=1", "--cpus-per-task=1", "--export=ALL",
                            "--open-mode=append", "--output=/shared/runs/k7m2-42-1/slurm.out"}) {
     EXPECT_THAT(arguments, Contains(word));
   }
@@ -145,7 +144,15 @@ TEST_F(SubmitArgumentsTest, ASmallJobAsksForOneTaskOnOneNode) {
   EXPECT_THAT(arguments, Not(Contains(StartsWith("--partition"))));
 }
 
-TEST_F(SubmitArgumentsTest, AmountsAreRoundedUp) {
+TEST_F(SubmissionTest, TheScriptAndItsArgumentsFollowTheOptions) {
+  const auto submission = MakeSubmission(assignment_, paths_, {});
+  ASSERT_TRUE(submission.ok()) << submission.status();
+  std::vector<std::string> words = submission->options;
+  words.insert(words.end(), {"/shared/runs/k7m2-42-1/batch.sh", "/shared/runs/k7m2-42-1"});
+  EXPECT_EQ(SbatchArguments(*submission), words);
+}
+
+TEST_F(SubmissionTest, AmountsAreRoundedUp) {
   spec().set_nodes(3);
   spec().mutable_resources()->set_cpu_millis(7500);
   spec().mutable_resources()->set_memory_bytes((1 << 20) + 1);
@@ -159,7 +166,7 @@ TEST_F(SubmitArgumentsTest, AmountsAreRoundedUp) {
   }
 }
 
-TEST_F(SubmitArgumentsTest, OnlyALowPriorityIsPassedOnBecauseUsersCannotRaiseTheirs) {
+TEST_F(SubmissionTest, OnlyALowPriorityIsPassedOnBecauseUsersCannotRaiseTheirs) {
   spec().set_priority(-7);
   EXPECT_THAT(Build(), Contains("--nice=7"));
   for (const int priority : {0, 7}) {
@@ -168,7 +175,7 @@ TEST_F(SubmitArgumentsTest, OnlyALowPriorityIsPassedOnBecauseUsersCannotRaiseThe
   }
 }
 
-TEST_F(SubmitArgumentsTest, EveryOptionOfTheSpecIsPassedOn) {
+TEST_F(SubmissionTest, EveryOptionOfTheSpecIsPassedOn) {
   spec().mutable_placement()->set_pool("debug");
   v1::SlurmOptions& slurm = *spec().mutable_slurm();
   slurm.set_account("a");
@@ -200,32 +207,32 @@ TEST_F(SubmitArgumentsTest, EveryOptionOfTheSpecIsPassedOn) {
   EXPECT_THAT(Build(), Not(Contains("--partition=debug")));
 }
 
-TEST_F(SubmitArgumentsTest, ARunStaysASingletonWhateverElseItWaitsFor) {
+TEST_F(SubmissionTest, ARunStaysASingletonWhateverElseItWaitsFor) {
   spec().mutable_slurm()->set_dependency("afterok:7");
-  const auto arguments = SubmitArguments(assignment_, paths_, {}, 9);
-  ASSERT_TRUE(arguments.ok()) << arguments.status();
-  EXPECT_THAT(*arguments, Contains("--dependency=singleton,afterany:9,afterok:7"));
+  const auto submission = MakeSubmission(assignment_, paths_, {}, 9);
+  ASSERT_TRUE(submission.ok()) << submission.status();
+  EXPECT_THAT(submission->options, Contains("--dependency=singleton,afterany:9,afterok:7"));
 }
 
-TEST_F(SubmitArgumentsTest, RequeueIsLeftToTheClusterUnlessTheJobSays) {
+TEST_F(SubmissionTest, RequeueIsLeftToTheClusterUnlessTheJobSays) {
   EXPECT_THAT(Build(), Not(Contains(HasSubstr("requeue"))));
   spec().mutable_slurm()->set_requeue(false);
   EXPECT_THAT(Build(), Contains("--no-requeue"));
 }
 
-TEST_F(SubmitArgumentsTest, NiceAndALowPriorityAddUp) {
+TEST_F(SubmissionTest, NiceAndALowPriorityAddUp) {
   spec().mutable_slurm()->set_nice(5);
   spec().set_priority(-7);
   EXPECT_THAT(Build(), Contains("--nice=12"));
 }
 
-TEST_F(SubmitArgumentsTest, GpusAndOtherResourcesShareOneOption) {
+TEST_F(SubmissionTest, GpusAndOtherResourcesShareOneOption) {
   spec().mutable_resources()->add_gpus()->set_count_millis(2000);
   spec().mutable_slurm()->set_gres("nvme:1,fpga:2");
   EXPECT_THAT(Build(), Contains("--gres=gpu:2,nvme:1,fpga:2"));
 }
 
-TEST_F(SubmitArgumentsTest, GpuTypesAreSpelledAsTheClusterSpellsThem) {
+TEST_F(SubmissionTest, GpuTypesAreSpelledAsTheClusterSpellsThem) {
   v1::GpuRequest* gpus = spec().mutable_resources()->add_gpus();
   gpus->set_count_millis(2000);
   EXPECT_THAT(Build(), Contains("--gres=gpu:2"));
@@ -235,16 +242,16 @@ TEST_F(SubmitArgumentsTest, GpuTypesAreSpelledAsTheClusterSpellsThem) {
   EXPECT_THAT(Build(), Contains("--gres=gpu:A100:2"));
 }
 
-TEST_F(SubmitArgumentsTest, AValueThatSlurmCouldMisreadIsRefusedByName) {
+TEST_F(SubmissionTest, AValueThatSlurmCouldMisreadIsRefusedByName) {
   spec().mutable_slurm()->set_account("a\n#SBATCH --uid=0");
-  const auto arguments = SubmitArguments(assignment_, paths_, {});
-  const auto bad = contract::GetBadRequest(arguments.status());
+  const auto submission = MakeSubmission(assignment_, paths_, {});
+  const auto bad = contract::GetBadRequest(submission.status());
   ASSERT_TRUE(bad.has_value());
   EXPECT_EQ(bad->field_violations(0).field(), "slurm.account");
 
   spec().clear_slurm();
   spec().mutable_resources()->add_gpus()->set_type("h100:8,foo");
-  EXPECT_FALSE(SubmitArguments(assignment_, paths_, {}).ok());
+  EXPECT_FALSE(MakeSubmission(assignment_, paths_, {}).ok());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The command line of sbatch.
+// What Slurm is told of a run.
 #include <algorithm>
 #include <cctype>
 
@@ -14,11 +14,9 @@ constexpr uint64_t kMebibyte = 1 << 20;
 
 uint64_t DivideUp(uint64_t value, uint64_t by) { return (value + by - 1) / by; }
 
-// Builds the list and remembers the first value that Slurm could not be given.
-class Arguments {
+// Builds the list of options and remembers the first value that Slurm could not be given.
+class Options {
  public:
-  explicit Arguments(std::vector<std::string> words) : words_(std::move(words)) {}
-
   void Add(std::string word) { words_.push_back(std::move(word)); }
 
   // A user's text, left out if empty.
@@ -86,26 +84,26 @@ std::string Dependency(const v1::JobSpec& spec, std::optional<uint64_t> after) {
   return dependency;
 }
 
-void AddSlurmOptions(const v1::JobSpec& spec, Arguments* arguments) {
+void AddSlurmOptions(const v1::JobSpec& spec, Options* options) {
   const v1::SlurmOptions& slurm = spec.slurm();
   if (slurm.partition().empty()) {
-    arguments->AddText("--partition", "placement.pool", spec.placement().pool());
+    options->AddText("--partition", "placement.pool", spec.placement().pool());
   } else {
-    arguments->AddText("--partition", "slurm.partition", slurm.partition());
+    options->AddText("--partition", "slurm.partition", slurm.partition());
   }
-  arguments->AddText("--account", "slurm.account", slurm.account());
-  arguments->AddText("--qos", "slurm.qos", slurm.qos());
-  arguments->AddText("--reservation", "slurm.reservation", slurm.reservation());
-  arguments->AddText("--constraint", "slurm.constraint", slurm.constraint());
-  arguments->AddText("--nodelist", "slurm.nodelist", slurm.nodelist());
-  arguments->AddText("--exclude", "slurm.exclude", slurm.exclude());
-  arguments->AddText("--comment", "slurm.comment", slurm.comment());
-  arguments->AddText("--licenses", "slurm.licenses", slurm.licenses());
-  arguments->AddText("--mail-type", "slurm.mail_type", slurm.mail_type());
-  arguments->AddText("--mail-user", "slurm.mail_user", slurm.mail_user());
-  if (slurm.exclusive()) arguments->Add("--exclusive");
-  if (slurm.has_requeue()) arguments->Add(slurm.requeue() ? "--requeue" : "--no-requeue");
-  for (const std::string& option : slurm.extra_options()) arguments->Add(option);
+  options->AddText("--account", "slurm.account", slurm.account());
+  options->AddText("--qos", "slurm.qos", slurm.qos());
+  options->AddText("--reservation", "slurm.reservation", slurm.reservation());
+  options->AddText("--constraint", "slurm.constraint", slurm.constraint());
+  options->AddText("--nodelist", "slurm.nodelist", slurm.nodelist());
+  options->AddText("--exclude", "slurm.exclude", slurm.exclude());
+  options->AddText("--comment", "slurm.comment", slurm.comment());
+  options->AddText("--licenses", "slurm.licenses", slurm.licenses());
+  options->AddText("--mail-type", "slurm.mail_type", slurm.mail_type());
+  options->AddText("--mail-user", "slurm.mail_user", slurm.mail_user());
+  if (slurm.exclusive()) options->Add("--exclusive");
+  if (slurm.has_requeue()) options->Add(slurm.requeue() ? "--requeue" : "--no-requeue");
+  for (const std::string& option : slurm.extra_options()) options->Add(option);
 }
 
 }  // namespace
@@ -116,41 +114,48 @@ uint64_t TimeLimitMinutes(const v1::JobSpec& spec) {
   return DivideUp(seconds, 60);
 }
 
-absl::StatusOr<std::vector<std::string>> SubmitArguments(const v1::Assignment& assignment,
-                                                         const RunPaths& paths,
-                                                         const GpuTypes& gpu_types,
-                                                         std::optional<uint64_t> after) {
+std::vector<std::string> SbatchArguments(const Submission& submission) {
+  std::vector<std::string> words = submission.options;
+  words.push_back(submission.script);
+  words.insert(words.end(), submission.arguments.begin(), submission.arguments.end());
+  return words;
+}
+
+absl::StatusOr<Submission> MakeSubmission(const v1::Assignment& assignment, const RunPaths& paths,
+                                          const GpuTypes& gpu_types,
+                                          std::optional<uint64_t> after) {
   const v1::JobSpec& spec = assignment.spec();
   const v1::Resources& resources = spec.resources();
   const uint64_t tasks = std::max<uint64_t>(1, spec.slurm().tasks_per_node());
   const uint64_t cpus = std::max<uint64_t>(1, DivideUp(resources.cpu_millis(), 1000));
-  Arguments arguments({"sbatch", "--parsable", "--job-name=" + paths.run_key()});
-  arguments.AddText("--dependency", "slurm.dependency", Dependency(spec, after));
-  arguments.Add(fmt::format("--nodes={}", std::max<uint32_t>(1, spec.nodes())));
-  arguments.Add(fmt::format("--ntasks-per-node={}", tasks));
-  arguments.Add(fmt::format("--cpus-per-task={}", DivideUp(cpus, tasks)));
+  Options options;
+  options.Add("--job-name=" + paths.run_key());
+  options.AddText("--dependency", "slurm.dependency", Dependency(spec, after));
+  options.Add(fmt::format("--nodes={}", std::max<uint32_t>(1, spec.nodes())));
+  options.Add(fmt::format("--ntasks-per-node={}", tasks));
+  options.Add(fmt::format("--cpus-per-task={}", DivideUp(cpus, tasks)));
   if (resources.memory_bytes() > 0) {
-    arguments.Add(fmt::format("--mem={}M", DivideUp(resources.memory_bytes(), kMebibyte)));
+    options.Add(fmt::format("--mem={}M", DivideUp(resources.memory_bytes(), kMebibyte)));
   }
   absl::StatusOr<std::string> gres = Gres(spec, gpu_types);
   if (!gres.ok()) return gres.status();
-  arguments.AddText("--gres", "slurm.gres", *gres);
-  if (spec.has_time_limit()) arguments.Add(fmt::format("--time={}", TimeLimitMinutes(spec)));
+  options.AddText("--gres", "slurm.gres", *gres);
+  if (spec.has_time_limit()) options.Add(fmt::format("--time={}", TimeLimitMinutes(spec)));
   // Users may only lower the priority that Slurm computes.
   const int64_t nice = int64_t{spec.slurm().nice()} - std::min(spec.priority(), 0);
-  if (nice > 0) arguments.Add(fmt::format("--nice={}", nice));
-  AddSlurmOptions(spec, &arguments);
+  if (nice > 0) options.Add(fmt::format("--nice={}", nice));
+  AddSlurmOptions(spec, &options);
   // The environment of sbatch itself is what the job gets, and it is all but empty. (--export=NONE
   // would have the node make a login environment, which takes seconds and brings the user's profile
   // in.)
-  arguments.Add("--export=ALL");
+  options.Add("--export=ALL");
   // A requeued job goes on in the same files; log files only grow.
-  arguments.Add("--open-mode=append");
-  arguments.Add("--chdir=" + paths.directory());
-  arguments.Add("--output=" + paths.slurm_output());
-  arguments.Add(paths.script());
-  arguments.Add(paths.directory());
-  return std::move(arguments).Take();
+  options.Add("--open-mode=append");
+  options.Add("--chdir=" + paths.directory());
+  options.Add("--output=" + paths.slurm_output());
+  absl::StatusOr<std::vector<std::string>> words = std::move(options).Take();
+  if (!words.ok()) return words.status();
+  return Submission{*std::move(words), paths.script(), {paths.directory()}};
 }
 
 }  // namespace muster::slurm

@@ -1,0 +1,155 @@
+#include "agents/slurm/command_scheduler.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+
+namespace muster::slurm {
+namespace {
+
+std::string UnreachableHint(const absl::Status& status) {
+  return fmt::format(
+      "Slurm does not answer: {}. Check that this host is a login node of the cluster (scontrol "
+      "ping), that slurm_conf or SLURM_CONF names its slurm.conf, and that munge runs",
+      ToStd(status.message()));
+}
+
+// The words of a refusal without the name of the command that printed them.
+std::string_view LastWords(std::string_view text) {
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  constexpr std::string_view kPrefix = "sbatch: ";
+  return text.starts_with(kPrefix) ? text.substr(kPrefix.size()) : text;
+}
+
+}  // namespace
+
+absl::StatusOr<ClusterSettings> CommandScheduler::Probe() {
+  for (const char* command : {"sbatch", "squeue", "scancel", "sinfo", "scontrol"}) {
+    if (absl::Status status = CheckCommand(command); !status.ok()) return status;
+  }
+  absl::StatusOr<ClusterSettings> settings = Settings();
+  if (absl::IsUnavailable(settings.status()))
+    return absl::UnavailableError(UnreachableHint(settings.status()));
+  if (settings.ok() && settings->keeps_accounting) {
+    if (absl::Status status = CheckCommand("sacct"); !status.ok()) return status;
+  }
+  return settings;
+}
+
+absl::Status CommandScheduler::CheckCommand(const std::string& name) {
+  const absl::Status status = commands_->Check(name);
+  if (status.ok()) return status;
+  return absl::FailedPreconditionError(fmt::format(
+      "{} cannot be run on {}: {}. Install Slurm's client commands there, or set bin_dir "
+      "to where they are",
+      name, host_->Name(), ToStd(status.message())));
+}
+
+absl::StatusOr<ClusterSettings> CommandScheduler::Settings() {
+  const absl::StatusOr<std::string> output = commands_->Ask(SettingsArguments());
+  if (!output.ok()) return output.status();
+  return ParseSettings(*output);
+}
+
+absl::StatusOr<std::vector<v1::Pool>> CommandScheduler::Pools() {
+  const absl::StatusOr<std::string> output = commands_->Ask(PoolArguments());
+  if (!output.ok()) return output.status();
+  return ParsePools(*output);
+}
+
+SubmitOutcome CommandScheduler::Submit(const Submission& submission) {
+  std::vector<std::string> argv = {"sbatch", "--parsable"};
+  for (std::string& word : SbatchArguments(submission)) argv.push_back(std::move(word));
+  return ClassifySubmit(commands_->RunSbatch(std::move(argv)));
+}
+
+absl::StatusOr<std::string> CommandScheduler::EstimateStart(const Submission& submission) {
+  std::vector<std::string> argv = {"sbatch", "--test-only"};
+  for (std::string& word : SbatchArguments(submission)) argv.push_back(std::move(word));
+  const absl::StatusOr<hosts::CommandResult> result = commands_->RunSbatch(std::move(argv));
+  if (!result.ok()) return absl::UnavailableError(result.status().message());
+  // The estimate is on stderr, too.
+  std::string words(LastWords(result->stderr_data));
+  if (result->ok()) return words;
+  const SubmitOutcome outcome = ClassifySubmit(result);
+  const bool could_not_ask =
+      outcome.kind == agent::LaunchOutcome::Kind::kUnclear && !outcome.unknown_words;
+  return could_not_ask ? absl::UnavailableError(words) : absl::InvalidArgumentError(words);
+}
+
+absl::StatusOr<std::vector<QueueRow>> CommandScheduler::Queue(std::string_view name) {
+  const absl::StatusOr<std::string> output = commands_->Ask(QueueArguments(name));
+  if (!output.ok()) return output.status();
+  absl::StatusOr<std::vector<QueueRow>> rows = ParseQueue(*output);
+  if (!rows.ok()) return absl::UnavailableError(rows.status().message());
+  return rows;
+}
+
+absl::StatusOr<std::vector<HistoryRow>> CommandScheduler::HistoryOf(
+    const std::vector<uint64_t>& ids, absl::Time since) {
+  return History(HistoryArguments(ids, since));
+}
+
+absl::StatusOr<std::vector<HistoryRow>> CommandScheduler::HistoryOf(std::string_view name,
+                                                                    absl::Time since) {
+  return History(HistoryArguments(name, since));
+}
+
+absl::StatusOr<std::vector<HistoryRow>> CommandScheduler::History(std::vector<std::string> argv) {
+  const absl::StatusOr<std::string> output = commands_->Ask(std::move(argv));
+  if (!output.ok()) {
+    if (IsAccountingDisabled(ToStd(output.status().message())))
+      return absl::FailedPreconditionError(output.status().message());
+    return output.status();
+  }
+  absl::StatusOr<std::vector<HistoryRow>> rows = ParseHistory(*output);
+  if (!rows.ok()) return absl::UnavailableError(rows.status().message());
+  return rows;
+}
+
+absl::StatusOr<HistoryRow> CommandScheduler::ShowJob(uint64_t id) {
+  const absl::StatusOr<std::string> output = commands_->Ask(ShowJobArguments(id));
+  if (!output.ok()) {
+    if (IsUnknownJob(ToStd(output.status().message())))
+      return absl::NotFoundError(output.status().message());
+    return output.status();
+  }
+  std::optional<HistoryRow> row = ParseShowJob(*output);
+  if (row.has_value()) return *std::move(row);
+  return absl::UnavailableError(fmt::format("scontrol printed what is no job {}: \"{}\"", id,
+                                            std::string_view(*output).substr(0, 200)));
+}
+
+absl::Status CommandScheduler::Cancel(uint64_t id) { return CancelWhat(std::to_string(id)); }
+
+absl::Status CommandScheduler::CancelNamed(std::string_view name) {
+  return CancelWhat(fmt::format("--name={}", name));
+}
+
+absl::Status CommandScheduler::CancelWhat(const std::string& what) {
+  const absl::StatusOr<hosts::CommandResult> result = commands_->Run({"scancel", what});
+  if (!result.ok()) {
+    return absl::UnavailableError(fmt::format("scancel: {}", ToStd(result.status().message())));
+  }
+  const std::string& words = result->stderr_data;
+  if (result->ok() || IsUnknownJob(words) || HasEndedAlready(words)) return absl::OkStatus();
+  return absl::UnavailableError(
+      fmt::format("scancel ended with exit code {}: {}", result->exit_code, words));
+}
+
+absl::Status CommandScheduler::Hold(uint64_t id) { return Control("hold", id); }
+
+absl::Status CommandScheduler::Release(uint64_t id) { return Control("release", id); }
+
+absl::Status CommandScheduler::Control(const std::string& verb, uint64_t id) {
+  const absl::Status status = commands_->Ask({"scontrol", verb, std::to_string(id)}).status();
+  const std::string_view words = ToStd(status.message());
+  if (status.ok()) return status;
+  if (IsUnknownJob(words)) return absl::NotFoundError(status.message());
+  return HasEndedAlready(words) ? absl::FailedPreconditionError(status.message()) : status;
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,66 @@
+// What the backend asks of Slurm, whichever way it is asked: Slurm's commands, or slurmrestd.
+//
+// UNAVAILABLE is the error of whatever kept Slurm from answering, or made its answer one that
+// cannot be trusted: it says nothing about any job. Thread-safe. Calls block; each bounds its time.
+#ifndef MUSTER_AGENTS_SLURM_SCHEDULER_H_
+#define MUSTER_AGENTS_SLURM_SCHEDULER_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "agents/slurm/history.h"
+#include "agents/slurm/inventory.h"
+#include "agents/slurm/queue.h"
+#include "agents/slurm/submit.h"
+#include "muster/v1/cluster.pb.h"
+
+namespace muster::slurm {
+
+class Scheduler {
+ public:
+  virtual ~Scheduler() = default;
+
+  // Whether Slurm can be asked at all. FAILED_PRECONDITION, or UNAVAILABLE if Slurm does not
+  // answer, says what to do.
+  virtual absl::StatusOr<ClusterSettings> Probe() = 0;
+  virtual absl::StatusOr<ClusterSettings> Settings() = 0;
+  // Partitions and their nodes.
+  virtual absl::StatusOr<std::vector<v1::Pool>> Pools() = 0;
+
+  virtual SubmitOutcome Submit(const Submission& submission) = 0;
+  // When Slurm would start the job, in Slurm's own words; submits nothing. INVALID_ARGUMENT: Slurm
+  // would refuse it, in these words. UNIMPLEMENTED: this way cannot tell.
+  virtual absl::StatusOr<std::string> EstimateStart(const Submission& submission) = 0;
+
+  // All jobs of the user in any state, ended ones too as long as slurmctld remembers them; with a
+  // name, only those that are called so.
+  virtual absl::StatusOr<std::vector<QueueRow>> Queue(std::string_view name = {}) = 0;
+  // What accounting knows, by at most kMaxIdsPerHistoryCall ids; only the newest job of each id.
+  // FAILED_PRECONDITION: the cluster keeps no accounting.
+  virtual absl::StatusOr<std::vector<HistoryRow>> HistoryOf(const std::vector<uint64_t>& ids,
+                                                            absl::Time since) = 0;
+  // Likewise by name, with every job that a used id or a requeue left. A job that was never
+  // eligible (held, waiting for another) may be missing, also after its end.
+  virtual absl::StatusOr<std::vector<HistoryRow>> HistoryOf(std::string_view name,
+                                                            absl::Time since) = 0;
+  // What slurmctld still remembers of one job. NOT_FOUND: nothing.
+  virtual absl::StatusOr<HistoryRow> ShowJob(uint64_t id) = 0;
+
+  // OK: it was asked to end the job, or the job is not there, or has ended.
+  virtual absl::Status Cancel(uint64_t id) = 0;
+  // Likewise, for all jobs of the user that are called so.
+  virtual absl::Status CancelNamed(std::string_view name) = 0;
+  // Keeps a job from being started, also one that runs and is requeued. OK if it is held already.
+  // NOT_FOUND: slurmctld does not know it; FAILED_PRECONDITION: it has ended.
+  virtual absl::Status Hold(uint64_t id) = 0;
+  virtual absl::Status Release(uint64_t id) = 0;
+};
+
+}  // namespace muster::slurm
+
+#endif  // MUSTER_AGENTS_SLURM_SCHEDULER_H_
