@@ -84,6 +84,15 @@ std::string Dependency(const v1::JobSpec& spec, std::optional<uint64_t> after) {
   return dependency;
 }
 
+// Whether the job says itself how its tasks and nodes go together.
+bool SpreadsTasks(const v1::SlurmOptions& slurm) {
+  return std::any_of(slurm.extra_options().begin(), slurm.extra_options().end(),
+                     [](const std::string& option) {
+                       return option.starts_with("--nodes=") || option.starts_with("--ntasks=") ||
+                              option.starts_with("--ntasks-per-node=");
+                     });
+}
+
 void AddSlurmOptions(const v1::JobSpec& spec, Options* options) {
   const v1::SlurmOptions& slurm = spec.slurm();
   if (slurm.partition().empty()) {
@@ -131,8 +140,10 @@ absl::StatusOr<Submission> MakeSubmission(const v1::Assignment& assignment, cons
   Options options;
   options.Add("--job-name=" + paths.run_key());
   options.AddText("--dependency", "slurm.dependency", Dependency(spec, after));
-  options.Add(fmt::format("--nodes={}", std::max<uint32_t>(1, spec.nodes())));
-  options.Add(fmt::format("--ntasks-per-node={}", tasks));
+  if (!SpreadsTasks(spec.slurm())) {
+    options.Add(fmt::format("--nodes={}", std::max<uint32_t>(1, spec.nodes())));
+    options.Add(fmt::format("--ntasks-per-node={}", tasks));
+  }
   options.Add(fmt::format("--cpus-per-task={}", DivideUp(cpus, tasks)));
   if (resources.memory_bytes() > 0) {
     options.Add(fmt::format("--mem={}M", DivideUp(resources.memory_bytes(), kMebibyte)));

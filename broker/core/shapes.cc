@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "contract/slurm_only.h"
 #include "contract/text.h"
 
 namespace muster::core {
@@ -15,7 +16,9 @@ v1::JobSpec ShapeOf(const v1::JobSpec& spec) {
   if (spec.has_placement()) *shape.mutable_placement() = spec.placement();
   // Which image it is places nothing, only what kind of cluster can have it.
   if (!spec.image().empty()) shape.set_image(spec.image().front() == '/' ? "/" : "registry");
-  if (spec.has_slurm()) shape.mutable_slurm()->set_partition(spec.slurm().partition());
+  if (!contract::WhySlurmOnly(spec).empty()) {
+    shape.mutable_slurm()->set_partition(spec.slurm().partition());
+  }
   if (spec.has_kubernetes()) shape.mutable_kubernetes();
   if (spec.has_machines()) shape.mutable_machines();
   return shape;

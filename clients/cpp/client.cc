@@ -79,12 +79,32 @@ class GrpcClient final : public Client {
   absl::StatusOr<v1::CancelJobsResponse> CancelJobs(const v1::CancelJobsRequest& request) override {
     return Call(*jobs_, &v1::Jobs::Stub::CancelJobs, request, true);
   }
+  absl::StatusOr<v1::HoldJobsResponse> HoldJobs(const v1::HoldJobsRequest& request) override {
+    return Call(*jobs_, &v1::Jobs::Stub::HoldJobs, request, true);
+  }
+  absl::StatusOr<v1::ReleaseJobsResponse> ReleaseJobs(
+      const v1::ReleaseJobsRequest& request) override {
+    return Call(*jobs_, &v1::Jobs::Stub::ReleaseJobs, request, true);
+  }
   absl::StatusOr<v1::ListClustersResponse> ListClusters(
       const v1::ListClustersRequest& request) override {
     return Call(*clusters_, &v1::Clusters::Stub::ListClusters, request, true);
   }
   absl::StatusOr<v1::GetClusterResponse> GetCluster(const v1::GetClusterRequest& request) override {
     return Call(*clusters_, &v1::Clusters::Stub::GetCluster, request, true);
+  }
+  absl::StatusOr<v1::PlanJobResponse> PlanJob(const v1::PlanJobRequest& request) override {
+    return Call(*jobs_, &v1::Jobs::Stub::PlanJob, request, true, options_.question_timeout);
+  }
+  absl::StatusOr<v1::CheckClusterResponse> CheckCluster(
+      const v1::CheckClusterRequest& request) override {
+    return Call(*clusters_, &v1::Clusters::Stub::CheckCluster, request, true,
+                options_.question_timeout);
+  }
+  absl::StatusOr<v1::DescribeClusterResponse> DescribeCluster(
+      const v1::DescribeClusterRequest& request) override {
+    return Call(*clusters_, &v1::Clusters::Stub::DescribeCluster, request, true,
+                options_.question_timeout);
   }
 
   std::unique_ptr<WatchReader> WatchJobs(v1::WatchJobsRequest request, absl::Time deadline,
@@ -107,9 +127,17 @@ class GrpcClient final : public Client {
                                 grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                                              Response*),
                                 const Request& request, bool repeatable) {
+    return Call(stub, method, request, repeatable, options_.call_timeout);
+  }
+
+  template <typename Stub, typename Request, typename Response>
+  absl::StatusOr<Response> Call(Stub& stub,
+                                grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                             Response*),
+                                const Request& request, bool repeatable, absl::Duration timeout) {
     if (absl::Status status = CheckSize(request); !status.ok()) return status;
     const absl::Time start = absl::Now();
-    const absl::Time deadline = start + options_.call_timeout;
+    const absl::Time deadline = start + timeout;
     Backoff backoff(options_.first_backoff, std::min(options_.max_backoff, kMaxCallBackoff));
     bool may_have_arrived = false;
     for (bool first = true;; first = false) {
@@ -119,11 +147,10 @@ class GrpcClient final : public Client {
       const absl::Status status = rpc::FromGrpc((stub.*method)(&context, request, &response));
       if (!IsTransportError(status)) was_answered_ = true;
       if (status.ok()) return response;
-      absl::Status error = Explain(status, address_, options_.call_timeout);
+      absl::Status error = Explain(status, address_, timeout);
       may_have_arrived = may_have_arrived || !WasNeverSent(error);
       if (may_have_arrived) error = AsMaybeSent(std::move(error));
-      const absl::Duration patience =
-          Patience(status, address_, was_answered_, options_, options_.call_timeout);
+      const absl::Duration patience = Patience(status, address_, was_answered_, options_, timeout);
       const absl::Time give_up = start + patience;
       const bool is_in_time = absl::Now() + RetryDelay(status) < give_up;
       if (!repeatable || !MayPass(status) || !is_in_time) return error;

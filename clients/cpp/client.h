@@ -29,6 +29,8 @@ struct ClientOptions {
   // affects behaviour
   std::string address;                              // see ParseAddress
   absl::Duration call_timeout = absl::Seconds(30);  // of one unary call, all its attempts together
+  // The same of a call that a cluster's agent answers, which may have to ask its scheduler first.
+  absl::Duration question_timeout = absl::Minutes(2);
   absl::Duration stream_patience =
       absl::Minutes(10);  // how long a broken stream is resumed without success
   // The same for a client that no broker has answered yet, if nobody listens on the Unix socket of
@@ -86,10 +88,20 @@ class Client {
   virtual absl::StatusOr<v1::ListJobsResponse> ListJobs(const v1::ListJobsRequest& request) = 0;
   virtual absl::StatusOr<v1::CancelJobsResponse> CancelJobs(
       const v1::CancelJobsRequest& request) = 0;
+  virtual absl::StatusOr<v1::HoldJobsResponse> HoldJobs(const v1::HoldJobsRequest& request) = 0;
+  virtual absl::StatusOr<v1::ReleaseJobsResponse> ReleaseJobs(
+      const v1::ReleaseJobsRequest& request) = 0;
   virtual absl::StatusOr<v1::ListClustersResponse> ListClusters(
       const v1::ListClustersRequest& request) = 0;
   virtual absl::StatusOr<v1::GetClusterResponse> GetCluster(
       const v1::GetClusterRequest& request) = 0;
+
+  // Questions to agents: they have question_timeout instead.
+  virtual absl::StatusOr<v1::PlanJobResponse> PlanJob(const v1::PlanJobRequest& request) = 0;
+  virtual absl::StatusOr<v1::CheckClusterResponse> CheckCluster(
+      const v1::CheckClusterRequest& request) = 0;
+  virtual absl::StatusOr<v1::DescribeClusterResponse> DescribeCluster(
+      const v1::DescribeClusterRequest& request) = 0;
 
   // Streams, resumed where they broke off. The deadline bounds the whole of it. `on_sign_of_life`,
   // if given, is called by Next each time the broker says that nothing has changed for seconds.

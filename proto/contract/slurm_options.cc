@@ -12,9 +12,14 @@ namespace {
 
 // Options that shape the allocation or when it comes. Others have a field of their own, or would
 // take away what Muster relies on: the job's name, its files, its environment, its script.
+//
+// nodes, ntasks and ntasks-per-node take the place of the fields nodes and tasks_per_node for jobs
+// whose tasks Slurm is to spread over nodes; the cores are then those of one task. The amounts for
+// each task, CPU or GPU are for such jobs too.
 struct ExtraOption {
   std::string_view name;
   bool has_value;
+  std::string_view only = {};  // the one value that it may have; empty: any
 };
 constexpr std::array kExtraOptions = {
     ExtraOption{"acctg-freq", true},
@@ -29,17 +34,28 @@ constexpr std::array kExtraOptions = {
     ExtraOption{"deadline", true},
     ExtraOption{"delay-boot", true},
     ExtraOption{"distribution", true},
+    ExtraOption{"exclusive", true},
     ExtraOption{"extra-node-info", true},
     ExtraOption{"gpu-bind", true},
     ExtraOption{"gpu-freq", true},
+    ExtraOption{"gpus", true},
+    ExtraOption{"gpus-per-task", true},
     ExtraOption{"gres-flags", true},
     ExtraOption{"hint", true},
     ExtraOption{"kill-on-invalid-dep", true},
     ExtraOption{"mcs-label", true},
+    ExtraOption{"mem", true, "0"},
     ExtraOption{"mem-bind", true},
+    ExtraOption{"mem-per-cpu", true},
+    ExtraOption{"mem-per-gpu", true},
     ExtraOption{"mincpus", true},
     ExtraOption{"network", true},
+    ExtraOption{"no-kill", false},
+    ExtraOption{"nodes", true},
+    ExtraOption{"ntasks", true},
     ExtraOption{"ntasks-per-core", true},
+    ExtraOption{"ntasks-per-gpu", true},
+    ExtraOption{"ntasks-per-node", true},
     ExtraOption{"ntasks-per-socket", true},
     ExtraOption{"overcommit", false},
     ExtraOption{"oversubscribe", false},
@@ -53,12 +69,20 @@ constexpr std::array kExtraOptions = {
     ExtraOption{"switches", true},
     ExtraOption{"thread-spec", true},
     ExtraOption{"threads-per-core", true},
+    ExtraOption{"time", true, "0"},
     ExtraOption{"time-min", true},
     ExtraOption{"tmp", true},
     ExtraOption{"use-min-nodes", false},
     ExtraOption{"wait-all-nodes", true},
     ExtraOption{"wckey", true},
 };
+
+// Null: it is not taken.
+const ExtraOption* FindExtraOption(std::string_view name) {
+  const auto* found = std::find_if(kExtraOptions.begin(), kExtraOptions.end(),
+                                   [&](const ExtraOption& one) { return one.name == name; });
+  return found == kExtraOptions.end() ? nullptr : found;
+}
 
 constexpr std::array<std::string_view, 6> kDependencyTypes = {
     "after", "afterany", "afterburstbuffer", "aftercorr", "afternotok", "afterok"};
@@ -136,10 +160,8 @@ void CheckNumber(std::string_view field, uint32_t value, uint32_t max, FieldErro
 void CheckExtraOption(const std::string& field, std::string_view text, FieldErrors* errors) {
   const size_t equals = text.find('=');
   const std::string_view name = text.substr(0, equals);
-  const auto option = std::find_if(
-      kExtraOptions.begin(), kExtraOptions.end(),
-      [&](const auto& one) { return name.starts_with("--") && name.substr(2) == one.name; });
-  if (option == kExtraOptions.end()) {
+  const ExtraOption* option = name.starts_with("--") ? FindExtraOption(name.substr(2)) : nullptr;
+  if (option == nullptr) {
     errors->Add(field,
                 fmt::format("{} is not taken; use the field that the option has in the spec, "
                             "or one that shapes the allocation, such as --switches=1 or "
@@ -151,6 +173,12 @@ void CheckExtraOption(const std::string& field, std::string_view text, FieldErro
   if (has_value != option->has_value || (equals != text.npos && !option->has_value)) {
     errors->Add(field, fmt::format("{}: write --{}{}", Quoted(text), option->name,
                                    option->has_value ? "=VALUE" : " without a value"));
+    return;
+  }
+  if (!option->only.empty() && text.substr(equals + 1) != option->only) {
+    errors->Add(field,
+                fmt::format("{}: only --{}={} is taken; the spec has a field for other values",
+                            Quoted(text), option->name, option->only));
     return;
   }
   if (has_value) CheckOptionValue(field, text.substr(equals + 1), errors);
@@ -171,6 +199,8 @@ void CheckOptionValue(std::string_view field, std::string_view value, FieldError
                                    Quoted(value), kMaxOptionBytes));
   }
 }
+
+bool IsExtraOption(std::string_view name) { return FindExtraOption(name) != nullptr; }
 
 void CheckSlurmOptions(const v1::SlurmOptions& slurm, FieldErrors* errors) {
   CheckOptionValue("slurm.partition", slurm.partition(), errors);

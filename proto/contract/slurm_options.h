@@ -21,6 +21,9 @@ inline constexpr uint32_t kMaxNice = 1'000'000;
 // A list that a person still writes.
 inline constexpr int kMaxExtraOptions = 20;
 
+// Whether slurm.extra_options takes the option, named without "--".
+bool IsExtraOption(std::string_view name);
+
 // Adds what is wrong with the section, each with its field's path.
 void CheckSlurmOptions(const v1::SlurmOptions& slurm, FieldErrors* errors);
 

@@ -4,26 +4,31 @@
 #include <array>
 #include <optional>
 
+#include "clients/cpp/slurm/sbatch_shape.h"
 #include "clients/cpp/slurm/sbatch_values.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
 #include "contract/parts.h"
+#include "contract/slurm_options.h"
 #include "fmt/format.h"
 
 namespace muster::client::slurm {
 namespace {
 
-using contract::ParseNumber;
-using contract::Quoted;
 using contract::Split;
 
-constexpr uint32_t kMaxCount = 1'000'000;
-constexpr uint64_t kMaxMemoryBytes = uint64_t{1} << 50;  // as in a job spec
-
 // How sbatch itself goes about it; nothing of the job.
-constexpr std::array<std::string_view, 11> kOfTheCommand = {
-    "help",    "ignore-pbs", "parsable", "quiet", "test-only", "usage",
-    "verbose", "version",    "wait",     "wrap",  "open-mode"};
+constexpr std::array<std::string_view, 11> kOfTheCommand = {"help",
+                                                            "ignore-pbs",
+                                                            "parsable",
+                                                            "quiet",
+                                                            "test-only",
+                                                            "usage",
+                                                            "verbose",
+                                                            "version",
+                                                            "wait",
+                                                            "wrap",
+                                                            "no-container-entrypoint"};
 
 // Texts that the slurm section has as they are.
 struct TextOption {
@@ -47,202 +52,242 @@ constexpr std::array kTexts = {
     TextOption{"reservation",
                [](v1::SlurmOptions* s, const std::string& v) { s->set_reservation(v); }},
     TextOption{"signal", [](v1::SlurmOptions* s, const std::string& v) { s->set_signal(v); }},
+    TextOption{"container-name", [](v1::SlurmOptions* s,
+                                    const std::string& v) { s->mutable_container()->set_name(v); }},
 };
 
-// Maps the settings one after the other; remembers the first value that cannot be read.
+// What is switched on and off by being there.
+struct Switch {
+  std::string_view name;
+  void (*set)(v1::SlurmOptions*);
+};
+constexpr std::array kSwitches = {
+    Switch{"requeue", [](v1::SlurmOptions* s) { s->set_requeue(true); }},
+    Switch{"no-requeue", [](v1::SlurmOptions* s) { s->set_requeue(false); }},
+    Switch{"container-entrypoint",
+           [](v1::SlurmOptions* s) { s->mutable_container()->set_entrypoint(true); }},
+    Switch{"container-mount-home",
+           [](v1::SlurmOptions* s) { s->mutable_container()->set_mount_home(true); }},
+    Switch{"no-container-mount-home",
+           [](v1::SlurmOptions* s) { s->mutable_container()->set_mount_home(false); }},
+    Switch{"container-remap-root",
+           [](v1::SlurmOptions* s) { s->mutable_container()->set_remap_root(true); }},
+    Switch{"no-container-remap-root",
+           [](v1::SlurmOptions* s) { s->mutable_container()->set_remap_root(false); }},
+    Switch{"container-writable",
+           [](v1::SlurmOptions* s) { s->mutable_container()->set_writable(true); }},
+};
+
+// What to do instead of options that Muster does not take. Others that it does not take have none.
+constexpr std::pair<std::string_view, std::string_view> kRemedies[] = {
+    {"array",
+     "Muster takes no job arrays; submit each task by itself, as in: for i in 1 2 3; do muster "
+     "sbatch --export=TASK=$i script.sh; done"},
+    {"bbf", "give what the file says with --bb"},
+    {"container", "for an image give --container-image, which needs Pyxis"},
+    {"container-id", "for an image give --container-image, which needs Pyxis"},
+    {"export-file", "name the variables with --export"},
+    {"get-user-env", "begin the script with #!/bin/bash -l"},
+    {"gid", "jobs run as the user of the cluster's agent"},
+    {"gpus-per-socket", "use --gpus-per-node"},
+    {"hold", "leave it out, and hold the job while it waits with: muster hold ID"},
+    {"nodefile", "name the nodes with --nodelist"},
+    {"priority", "use --nice to lower it"},
+    {"uid", "jobs run as the user of the cluster's agent"},
+};
+
+std::string_view RemedyFor(std::string_view option) {
+  const auto* found = std::find_if(std::begin(kRemedies), std::end(kRemedies),
+                                   [&](const auto& one) { return one.first == option; });
+  return found == std::end(kRemedies) ? "leave it out, or submit with sbatch itself"
+                                      : found->second;
+}
+
+// Maps the settings one after the other; remembers every one that cannot be used.
 class Mapper {
  public:
-  explicit Mapper(const SbatchSubmission& submission) : given_(submission.options) {}
+  explicit Mapper(const SbatchPlace& place) : place_(place) {}
 
   absl::StatusOr<SbatchJob> Map(const SbatchSubmission& submission) {
-    job_.spec.mutable_command()->set_script(submission.script);
-    MapShape();
-    MapGpus();
-    MapMemory();
-    for (const Setting& setting : given_.settings) MapOne(setting);
-    for (const std::string& unknown : given_.not_understood) job_.slurm_only.push_back(unknown);
-    if (!submission.arguments.empty()) job_.slurm_only.push_back("arguments of the script");
-    if (!has_export_) {
-      job_.notes.push_back("The variables of the shell that submits do not travel with the job.");
+    spec().mutable_command()->set_script(submission.script);
+    for (const std::string& word : submission.arguments) {
+      spec().mutable_command()->add_script_arguments(word);
     }
-    if (!status_.ok()) return status_;
+    spec().set_working_directory(place_.directory);
+    spec().set_name(DefaultName(submission));
+    batch_script().set_output("slurm-%j.out");
+    MapShape(submission.options, &spec(), &errors_);
+    for (const Setting& setting : submission.options.settings) MapOne(setting);
+    for (const std::string& unknown : submission.options.not_understood) {
+      const bool is_variable = unknown.ends_with("(environment)");
+      if (is_variable) {
+        job_.notes.push_back(fmt::format("{} is not known and has no effect", unknown));
+      } else {
+        errors_.Add(unknown, unknown.starts_with("#")
+                                 ? "directives of other schedulers are not read; add --ignore-pbs"
+                                 : "unrecognized option");
+      }
+    }
+    if (!spec().image().empty()) LeaveDirectory(submission.options);
+    if (absl::Status status = errors_.ToStatus(); !status.ok()) return status;
     return std::move(job_);
   }
 
  private:
+  v1::JobSpec& spec() { return job_.spec; }
+  v1::SlurmBatchScript& batch_script() { return *spec().mutable_slurm()->mutable_batch_script(); }
+
+  // As sbatch has it: the file's own name, "wrap", or "sbatch" for standard input.
+  std::string DefaultName(const SbatchSubmission& submission) const {
+    if (submission.options.Find("wrap") != nullptr) return "wrap";
+    const std::string& path = place_.script_path;
+    return path.empty() || path == "-" ? "sbatch" : path.substr(path.rfind('/') + 1);
+  }
+
+  // A path as it is seen from where the user stood.
+  std::string Absolute(const std::string& path) const {
+    return path.starts_with('/') ? path : fmt::format("{}/{}", place_.directory, path);
+  }
+
+  // A container has directories of its own: where the user stood means something for the outputs
+  // only.
+  void LeaveDirectory(const Settings& given) {
+    const std::string directory = spec().working_directory();
+    const auto absolute = [&](const std::string& path) {
+      return path.empty() || path.starts_with('/') ? path : fmt::format("{}/{}", directory, path);
+    };
+    batch_script().set_output(absolute(batch_script().output()));
+    batch_script().set_error(absolute(batch_script().error()));
+    const Setting* inside = given.Find("container-workdir");
+    spec().set_working_directory(inside == nullptr ? "" : inside->value);
+  }
+
   void Bad(const Setting& setting, std::string_view remedy) {
-    if (!status_.ok()) return;
-    status_ = contract::BadField(
-        fmt::format("--{}", setting.option->name),
-        fmt::format("{} ({}) cannot be read; {}", Quoted(setting.value), setting.where, remedy));
-  }
-
-  void Tie(const Setting& setting) {
-    const std::string value = setting.value.empty() ? "" : "=" + setting.value;
-    job_.slurm_only.push_back(
-        fmt::format("--{}{} ({})", setting.option->name, value, setting.where));
-  }
-
-  // A whole number from 1; `fallback` if the option was not given.
-  uint64_t Count(std::string_view name, uint64_t fallback) {
-    const Setting* setting = given_.Find(name);
-    if (setting == nullptr) return fallback;
-    const std::optional<uint32_t> number = ParseNumber<uint32_t>(setting->value);
-    if (number.has_value() && *number >= 1 && *number <= kMaxCount) return *number;
-    Bad(*setting, fmt::format("use 1 to {}", kMaxCount));
-    return fallback;
-  }
-
-  // Nodes, tasks and CPUs.
-  void MapShape() {
-    const Setting* nodes = given_.Find("nodes");
-    if (nodes != nullptr) {
-      const std::optional<NodeRange> range = ParseNodeRange(nodes->value);
-      if (!range.has_value()) return Bad(*nodes, "use a number such as 2, or a range such as 2-4");
-      nodes_ = range->min;
-      if (range->min > 1) Tie(*nodes);
-    }
-    const uint64_t tasks = Count("ntasks", 1);
-    if (const Setting* given = given_.Find("ntasks");
-        given != nullptr && tasks > 1 && nodes == nullptr) {
-      Tie(*given);
-    }
-    tasks_per_node_ = Count("ntasks-per-node", (tasks + nodes_ - 1) / nodes_);
-    cpus_ = tasks_per_node_ * Count("cpus-per-task", 1);
-    job_.spec.set_nodes(static_cast<uint32_t>(nodes_));
-    job_.spec.mutable_resources()->set_cpu_millis(cpus_ * 1000);
-  }
-
-  std::optional<v1::GpuRequest> Gpus(std::string_view name) {
-    const Setting* setting = given_.Find(name);
-    if (setting == nullptr) return std::nullopt;
-    const std::optional<v1::GpuRequest> gpus = ParseSbatchGpus(setting->value);
-    if (!gpus.has_value()) Bad(*setting, "use a number, or one type and a number such as h100:4");
-    return gpus;
-  }
-
-  // On one node. The narrowest option counts, as it does for Slurm.
-  void MapGpus() {
-    std::optional<v1::GpuRequest> gpus = Gpus("gpus-per-node");
-    if (const Setting* setting = given_.Find("gres"); setting != nullptr) {
-      const std::optional<Gres> gres = ParseGres(setting->value);
-      if (!gres.has_value()) return Bad(*setting, "use gpu[:TYPE][:COUNT], of one type");
-      if (!gpus.has_value()) gpus = gres->gpus;
-      if (!gres->others.empty()) {
-        job_.spec.mutable_slurm()->set_gres(gres->others);
-        Tie(*setting);
-      }
-    }
-    if (auto of_task = Gpus("gpus-per-task"); of_task.has_value() && !gpus.has_value()) {
-      of_task->set_count_millis(of_task->count_millis() * tasks_per_node_);
-      gpus = of_task;
-    }
-    if (auto total = Gpus("gpus"); total.has_value() && !gpus.has_value()) {
-      const uint64_t whole = total->count_millis() / 1000;
-      if (whole % nodes_ != 0) Tie(*given_.Find("gpus"));
-      total->set_count_millis((whole + nodes_ - 1) / nodes_ * 1000);
-      gpus = total;
-    }
-    if (gpus.has_value() && gpus->count_millis() > 0) {
-      *job_.spec.mutable_resources()->add_gpus() = *gpus;
-    }
-  }
-
-  void MapMemory() {
-    const Setting* only = nullptr;
-    for (std::string_view name : {"mem", "mem-per-cpu", "mem-per-gpu"}) {
-      const Setting* setting = given_.Find(name);
-      if (setting == nullptr) continue;
-      if (only != nullptr)
-        return Bad(*setting, fmt::format("it and --{} exclude each other", only->option->name));
-      only = setting;
-    }
-    if (only == nullptr) return;
-    const std::optional<uint64_t> bytes = ParseSbatchMemory(only->value);
-    if (!bytes.has_value()) return Bad(*only, "use a whole number of K, M, G or T, such as 16G");
-    if (*bytes == 0) return Tie(*only);  // all that the node has
-    uint64_t times = 1;
-    if (only->option->name == "mem-per-cpu") times = cpus_;
-    if (only->option->name == "mem-per-gpu") {
-      const v1::Resources& resources = job_.spec.resources();
-      times = resources.gpus().empty() ? 1 : resources.gpus(0).count_millis() / 1000;
-    }
-    if (times > kMaxMemoryBytes / *bytes) return Bad(*only, "it is more than any node has");
-    job_.spec.mutable_resources()->set_memory_bytes(*bytes * times);
+    AddUnreadable(setting, remedy, &errors_);
   }
 
   void MapTime(const Setting& setting) {
     const std::optional<uint64_t> seconds = ParseSbatchTime(setting.value);
     if (!seconds.has_value()) return Bad(setting, "use minutes, H:MM:SS or D-HH:MM:SS");
-    if (*seconds > 0) {
-      job_.spec.mutable_time_limit()->set_seconds(static_cast<int64_t>(*seconds));
-    }
+    if (*seconds == 0) return AddExtra("time", "0", &spec());
+    spec().mutable_time_limit()->set_seconds(static_cast<int64_t>(*seconds));
   }
 
-  // "NONE", or a list of "NAME=value", of names and of "ALL", which are the shell's variables.
+  // "NONE", or a list of "NAME=value", of names, and of "ALL", which are all of the shell's.
   void MapExport(const Setting& setting) {
-    has_export_ = true;
     if (setting.value == "NONE" || setting.value == "NIL") return;
     for (std::string_view one : Split(setting.value, ',')) {
       const size_t equals = one.find('=');
-      if (equals == one.npos || equals == 0) {
-        has_export_ = false;  // it wants the shell's variables
+      const std::string name(one.substr(0, equals));
+      if (name == "ALL" && equals == one.npos) {
+        job_.notes.emplace_back(
+            "the variables of your shell do not travel with the job; --export=NAME,... names those "
+            "that should");
         continue;
       }
-      (*job_.spec.mutable_env())[std::string(one.substr(0, equals))] =
-          std::string(one.substr(equals + 1));
+      const auto known = place_.environment.find(name);
+      if (equals != one.npos) {
+        (*spec().mutable_env())[name] = std::string(one.substr(equals + 1));
+      } else if (known != place_.environment.end()) {
+        (*spec().mutable_env())[name] = known->second;
+      }
     }
   }
 
   void MapNice(const Setting& setting) {
-    const std::optional<uint32_t> nice =
-        setting.value.empty() ? std::optional<uint32_t>(100) : ParseNumber<uint32_t>(setting.value);
-    Tie(setting);
-    if (nice.has_value()) job_.spec.mutable_slurm()->set_nice(*nice);
+    const auto nice = setting.value.empty() ? std::optional<uint32_t>(100)
+                                            : contract::ParseNumber<uint32_t>(setting.value);
+    if (!nice.has_value()) return Bad(setting, "use 0 to 1000000; only operators may go below");
+    spec().mutable_slurm()->set_nice(*nice);
+  }
+
+  // Names of Muster's clusters; whichever of them starts the job first.
+  void MapClusters(const Setting& setting) {
+    if (setting.value == "all") return;
+    for (std::string_view name : Split(setting.value, ',')) {
+      spec().mutable_placement()->add_clusters(std::string(name));
+    }
+  }
+
+  // "SRC:DST[:ro]", several with commas.
+  void MapMounts(const Setting& setting) {
+    for (std::string_view one : Split(setting.value, ',')) {
+      const std::vector<std::string_view> parts = Split(one, ':');
+      const bool read_only = parts.size() == 3 && parts[2] == "ro";
+      const bool is_good =
+          parts.size() <= 2 || read_only || (parts.size() == 3 && parts[2] == "rw");
+      if (!is_good || parts[0].empty()) return Bad(setting, "use SRC:DST or SRC:DST:ro");
+      v1::Mount* mount = spec().add_mounts();
+      mount->set_source(std::string(parts[0]));
+      mount->set_target(std::string(parts[parts.size() > 1 ? 1 : 0]));
+      mount->set_read_only(read_only);
+    }
+  }
+
+  void MapOpenMode(const Setting& setting) {
+    const bool is_append = std::string_view("append").starts_with(setting.value);
+    const bool is_truncate = std::string_view("truncate").starts_with(setting.value);
+    if (setting.value.empty() || !(is_append || is_truncate)) {
+      return Bad(setting, "use append or truncate");
+    }
+    batch_script().set_append(is_append);
+  }
+
+  // Options with a rule of their own; false: it is none of them.
+  bool MapSpecial(const Setting& setting) {
+    const std::string_view name = setting.option->name;
+    const std::string& value = setting.value;
+    if (name == "job-name") return spec().set_name(value), true;
+    if (name == "time") return MapTime(setting), true;
+    if (name == "export") return MapExport(setting), true;
+    if (name == "output") return batch_script().set_output(value), true;
+    if (name == "error") return batch_script().set_error(value), true;
+    if (name == "input" && value == "/dev/null") return true;
+    if (name == "input") return batch_script().set_input(value), true;
+    if (name == "open-mode") return MapOpenMode(setting), true;
+    if (name == "chdir") return spec().set_working_directory(Absolute(value)), true;
+    if (name == "nice") return MapNice(setting), true;
+    if (name == "clusters") return MapClusters(setting), true;
+    if (name == "no-kill" && value == "off") return true;
+    if (name == "exclusive" && value.empty()) {
+      return spec().mutable_slurm()->set_exclusive(true), true;
+    }
+    if (name == "container-image") return spec().set_image(value), true;
+    if (name == "container-workdir") return true;  // LeaveDirectory
+    if (name == "container-mounts") return MapMounts(setting), true;
+    if (name == "container-env") {
+      for (std::string_view one : Split(value, ',')) {
+        spec().mutable_slurm()->mutable_container()->add_env(std::string(one));
+      }
+      return true;
+    }
+    return false;
   }
 
   void MapOne(const Setting& setting) {
     const std::string_view name = setting.option->name;
-    // These were read above, or are of no matter to the job.
-    for (std::string_view read :
-         {"nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "gpus", "gpus-per-node",
-          "gpus-per-task", "gres", "mem", "mem-per-cpu", "mem-per-gpu"}) {
-      if (name == read) return;
-    }
+    if (IsOfShape(name) || MapSpecial(setting)) return;
     if (std::find(kOfTheCommand.begin(), kOfTheCommand.end(), name) != kOfTheCommand.end()) return;
-    if (name == "job-name") return job_.spec.set_name(setting.value);
-    if (name == "time") return MapTime(setting);
-    if (name == "export") return MapExport(setting);
-    if (name == "output") return void(job_.output = setting.value);
-    if (name == "error") return void(job_.error = setting.value);
-    if (name == "input" && setting.value == "/dev/null") return;
-    if (name == "chdir" && setting.value.starts_with('/')) {
-      return job_.spec.set_working_directory(setting.value);
-    }
-    if (name == "nice") return MapNice(setting);
-    Tie(setting);
-    v1::SlurmOptions* slurm = job_.spec.mutable_slurm();
-    if (name == "exclusive" && setting.value.empty()) slurm->set_exclusive(true);
-    if (name == "requeue") slurm->set_requeue(true);
-    if (name == "no-requeue") slurm->set_requeue(false);
-    const auto text = std::find_if(kTexts.begin(), kTexts.end(),
-                                   [&](const TextOption& one) { return one.name == name; });
-    if (text != kTexts.end()) text->set(slurm, setting.value);
+    const auto* text = std::find_if(kTexts.begin(), kTexts.end(),
+                                    [&](const TextOption& one) { return one.name == name; });
+    if (text != kTexts.end()) return text->set(spec().mutable_slurm(), setting.value);
+    const auto* on = std::find_if(kSwitches.begin(), kSwitches.end(),
+                                  [&](const Switch& one) { return one.name == name; });
+    if (on != kSwitches.end()) return on->set(spec().mutable_slurm());
+    if (contract::IsExtraOption(name)) return AddExtra(name, setting.value, &spec());
+    const std::string value = setting.value.empty() ? "" : "=" + setting.value;
+    errors_.Add(fmt::format("--{}{} ({})", name, value, setting.where), RemedyFor(name));
   }
 
-  const Settings& given_;
+  const SbatchPlace& place_;
   SbatchJob job_;
-  absl::Status status_;
-  uint64_t nodes_ = 1;
-  uint64_t tasks_per_node_ = 1;
-  uint64_t cpus_ = 1;  // on each node
-  bool has_export_ = false;
+  contract::FieldErrors errors_;
 };
 
 }  // namespace
 
-absl::StatusOr<SbatchJob> MapSbatch(const SbatchSubmission& submission) {
-  return Mapper(submission).Map(submission);
+absl::StatusOr<SbatchJob> MapSbatch(const SbatchSubmission& submission, const SbatchPlace& place) {
+  return Mapper(place).Map(submission);
 }
 
 }  // namespace muster::client::slurm

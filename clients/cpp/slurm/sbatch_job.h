@@ -1,7 +1,8 @@
-// A batch script as a job: what it asks for in Muster's words, and what ties it to Slurm. Pure.
+// A batch script as a job. Pure.
 #ifndef MUSTER_CLIENTS_CPP_SLURM_SBATCH_JOB_H_
 #define MUSTER_CLIENTS_CPP_SLURM_SBATCH_JOB_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -11,27 +12,28 @@
 
 namespace muster::client::slurm {
 
-struct SbatchJob {
-  // The command is the script; resources are those of one node. Its slurm section is there only if
-  // an option needs it.
-  v1::JobSpec spec;
-  // What keeps the job from running anywhere but on Slurm, each as it was written and where:
-  // "--array=1-9 (line 3)". Empty: any kind of cluster may run it.
-  std::vector<std::string> slurm_only;
-  // What is otherwise than with sbatch, a sentence each.
-  std::vector<std::string> notes;
-  // Where sbatch would write, with patterns (ExpandFileName). Empty error: where the output goes.
-  std::string output = "slurm-%j.out";
-  std::string error;
+// Where and how a script was submitted.
+struct SbatchPlace {
+  std::string directory;    // where the user stood, an absolute path
+  std::string script_path;  // of the script; empty: standard input, or --wrap
+  // Variables that --export may name.
+  std::map<std::string, std::string> environment;
 };
 
-// INVALID_ARGUMENT names the option, its value and where it was, if the value cannot be read; or
-// two options that exclude each other, such as --mem and --mem-per-cpu.
+struct SbatchJob {
+  // The command is the script, which runs as a batch script. Whether only Slurm can run it, says
+  // contract::WhySlurmOnly.
+  v1::JobSpec spec;
+  // What is otherwise than with sbatch, a sentence each.
+  std::vector<std::string> notes;
+};
+
+// INVALID_ARGUMENT names every option, its value and where it was, if the value cannot be read, if
+// Muster does not take the option, or if this reader does not know it.
 //
-// sbatch starts a script once, on the first node of the allocation, Muster a command on each node:
-// a script that asks for several nodes, or for several tasks without saying that they fit on one,
-// is tied to Slurm.
-absl::StatusOr<SbatchJob> MapSbatch(const SbatchSubmission& submission);
+// The job starts where the user stood, and its output goes to slurm-%j.out there, as with sbatch;
+// %j is Slurm's own number. Of the submitter's environment it gets what --export names.
+absl::StatusOr<SbatchJob> MapSbatch(const SbatchSubmission& submission, const SbatchPlace& place);
 
 }  // namespace muster::client::slurm
 

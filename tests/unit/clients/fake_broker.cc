@@ -56,6 +56,18 @@ class JobsService final : public v1::Jobs::Service {
                           v1::CancelJobsResponse* out) override {
     return Unary(hooks_.cancel_jobs, *in, out);
   }
+  grpc::Status HoldJobs(grpc::ServerContext*, const v1::HoldJobsRequest* in,
+                        v1::HoldJobsResponse* out) override {
+    return Unary(hooks_.hold_jobs, *in, out);
+  }
+  grpc::Status ReleaseJobs(grpc::ServerContext*, const v1::ReleaseJobsRequest* in,
+                           v1::ReleaseJobsResponse* out) override {
+    return Unary(hooks_.release_jobs, *in, out);
+  }
+  grpc::Status PlanJob(grpc::ServerContext*, const v1::PlanJobRequest* in,
+                       v1::PlanJobResponse* out) override {
+    return Unary(hooks_.plan_job, *in, out);
+  }
   grpc::Status WatchJobs(grpc::ServerContext* context, const v1::WatchJobsRequest* in,
                          grpc::ServerWriter<v1::WatchJobsResponse>* writer) override {
     return Streamed(hooks_.watch_jobs, *in, context, writer);
@@ -80,6 +92,14 @@ class ClustersService final : public v1::Clusters::Service {
   grpc::Status GetCluster(grpc::ServerContext*, const v1::GetClusterRequest* in,
                           v1::GetClusterResponse* out) override {
     return Unary(hooks_.get_cluster, *in, out);
+  }
+  grpc::Status CheckCluster(grpc::ServerContext*, const v1::CheckClusterRequest* in,
+                            v1::CheckClusterResponse* out) override {
+    return Unary(hooks_.check_cluster, *in, out);
+  }
+  grpc::Status DescribeCluster(grpc::ServerContext*, const v1::DescribeClusterRequest* in,
+                               v1::DescribeClusterResponse* out) override {
+    return Unary(hooks_.describe_cluster, *in, out);
   }
 
  private:

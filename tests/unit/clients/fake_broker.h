@@ -32,8 +32,13 @@ class FakeBroker {
   Answer<v1::GetJobRequest, v1::GetJobResponse> get_job;
   Answer<v1::ListJobsRequest, v1::ListJobsResponse> list_jobs;
   Answer<v1::CancelJobsRequest, v1::CancelJobsResponse> cancel_jobs;
+  Answer<v1::HoldJobsRequest, v1::HoldJobsResponse> hold_jobs;
+  Answer<v1::ReleaseJobsRequest, v1::ReleaseJobsResponse> release_jobs;
+  Answer<v1::PlanJobRequest, v1::PlanJobResponse> plan_job;
   Answer<v1::ListClustersRequest, v1::ListClustersResponse> list_clusters;
   Answer<v1::GetClusterRequest, v1::GetClusterResponse> get_cluster;
+  Answer<v1::CheckClusterRequest, v1::CheckClusterResponse> check_cluster;
+  Answer<v1::DescribeClusterRequest, v1::DescribeClusterResponse> describe_cluster;
   Stream<v1::WatchJobsRequest, v1::WatchJobsResponse> watch_jobs;
   Stream<v1::ReadLogRequest, v1::ReadLogResponse> read_log;
 

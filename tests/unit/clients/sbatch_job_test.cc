@@ -1,6 +1,8 @@
 #include "clients/cpp/slurm/sbatch_job.h"
 
 #include "clients/cpp/slurm/sbatch_values.h"
+#include "contract/slurm_only.h"
+#include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "rapidcheck/gtest.h"
@@ -11,12 +13,15 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+const std::map<std::string, std::string> kShell = {{"HOME", "/home/ann"}, {"LR", "0.1"}};
 
 absl::StatusOr<SbatchJob> TryMap(const std::string& directives,
-                                 const std::vector<std::string>& words = {"run.sh"}) {
+                                 const std::vector<std::string>& words = {"sub/run.sh"}) {
   const auto submission = ReadSbatch(words, {}, "#!/bin/bash\n" + directives + "\ntrue\n");
   if (!submission.ok()) return submission.status();
-  return MapSbatch(*submission);
+  return MapSbatch(*submission, {"/home/ann/work", "sub/run.sh", kShell});
 }
 
 SbatchJob Mapped(const std::string& directives) {
@@ -25,14 +30,19 @@ SbatchJob Mapped(const std::string& directives) {
   return job.value_or(SbatchJob());
 }
 
+std::string RefusalOf(const std::string& directives) {
+  const auto job = TryMap(directives);
+  EXPECT_EQ(job.status().code(), absl::StatusCode::kInvalidArgument) << directives;
+  return std::string(job.status().message());
+}
+
 TEST(MapSbatchTest, AScriptOfTheManualRunsAnywhere) {
   const SbatchJob job = Mapped(
       "#SBATCH --job-name=train\n#SBATCH --nodes=1\n#SBATCH --cpus-per-task=8\n#SBATCH --mem=10GB\n"
       "#SBATCH --gres=gpu:h100:1\n#SBATCH --time=1-02:00\n#SBATCH --output=%x-%j.out\n"
       "#SBATCH --export=NONE --chdir=/data");
-  EXPECT_THAT(job.slurm_only, IsEmpty());
   EXPECT_THAT(job.notes, IsEmpty());
-  EXPECT_FALSE(job.spec.has_slurm());
+  EXPECT_EQ(contract::WhySlurmOnly(job.spec), "");
   EXPECT_EQ(job.spec.name(), "train");
   EXPECT_EQ(job.spec.nodes(), 1u);
   EXPECT_EQ(job.spec.resources().cpu_millis(), 8000u);
@@ -41,67 +51,137 @@ TEST(MapSbatchTest, AScriptOfTheManualRunsAnywhere) {
   EXPECT_EQ(job.spec.resources().gpus(0).count_millis(), 1000u);
   EXPECT_EQ(job.spec.time_limit().seconds(), 26 * 3600);
   EXPECT_EQ(job.spec.working_directory(), "/data");
-  EXPECT_EQ(job.output, "%x-%j.out");
+  EXPECT_EQ(job.spec.slurm().batch_script().output(), "%x-%j.out");
   EXPECT_THAT(job.spec.command().script(), HasSubstr("\ntrue\n"));
 }
 
-TEST(MapSbatchTest, WhatTiesAJobToSlurmIsNamedWithItsPlace) {
+TEST(MapSbatchTest, WithoutOptionsItIsAsWithSbatch) {
+  const SbatchJob job = Mapped("");
+  EXPECT_EQ(job.spec.name(), "run.sh");
+  EXPECT_EQ(job.spec.working_directory(), "/home/ann/work");
+  EXPECT_EQ(job.spec.slurm().batch_script().output(), "slurm-%j.out");
+  EXPECT_FALSE(job.spec.has_time_limit());
+  EXPECT_EQ(Mapped("#SBATCH -D data").spec.working_directory(), "/home/ann/work/data");
+}
+
+TEST(MapSbatchTest, OptionsThatHaveAFieldGoThereAndOthersToSlurmAsTheyAre) {
   const SbatchJob job = Mapped(
-      "#SBATCH -p gpu -A lab\n#SBATCH --array=1-9\n#SBATCH --hold --nosuch=1\n#SBATCH "
-      "--no-requeue");
-  EXPECT_THAT(job.slurm_only, ElementsAre("--partition=gpu (line 2)", "--account=lab (line 2)",
-                                          "--array=1-9 (line 3)", "--hold (line 4)",
-                                          "--no-requeue (line 5)", "--nosuch=1 (line 4)"));
-  EXPECT_EQ(job.spec.slurm().partition(), "gpu");
-  EXPECT_EQ(job.spec.slurm().account(), "lab");
-  EXPECT_TRUE(job.spec.slurm().has_requeue());
-  EXPECT_FALSE(job.spec.slurm().requeue());
+      "#SBATCH -p gpu -A lab -q high --no-requeue --exclusive -d afterok:12\n#SBATCH "
+      "--begin=now+1hour "
+      "--switches=1\n#SBATCH --contiguous --nice -L matlab:2 --mail-type=END --signal=B:USR1@60\n"
+      "#SBATCH -e err -i in --open-mode=append -M lab,far");
+  const v1::SlurmOptions& slurm = job.spec.slurm();
+  EXPECT_EQ(slurm.partition(), "gpu");
+  EXPECT_EQ(slurm.account(), "lab");
+  EXPECT_EQ(slurm.qos(), "high");
+  EXPECT_TRUE(slurm.has_requeue());
+  EXPECT_FALSE(slurm.requeue());
+  EXPECT_TRUE(slurm.exclusive());
+  EXPECT_EQ(slurm.dependency(), "afterok:12");
+  EXPECT_EQ(slurm.nice(), 100u);
+  EXPECT_EQ(slurm.licenses(), "matlab:2");
+  EXPECT_EQ(slurm.mail_type(), "END");
+  EXPECT_EQ(slurm.signal(), "B:USR1@60");
+  EXPECT_THAT(slurm.extra_options(),
+              UnorderedElementsAre("--begin=now+1hour", "--switches=1", "--contiguous"));
+  EXPECT_EQ(slurm.batch_script().error(), "err");
+  EXPECT_EQ(slurm.batch_script().input(), "in");
+  EXPECT_TRUE(slurm.batch_script().append());
+  EXPECT_THAT(job.spec.placement().clusters(), ElementsAre("lab", "far"));
+  EXPECT_NE(contract::WhySlurmOnly(job.spec), "");
 }
 
-TEST(MapSbatchTest, SeveralNodesTieAScriptThatStartsOnce) {
-  EXPECT_THAT(Mapped("#SBATCH -N2").slurm_only, ElementsAre("--nodes=2 (line 2)"));
-  EXPECT_EQ(Mapped("#SBATCH -N2-4").spec.nodes(), 2u);
-  EXPECT_THAT(Mapped("#SBATCH -n4").slurm_only, ElementsAre("--ntasks=4 (line 2)"));
-  EXPECT_THAT(Mapped("#SBATCH -n4 -N1").slurm_only, IsEmpty());
-  EXPECT_THAT(Mapped("#SBATCH -N1-2").slurm_only, IsEmpty()) << "one node is enough for it";
-}
-
-TEST(MapSbatchTest, AmountsAreThoseOfOneNode) {
-  const SbatchJob job = Mapped("#SBATCH -N2 -n8 -c3 --mem-per-cpu=1G --gpus=a100:8");
-  EXPECT_EQ(job.spec.resources().cpu_millis(), 12000u);
-  EXPECT_EQ(job.spec.resources().memory_bytes(), uint64_t{12} << 30);
-  EXPECT_EQ(job.spec.resources().gpus(0).count_millis(), 4000u);
-  EXPECT_EQ(Mapped("#SBATCH -N1 --ntasks-per-node=4 --gpus-per-task=2")
-                .spec.resources()
-                .gpus(0)
-                .count_millis(),
-            8000u);
-  EXPECT_EQ(Mapped("#SBATCH -G4 --mem-per-gpu=2G").spec.resources().memory_bytes(),
-            uint64_t{8} << 30);
+TEST(MapSbatchTest, AmountsAreThoseOfOneNodeWhereTheShapeIsFixed) {
+  v1::JobSpec spec = Mapped("#SBATCH -N2 --ntasks-per-node=4 -c3 --mem-per-cpu=1G").spec;
+  EXPECT_EQ(spec.nodes(), 2u);
+  EXPECT_EQ(spec.slurm().tasks_per_node(), 4u);
+  EXPECT_EQ(spec.resources().cpu_millis(), 12000u);
+  EXPECT_EQ(spec.resources().memory_bytes(), uint64_t{12} << 30);
+  EXPECT_THAT(spec.slurm().extra_options(), IsEmpty());
+  spec = Mapped("#SBATCH -N1 -n4 --gpus-per-task=2").spec;
+  EXPECT_EQ(spec.slurm().tasks_per_node(), 4u);
+  EXPECT_EQ(spec.resources().gpus(0).count_millis(), 8000u);
+  spec = Mapped("#SBATCH -G4 --mem-per-gpu=2G --cpus-per-gpu=3").spec;
+  EXPECT_EQ(spec.resources().memory_bytes(), uint64_t{8} << 30);
+  EXPECT_EQ(spec.resources().cpu_millis(), 12000u);
   EXPECT_EQ(Mapped("#SBATCH --gres=gpu:0").spec.resources().gpus_size(), 0);
+  EXPECT_EQ(Mapped("#SBATCH -N1-2").spec.slurm().extra_options_size(), 0) << "one is enough";
 }
 
-TEST(MapSbatchTest, OtherResourcesAndAllOfTheMemoryAreSlurms) {
-  const SbatchJob job = Mapped("#SBATCH --gres=gpu:2,nvme:1 --mem=0");
+TEST(MapSbatchTest, TasksThatSlurmSpreadsStayAsTheyWereWritten) {
+  v1::JobSpec spec = Mapped("#SBATCH -n64 -c2 --mem-per-cpu=1G --gpus-per-task=1").spec;
+  EXPECT_EQ(spec.nodes(), 1u);
+  EXPECT_EQ(spec.resources().cpu_millis(), 2000u) << "of one task";
+  EXPECT_EQ(spec.resources().memory_bytes(), 0u);
+  EXPECT_EQ(spec.resources().gpus_size(), 0);
+  EXPECT_THAT(spec.slurm().extra_options(),
+              UnorderedElementsAre("--ntasks=64", "--mem-per-cpu=1G", "--gpus-per-task=1"));
+  spec = Mapped("#SBATCH -N2-4 --mem=4G").spec;
+  EXPECT_EQ(spec.nodes(), 2u);
+  EXPECT_EQ(spec.resources().memory_bytes(), uint64_t{4} << 30);
+  EXPECT_THAT(spec.slurm().extra_options(), ElementsAre("--nodes=2-4"));
+  EXPECT_THAT(Mapped("#SBATCH -N2 -n5 --gpus=a100:8").spec.slurm().extra_options(),
+              UnorderedElementsAre("--nodes=2", "--ntasks=5", "--gpus=a100:8"));
+}
+
+TEST(MapSbatchTest, WhatMeansAllOrNoneIsLeftToSlurm) {
+  const SbatchJob job = Mapped("#SBATCH --gres=gpu:2,nvme:1 --mem=0 -t UNLIMITED");
   EXPECT_EQ(job.spec.slurm().gres(), "nvme:1");
   EXPECT_EQ(job.spec.resources().gpus(0).count_millis(), 2000u);
-  EXPECT_THAT(job.slurm_only, ElementsAre("--gres=gpu:2,nvme:1 (line 2)", "--mem=0 (line 2)"));
+  EXPECT_THAT(job.spec.slurm().extra_options(), UnorderedElementsAre("--mem=0", "--time=0"));
 }
 
 TEST(MapSbatchTest, VariablesThatAreNamedTravel) {
-  const SbatchJob job = Mapped("#SBATCH --export=A=1,B=x=y");
+  const SbatchJob job = Mapped("#SBATCH --export=A=1,B=x=y,LR,NOSUCH");
   EXPECT_THAT(job.notes, IsEmpty());
-  EXPECT_EQ(job.spec.env().at("A"), "1");
+  EXPECT_EQ(job.spec.env().size(), 3u);
   EXPECT_EQ(job.spec.env().at("B"), "x=y");
-  EXPECT_THAT(Mapped("").notes, ElementsAre(HasSubstr("do not travel")));
+  EXPECT_EQ(job.spec.env().at("LR"), "0.1") << "by its name alone";
   EXPECT_THAT(Mapped("#SBATCH --export=ALL,A=1").notes, ElementsAre(HasSubstr("do not travel")));
+  EXPECT_THAT(Mapped("").notes, IsEmpty());
 }
 
 TEST(MapSbatchTest, TheScriptsArgumentsAndOptionsOfTheCommandLineCount) {
-  const auto job = TryMap("#SBATCH -t5", {"-t", "7", "--parsable", "run.sh", "x"});
+  const auto job = TryMap("#SBATCH -t5", {"-t", "7", "--parsable", "run.sh", "x", "-n"});
   ASSERT_TRUE(job.ok()) << job.status();
   EXPECT_EQ(job->spec.time_limit().seconds(), 420);
-  EXPECT_THAT(job->slurm_only, ElementsAre("arguments of the script"));
+  EXPECT_THAT(job->spec.command().script_arguments(), ElementsAre("x", "-n"));
+}
+
+TEST(MapSbatchTest, AContainersOutputsAreWhereTheUserStood) {
+  const SbatchJob job = Mapped(
+      "#SBATCH --container-image=ubuntu --container-mounts=/a:/b:ro,/c --container-writable\n"
+      "#SBATCH --container-workdir=/w --container-env=A,B --no-container-mount-home -o x.out");
+  EXPECT_EQ(job.spec.image(), "ubuntu");
+  EXPECT_EQ(job.spec.working_directory(), "/w");
+  EXPECT_EQ(job.spec.slurm().batch_script().output(), "/home/ann/work/x.out");
+  ASSERT_EQ(job.spec.mounts_size(), 2);
+  EXPECT_TRUE(job.spec.mounts(0).read_only());
+  EXPECT_EQ(job.spec.mounts(1).target(), "/c");
+  EXPECT_TRUE(job.spec.slurm().container().writable());
+  EXPECT_FALSE(job.spec.slurm().container().mount_home());
+  EXPECT_THAT(job.spec.slurm().container().env(), ElementsAre("A", "B"));
+}
+
+TEST(MapSbatchTest, WhatIsNotTakenIsRefusedByNameWithItsPlaceAndARemedy) {
+  const std::string said = RefusalOf(
+      "#SBATCH --array=1-9\n#SBATCH --hold --nosuch=1\n#SBATCH --propagate\n#PBS -l walltime=1");
+  for (const char* words :
+       {"--array=1-9 (line 2): Muster takes no job arrays; submit each task",
+        "--hold (line 3): ", "muster hold", "--nosuch=1 (line 3): unrecognized option",
+        "--propagate (line 4)", "#PBS -l walltime=1 (line 5)", "--ignore-pbs"}) {
+    EXPECT_THAT(said, HasSubstr(words));
+  }
+}
+
+TEST(MapSbatchTest, EveryOptionOfSbatchIsMappedOrRefusedByName) {
+  for (const Option& option : SbatchOptions()) {
+    if (option.name == "wrap") continue;
+    const std::string value = option.argument == Option::Argument::kRequired ? "=1" : "";
+    const auto job = TryMap(fmt::format("#SBATCH --{}{}", option.name, value));
+    if (job.ok()) continue;
+    EXPECT_THAT(std::string(job.status().message()), HasSubstr("--" + std::string(option.name)));
+  }
 }
 
 TEST(MapSbatchTest, AValueThatCannotBeReadIsNamed) {
@@ -116,11 +196,13 @@ TEST(MapSbatchTest, AValueThatCannotBeReadIsNamed) {
       {"--gpus=a100:2,h100:2", "--gpus"},
       {"--gres=gpu:a:1,gpu:b:1", "--gres"},
       {"--gres=gpu:x:y", "--gres"},
+      {"--cpus-per-gpu=2", "--cpus-per-gpu"},
+      {"--nice=-5", "--nice"},
+      {"--open-mode=x", "--open-mode"},
+      {"--container-mounts=:x", "--container-mounts"},
   };
   for (const auto& [directive, words] : cases) {
-    const auto job = TryMap(std::string("#SBATCH ") + directive);
-    EXPECT_EQ(job.status().code(), absl::StatusCode::kInvalidArgument) << directive;
-    EXPECT_THAT(std::string(job.status().message()), HasSubstr(words)) << directive;
+    EXPECT_THAT(RefusalOf(std::string("#SBATCH ") + directive), HasSubstr(words)) << directive;
   }
 }
 

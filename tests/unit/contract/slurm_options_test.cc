@@ -67,6 +67,8 @@ TEST(SlurmOptions, EachBadValueIsNamedByItsField) {
       {"slurm.extra_options[0]", [](auto* s) { s->add_extra_options("--switches="); }},
       {"slurm.extra_options[0]", [](auto* s) { s->add_extra_options("--contiguous=1"); }},
       {"slurm.extra_options[0]", [](auto* s) { s->add_extra_options("--hint=a b"); }},
+      {"slurm.extra_options[0]", [](auto* s) { s->add_extra_options("--mem=1G"); }},
+      {"slurm.extra_options[0]", [](auto* s) { s->add_extra_options("--time=5"); }},
       {"slurm.extra_options",
        [](auto* s) {
          for (int i = 0; i <= kMaxExtraOptions; ++i) s->add_extra_options("--contiguous");

@@ -48,6 +48,18 @@ TEST(Fit, ASlurmSectionNeedsSlurm) {
   EXPECT_THAT(fit.lacks, HasSubstr("machines"));
 }
 
+TEST(Fit, ABatchScriptOfOneNodeThatNeedsNothingOfSlurmRunsAnywhere) {
+  v1::JobSpec spec = Spec();
+  spec.mutable_command()->set_script("#!/bin/sh\ntrue\n");
+  spec.mutable_slurm()->set_tasks_per_node(1);
+  spec.mutable_slurm()->mutable_batch_script()->set_output("x-%j.out");
+  const PutCluster machines = Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_MACHINES);
+  EXPECT_TRUE(CheckFit(ShapeOf(spec), machines).now());
+  spec.mutable_command()->set_script("#!/bin/sh\nsrun true\n");
+  EXPECT_EQ(CheckFit(ShapeOf(spec), machines).verdict, Verdict::kWrongKind);
+  EXPECT_TRUE(CheckFit(ShapeOf(spec), Cluster({PoolOf("cpu")})).now());
+}
+
 TEST(Fit, AnImageNeedsAClusterThatRunsContainersAndAFileNeedsSlurm) {
   v1::JobSpec spec = Spec();
   spec.set_image("nvcr.io/nvidia/tao:5.0");

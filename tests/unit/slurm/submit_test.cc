@@ -214,6 +214,15 @@ TEST_F(SubmissionTest, ARunStaysASingletonWhateverElseItWaitsFor) {
   EXPECT_THAT(submission->options, Contains("--dependency=singleton,afterany:9,afterok:7"));
 }
 
+TEST_F(SubmissionTest, AJobThatSpreadsItsTasksItselfIsGivenNoOtherShape) {
+  spec().mutable_slurm()->add_extra_options("--ntasks=6");
+  spec().mutable_resources()->set_cpu_millis(2000);
+  EXPECT_THAT(Build(), Contains("--ntasks=6"));
+  EXPECT_THAT(Build(), Contains("--cpus-per-task=2"));
+  EXPECT_THAT(Build(), Not(Contains(StartsWith("--nodes="))));
+  EXPECT_THAT(Build(), Not(Contains(StartsWith("--ntasks-per-node="))));
+}
+
 TEST_F(SubmissionTest, RequeueIsLeftToTheClusterUnlessTheJobSays) {
   EXPECT_THAT(Build(), Not(Contains(HasSubstr("requeue"))));
   spec().mutable_slurm()->set_requeue(false);

@@ -1,0 +1,30 @@
+// What a batch script asks for on its nodes: tasks, cores, memory and GPUs. Pure; of MapSbatch.
+#ifndef MUSTER_CLIENTS_CPP_SLURM_SBATCH_SHAPE_H_
+#define MUSTER_CLIENTS_CPP_SLURM_SBATCH_SHAPE_H_
+
+#include <string_view>
+
+#include "clients/cpp/slurm/options.h"
+#include "contract/errors.h"
+#include "muster/v1/job_spec.pb.h"
+
+namespace muster::client::slurm {
+
+// Whether the option is one of those that MapShape reads.
+bool IsOfShape(std::string_view option);
+
+// Fills nodes and resources, and the options of the slurm section that Slurm must read itself: a
+// job whose tasks Slurm spreads over nodes as it likes (several tasks without --nodes, a range of
+// nodes, several nodes with --ntasks) keeps its options as they were written, and its resources are
+// then those of one task. Values that cannot be read are named in `errors`.
+void MapShape(const Settings& given, v1::JobSpec* spec, contract::FieldErrors* errors);
+
+// "--time: "soon" (line 3) cannot be read; use minutes".
+void AddUnreadable(const Setting& setting, std::string_view remedy, contract::FieldErrors* errors);
+
+// Adds "--name=value" to the options that Slurm reads itself.
+void AddExtra(std::string_view name, std::string_view value, v1::JobSpec* spec);
+
+}  // namespace muster::client::slurm
+
+#endif  // MUSTER_CLIENTS_CPP_SLURM_SBATCH_SHAPE_H_

@@ -1,0 +1,62 @@
+#include "contract/slurm_only.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "contract/characters.h"
+#include "fmt/format.h"
+
+namespace muster::contract {
+namespace {
+
+// Commands that work inside a Slurm job only.
+constexpr std::array<std::string_view, 8> kCommands = {"srun",   "sbatch", "sbcast",  "scontrol",
+                                                       "squeue", "sacct",  "sattach", "strigger"};
+
+bool IsWordCharacter(char c) { return IsLetter(c) || IsDigit(c) || c == '_'; }
+
+bool IsOfSlurm(std::string_view word) {
+  return word.starts_with("SLURM_") ||
+         std::find(kCommands.begin(), kCommands.end(), word) != kCommands.end();
+}
+
+// The first word of a line that is Slurm's; empty: there is none.
+std::string_view SlurmWord(std::string_view line) {
+  const size_t first = line.find_first_not_of(" \t");
+  if (first == line.npos || line[first] == '#') return {};
+  for (size_t at = 0; at < line.size();) {
+    const auto* begin = std::find_if(line.data() + at, line.data() + line.size(), IsWordCharacter);
+    const auto* end = std::find_if_not(begin, line.data() + line.size(), IsWordCharacter);
+    const std::string_view word(begin, static_cast<size_t>(end - begin));
+    if (IsOfSlurm(word)) return word;
+    at = static_cast<size_t>(end - line.data());
+  }
+  return {};
+}
+
+std::string WhyScript(std::string_view script) {
+  for (size_t number = 1; !script.empty(); ++number) {
+    const std::string_view line = script.substr(0, script.find('\n'));
+    script.remove_prefix(std::min(script.size(), line.size() + 1));
+    const std::string_view word = SlurmWord(line);
+    if (!word.empty()) return fmt::format("line {} of the batch script names {}", number, word);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string WhySlurmOnly(const v1::JobSpec& spec) {
+  if (!spec.has_slurm()) return "";
+  if (!spec.slurm().has_batch_script()) return "the job has a slurm section";
+  v1::SlurmOptions others = spec.slurm();
+  others.clear_batch_script();
+  if (others.tasks_per_node() == 1) others.clear_tasks_per_node();
+  if (others.ByteSizeLong() > 0) return "the job has options of Slurm";
+  if (spec.nodes() > 1) return "the batch script is for several nodes";
+  if (!spec.slurm().batch_script().input().empty()) return "the batch script reads an input file";
+  return WhyScript(spec.command().script());
+}
+
+}  // namespace muster::contract
