@@ -120,7 +120,9 @@ class Host {
   // The whole file; RESOURCE_EXHAUSTED if it is longer than max_bytes (up to kMaxReadBytes).
   virtual absl::StatusOr<std::string> ReadFile(std::string_view path, size_t max_bytes) = 0;
   // With its parents; OK if it exists. The mode is for directories that are made.
-  virtual absl::Status MakeDirectories(std::string_view path, uint32_t mode) = 0;
+  absl::Status MakeDirectories(std::string_view path, uint32_t mode) {
+    return MakeManyDirectories({std::string(path)}, mode);
+  }
   virtual absl::StatusOr<FileInfo> Stat(std::string_view path) = 0;
   // Names in a directory, sorted, without "." and "..".
   virtual absl::StatusOr<std::vector<std::string>> ListDirectory(std::string_view path) = 0;
@@ -133,6 +135,9 @@ class Host {
   // kMaxReadBytes altogether (INVALID_ARGUMENT in every answer otherwise).
   virtual std::vector<absl::StatusOr<FileInfo>> StatMany(const std::vector<std::string>& paths) = 0;
   virtual std::vector<absl::StatusOr<std::string>> ReadMany(const std::vector<FilePart>& parts) = 0;
+  // MakeDirectories for several, one after the other; the first error is the end of it.
+  virtual absl::Status MakeManyDirectories(const std::vector<std::string>& paths,
+                                           uint32_t mode) = 0;
   // WriteFile for several files, one after the other; the first error is the end of it.
   virtual absl::Status WriteMany(const std::vector<NewFile>& files) = 0;
 };

@@ -98,6 +98,23 @@ FileType TypeOf(mode_t mode) {
   return FileType::kOther;
 }
 
+absl::Status MakeWithParents(const std::string& name, uint32_t mode) {
+  size_t end = 0;
+  do {
+    end = name.find('/', end + 1);
+    const std::string prefix = name.substr(0, end);
+    if (mkdir(prefix.c_str(), mode) == 0) {
+      if (chmod(prefix.c_str(), mode) != 0) return FileError(errno, "set the mode of", prefix);
+      continue;
+    }
+    const int error = errno;
+    struct stat info;
+    if (stat(prefix.c_str(), &info) != 0) return FileError(error, "make the directory", prefix);
+    if (!S_ISDIR(info.st_mode)) return FileError(ENOTDIR, "make the directory", prefix);
+  } while (end != std::string::npos);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::string LocalHost::Name() const { return "this machine"; }
@@ -141,22 +158,11 @@ absl::StatusOr<std::string> LocalHost::ReadFile(std::string_view path, size_t ma
   return data;
 }
 
-absl::Status LocalHost::MakeDirectories(std::string_view path, uint32_t mode) {
-  if (absl::Status status = CheckPath(path); !status.ok()) return status;
-  const std::string name(path);
-  size_t end = 0;
-  do {
-    end = name.find('/', end + 1);
-    const std::string prefix = name.substr(0, end);
-    if (mkdir(prefix.c_str(), mode) == 0) {
-      if (chmod(prefix.c_str(), mode) != 0) return FileError(errno, "set the mode of", prefix);
-      continue;
-    }
-    const int error = errno;
-    struct stat info;
-    if (stat(prefix.c_str(), &info) != 0) return FileError(error, "make the directory", prefix);
-    if (!S_ISDIR(info.st_mode)) return FileError(ENOTDIR, "make the directory", prefix);
-  } while (end != std::string::npos);
+absl::Status LocalHost::MakeManyDirectories(const std::vector<std::string>& paths, uint32_t mode) {
+  for (const std::string& path : paths) {
+    if (absl::Status status = CheckPath(path); !status.ok()) return status;
+    if (absl::Status status = MakeWithParents(path, mode); !status.ok()) return status;
+  }
   return absl::OkStatus();
 }
 

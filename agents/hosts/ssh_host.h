@@ -42,7 +42,7 @@ class SshHost : public Host {
   absl::StatusOr<std::string> ReadFileRange(std::string_view path, uint64_t offset,
                                             size_t max_bytes) override;
   absl::StatusOr<std::string> ReadFile(std::string_view path, size_t max_bytes) override;
-  absl::Status MakeDirectories(std::string_view path, uint32_t mode) override;
+  absl::Status MakeManyDirectories(const std::vector<std::string>& paths, uint32_t mode) override;
   absl::StatusOr<FileInfo> Stat(std::string_view path) override;
   absl::StatusOr<std::vector<std::string>> ListDirectory(std::string_view path) override;
   absl::Status RemoveTree(std::string_view path) override;

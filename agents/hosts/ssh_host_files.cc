@@ -25,6 +25,7 @@ constexpr int kShortInput = 94;
 constexpr size_t kMaxListBytes = 128 << 20;
 constexpr size_t kMaxStatBytes = 64 << 10;
 constexpr size_t kNumberBytes = 32;
+constexpr size_t kMaxPathBytes = 4096;  // PATH_MAX
 
 std::string Quoted(std::string_view text) {
   absl::StatusOr<std::string> quoted = ShellQuote(text);
@@ -135,22 +136,29 @@ absl::StatusOr<std::string> SshHost::ReadFile(std::string_view path, size_t max_
   return data;
 }
 
-absl::Status SshHost::MakeDirectories(std::string_view path, uint32_t mode) {
-  if (absl::Status status = CheckPath(path); !status.ok()) return status;
-  const std::string name(path);
-  std::string script = fmt::format(
-      "export LC_ALL=C\n[ ! -d {} ] || exit 0\n"
+// One mkdir makes all whose parents are there; what that left out is made step by step.
+absl::Status SshHost::MakeManyDirectories(const std::vector<std::string>& paths, uint32_t mode) {
+  if (paths.empty()) return absl::OkStatus();
+  std::string all;
+  std::string steps;
+  for (const std::string& path : paths) {
+    if (absl::Status status = CheckPath(path); !status.ok()) return status;
+    all += " " + Quoted(path);
+    size_t end = 0;
+    do {
+      end = path.find('/', end + 1);
+      steps += fmt::format("make {}\n", Quoted(path.substr(0, end)));
+    } while (end != std::string::npos);
+  }
+  const std::string script = fmt::format(
+      "export LC_ALL=C\nmkdir -m {:o} --{} 2>/dev/null && exit 0\n"
       "make() {{\n  [ ! -d \"$1\" ] || return 0\n  mkdir -m {:o} -- \"$1\" && return 0\n  c=$?\n"
-      "  [ ! -d \"$1\" ] || return 0\n  [ ! -e \"$1\" ] || exit {}\n  exit $c\n}}\n",
-      Quoted(name), mode, kNotDirectory);
-  size_t end = 0;
-  do {
-    end = name.find('/', end + 1);
-    script += fmt::format("make {}\n", Quoted(name.substr(0, end)));
-  } while (end != std::string::npos);
-  const absl::StatusOr<ExecResult> result = RunScript(script + "exit 0", "", 0);
+      "  [ ! -d \"$1\" ] || return 0\n  printf %s \"$1\"\n  [ ! -e \"$1\" ] || exit {}\n"
+      "  exit $c\n}}\n{}exit 0",
+      mode, all, mode, kNotDirectory, steps);
+  const absl::StatusOr<ExecResult> result = RunScript(script, "", kMaxPathBytes);
   if (!result.ok()) return result.status();
-  return ScriptError(*result, "make the directory", path);
+  return ScriptError(*result, "make the directory", result->stdout_data);
 }
 
 absl::StatusOr<FileInfo> SshHost::Stat(std::string_view path) {

@@ -69,7 +69,7 @@ class SlurmBackend : public agent::Backend {
   // ---- launch
   // `image`: what srun gets; empty: the run has no container.
   absl::Status WriteRunFiles(const v1::Assignment& assignment, const RunPaths& paths,
-                             const std::string& image);
+                             const Submission& submission, const std::string& image);
   // Of a spec without an image: nothing is needed.
   absl::StatusOr<ImageCache::Ready> PrepareImage(const v1::JobSpec& spec);
   agent::LaunchOutcome Submit(const v1::Assignment& assignment, const Submission& submission);

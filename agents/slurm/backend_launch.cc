@@ -151,15 +151,16 @@ LaunchOutcome SlurmBackend::Launch(const v1::Assignment& assignment) {
     return RefusedBecause(image.status());
   if (!image.ok()) return Unclear(std::string(ToStd(image.status().message())));
   if (image->refused.has_value()) return RefusedFor(*image->refused);
-  if (absl::Status status = WriteRunFiles(assignment, paths, image->image); !status.ok()) {
+  const absl::StatusOr<Submission> submission =
+      MakeSubmission(assignment, paths, gpu_types, image->conversion);
+  if (!submission.ok()) return RefusedBecause(submission.status());
+  if (absl::Status status = WriteRunFiles(assignment, paths, *submission, image->image);
+      !status.ok()) {
     if (status.code() == absl::StatusCode::kInvalidArgument) return RefusedBecause(status);
     return Unclear(fmt::format("not submitted, the run's files could not be written: {}",
                                ToStd(status.message())));
   }
   watcher_.SetActive(true);
-  const absl::StatusOr<Submission> submission =
-      MakeSubmission(assignment, paths, gpu_types, image->conversion);
-  if (!submission.ok()) return RefusedBecause(submission.status());
   return Submit(assignment, *submission);
 }
 
@@ -171,17 +172,23 @@ absl::StatusOr<ImageCache::Ready> SlurmBackend::PrepareImage(const v1::JobSpec& 
 }
 
 absl::Status SlurmBackend::WriteRunFiles(const v1::Assignment& assignment, const RunPaths& paths,
-                                         const std::string& image) {
+                                         const Submission& submission, const std::string& image) {
   absl::StatusOr<std::vector<RunFile>> files = MakeRunFiles(assignment, config_.cluster, paths);
   if (!files.ok()) return files.status();
   if (!image.empty()) {
     const absl::StatusOr<std::vector<std::string>> options =
         ContainerOptions(assignment.spec(), image, paths, config_.container_mounts);
     if (!options.ok()) return options.status();
-    files->push_back({paths.directory() + "/container", ContainerFile(image, *options)});
+    files->push_back({paths.specs() + "/container", ContainerFile(image, *options)});
   }
-  if (absl::Status status = host_->MakeDirectories(paths.work(), kPrivateDirectory); !status.ok())
+  std::vector<std::string> words = SbatchArguments(submission);
+  words.insert(words.begin(), "sbatch");
+  for (RunFile& note : MakeRunNotes(assignment, config_.cluster, paths, words, absl::Now()))
+    files->push_back(std::move(note));
+  if (absl::Status status = host_->MakeManyDirectories(paths.Directories(), kPrivateDirectory);
+      !status.ok()) {
     return status;
+  }
   // Not synced: a node that finds no files says so, and a launch every few milliseconds matters
   // more.
   std::vector<hosts::NewFile> new_files;

@@ -69,9 +69,9 @@ run() {
   # ignore INT, and yet it is among its jobs.
   {
     printf '%s\n' "$BASHPID"
-    exec </dev/null >>"$run_dir/rank-$NODE_RANK.out" 2>>"$run_dir/rank-$NODE_RANK.err"
+    exec </dev/null >>"$run_dir/slurm-logs/rank-$NODE_RANK.out" 2>>"$run_dir/slurm-logs/rank-$NODE_RANK.err"
     trap - TERM CONT
-    exec /bin/bash "$run_dir/batch.sh" "$run_dir" become "$1"
+    exec /bin/bash "$run_dir/sbatch/batch.sh" "$run_dir" become "$1"
   } | await
   status=${PIPESTATUS[0]}
   if ((code < 0 && status == 0)); then
@@ -102,13 +102,13 @@ await() {
   ((code >= 0 && code <= 128)) || said=$(jobs -l)
 }
 
-# become PHASE: turns this shell into the phase's program. PHASE.argv holds the working directory and the words of the
-# program, each ended by a NUL byte; the file `environment` holds variables likewise. It takes a shell of its own: for
+# become PHASE: turns this shell into the phase's program. specs/PHASE.argv holds the working directory and the words of the
+# program, each ended by a NUL byte; the file `env/environment` holds variables likewise. It takes a shell of its own: for
 # most reasons for which an exec fails, a subshell (as in `run`) ends there and then, its traps already forgotten.
 become() {
   words=() variables=()
-  mapfile -d '' -t words <"$run_dir/$1.argv"
-  mapfile -d '' -t variables <"$run_dir/environment"
+  mapfile -d '' -t words <"$run_dir/specs/$1.argv"
+  mapfile -d '' -t variables <"$run_dir/env/environment"
   ((${#words[@]} >= 2)) || give_up "$run_dir/problem.$NODE_RANK" files
   cd -- "${words[0]}" || give_up "$run_dir/problem.$NODE_RANK" working_directory
   # From here on all names are the user's: what is still needed is in the positional parameters.
@@ -145,12 +145,12 @@ step() {
   exit "$status"
 }
 
-# A run with an image has a file `container`: the image's own file, if it is one that can be looked at here, and srun's
+# A run with an image has a file `specs/container`: the image's own file, if it is one that can be looked at here, and srun's
 # options, each ended by a NUL byte. An image that had to be converted before this job may not have been; then the one
 # who tried has said why. Sets container.
 find_image() {
   local file='' magic='' line
-  mapfile -d '' -t container <"$run_dir/container"
+  mapfile -d '' -t container <"$run_dir/specs/container"
   file=${container[0]-}
   [[ $file ]] || return 0
   { IFS= read -r -N 4 magic <"$file"; } 2>/dev/null
@@ -173,7 +173,7 @@ container_failed() {
       'muster: restart '*) failed= ;;
       *'error: pyxis: '* | *"unrecognized option '--container-"* | *'execve(): /bin/bash: '*) failed=1 ;;
     esac
-  done <"$run_dir/slurm.out"
+  done <"$run_dir/slurm-logs/slurm.out"
   [[ $failed ]]
 }
 
@@ -182,7 +182,7 @@ run_everywhere() {
   status=0 signal=0 problem=
   srun --export=ALL --nodes="$SLURM_JOB_NUM_NODES" --ntasks="$((SLURM_JOB_NUM_NODES * $2))" \
     --ntasks-per-node="$2" --cpus-per-task="${SLURM_CPUS_PER_TASK:-1}" --kill-on-bad-exit=1 \
-    "${container[@]:1}" /bin/bash "$run_dir/batch.sh" "$run_dir" step "$1"
+    "${container[@]:1}" /bin/bash "$run_dir/sbatch/batch.sh" "$run_dir" step "$1"
   status=$?
   ((status)) || return
   if [[ -e $run_dir/failed ]]; then
@@ -212,6 +212,12 @@ set_up_environment() {
   unset SLURM_EXPORT_ENV
 }
 
+# For people: which Slurm job the run is, and where it runs.
+write_slurm_note() {
+  printf '{"slurm_job_id": %s, "restart_count": %s, "nodes": "%s", "start_time": %s}\n' "$SLURM_JOB_ID" \
+    "${SLURM_RESTART_COUNT:-0}" "${SLURM_JOB_NODELIST:-}" "$start" >|"$run_dir/meta/slurm.json"
+}
+
 # The last line makes the record whole: one without it is still being written.
 write_record() {
   local end form='job=%s restart=%s\nphase=%s problem=%s\n'
@@ -228,10 +234,11 @@ main() {
   local tasks_per_node=${SLURM_NTASKS_PER_NODE:-1} container=()
   claim
   printf -v start '%(%s)T' -1
+  write_slurm_note
   set_up_environment
   for phase in setup command; do
-    if [[ $phase == setup && ! -e $run_dir/setup.argv ]]; then continue; fi
-    if [[ -e $run_dir/container ]] && ! find_image; then
+    if [[ $phase == setup && ! -e $run_dir/specs/setup.argv ]]; then continue; fi
+    if [[ -e $run_dir/specs/container ]] && ! find_image; then
       status=1 problem=image
     elif ((SLURM_JOB_NUM_NODES == 1 && tasks_per_node == 1 && ${#container[@]} == 0)); then
       run "$phase"

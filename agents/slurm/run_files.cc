@@ -54,7 +54,7 @@ std::string ProgramFile(const v1::JobSpec& spec, const RunPaths& paths,
 // A phase: its script, if it is one, and how it is started.
 void AddProgram(const v1::JobSpec& spec, const RunPaths& paths, std::string_view phase,
                 const v1::Command& command, std::vector<RunFile>* files) {
-  const std::string path = fmt::format("{}/{}", paths.directory(), phase);
+  const std::string path = fmt::format("{}/{}", paths.specs(), phase);
   if (command.has_script()) files->push_back({path, command.script(), kProgramMode});
   files->push_back(
       {path + ".argv", ProgramFile(spec, paths, agent::WordsForCommand(command, path))});
@@ -74,7 +74,7 @@ absl::StatusOr<std::vector<RunFile>> MakeRunFiles(const v1::Assignment& assignme
   }
   std::vector<RunFile> files;
   files.push_back({paths.script(), std::string(BatchScript()), kProgramMode});
-  files.push_back({paths.directory() + "/environment", Environment(assignment, cluster, paths)});
+  files.push_back({paths.environment(), Environment(assignment, cluster, paths)});
   if (!spec.setup().empty()) {
     v1::Command setup;
     setup.set_script(spec.setup());

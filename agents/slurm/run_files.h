@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "muster/v1/agent_link.pb.h"
 
 namespace muster::slurm {
@@ -23,13 +24,29 @@ class RunPaths {
   const std::string& directory() const { return directory_; }
   // Where the command starts if the job names no directory: what it leaves there is the user's.
   std::string work() const { return directory_ + "/work"; }
-  std::string script() const { return directory_ + "/batch.sh"; }
+  std::string specs() const { return directory_ + "/specs"; }
+  std::string environment() const { return directory_ + "/env/environment"; }
+  std::string meta() const { return directory_ + "/meta"; }
+  std::string script() const { return directory_ + "/sbatch/batch.sh"; }
+  std::string command_line() const { return directory_ + "/sbatch/command"; }
   std::string claim() const { return directory_ + "/claim"; }
-  std::string slurm_output() const { return directory_ + "/slurm.out"; }
+  std::string slurm_output() const { return directory_ + "/slurm-logs/slurm.out"; }
   std::string standard_output(uint32_t rank) const { return RankFile(rank, "out"); }
   std::string standard_error(uint32_t rank) const { return RankFile(rank, "err"); }
   // All exit records are in one directory, so that one listing shows which runs have ended.
   std::string exit_record() const { return EndedDirectory(root_) + "/" + run_key_; }
+
+  // What must be there before the files are written and the job is submitted: Slurm fails a job
+  // whose output it cannot open, and says nothing but 0:53.
+  std::vector<std::string> Directories() const {
+    return {directory_,
+            specs(),
+            directory_ + "/env",
+            meta(),
+            directory_ + "/sbatch",
+            directory_ + "/slurm-logs",
+            work()};
+  }
 
   static std::string EndedDirectory(const std::string& runs_directory) {
     return runs_directory + "/ended";
@@ -37,7 +54,7 @@ class RunPaths {
 
  private:
   std::string RankFile(uint32_t rank, const char* suffix) const {
-    return directory_ + "/rank-" + std::to_string(rank) + "." + suffix;
+    return directory_ + "/slurm-logs/rank-" + std::to_string(rank) + "." + suffix;
   }
 
   std::string root_;
@@ -57,6 +74,13 @@ std::string_view BatchScript();
 // The files to write before sbatch. INVALID_ARGUMENT: a variable that bash does not let anyone set.
 absl::StatusOr<std::vector<RunFile>> MakeRunFiles(const v1::Assignment& assignment,
                                                   std::string_view cluster, const RunPaths& paths);
+
+// What tells people of the run: the job as it was asked for, less the values of its environment;
+// who runs it, where and since when; and the command line of sbatch. Nothing reads it again.
+std::vector<RunFile> MakeRunNotes(const v1::Assignment& assignment, std::string_view cluster,
+                                  const RunPaths& paths,
+                                  const std::vector<std::string>& sbatch_words,
+                                  absl::Time submit_time);
 
 }  // namespace muster::slurm
 

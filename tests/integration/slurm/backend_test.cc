@@ -371,12 +371,12 @@ TEST_F(SlurmBackendTest, AStrayOfARunDoesNothingAndIsCanceled) {
   const auto submit = [&](const std::string& options) {
     cluster_->AsRoot(
         fmt::format("setpriv --reuid {0} --regid {0} --init-groups sbatch {1} -J {2} -D {3} "
-                    "-o {3}/slurm.out --open-mode=append {3}/batch.sh {3}",
+                    "-o {3}/slurm-logs/slurm.out --open-mode=append {3}/sbatch/batch.sh {3}",
                     kTestUser, options, run.handle.run_key, directory));
   };
   submit("");
   WaitFor("the stray's end", [&] {
-    return ReadWhole(directory + "/slurm.out").find("does nothing") != std::string::npos;
+    return ReadWhole(directory + "/slurm-logs/slurm.out").find("does nothing") != std::string::npos;
   });
   submit("--hold");
   const auto waiting = [&] {

@@ -32,10 +32,13 @@ class BatchScriptTest : public ::testing::Test {
     root_ = mkdtemp(pattern.data());
     paths_.emplace(root_, "k7m2-42-1");
     std::filesystem::create_directories(RunPaths::EndedDirectory(root_));
-    std::filesystem::create_directories(paths_->work());
+    MakeDirectories();
   }
   ~BatchScriptTest() override { std::filesystem::remove_all(root_); }
 
+  void MakeDirectories() {
+    for (const std::string& path : paths_->Directories()) std::filesystem::create_directories(path);
+  }
   void Prepare(const std::string& script) {
     v1::JobSpec spec;
     spec.mutable_command()->set_script(script);
@@ -55,7 +58,8 @@ class BatchScriptTest : public ::testing::Test {
   // Runs it as a Slurm job. `before`: shell text that comes first.
   void Start(int job_id = 17, const std::string& before = "") {
     const std::string command = fmt::format(
-        "({0} SLURM_JOB_ID={1} SLURM_JOB_NUM_NODES=1 SLURM_JOB_USER=u exec /bin/bash {2}/batch.sh "
+        "({0} SLURM_JOB_ID={1} SLURM_JOB_NUM_NODES=1 SLURM_JOB_USER=u exec /bin/bash "
+        "{2}/sbatch/batch.sh "
         "{2} 2>&1) | cat >>{3}",
         before, job_id, paths_->directory(), paths_->slurm_output());
     EXPECT_EQ(std::system(command.c_str()), 0);
@@ -231,7 +235,7 @@ TEST_F(BatchScriptTest, AfterARequeueOnlyAnUndoubtedZeroIsNotRunAgain) {
     EXPECT_EQ(ReadWhole(paths_->standard_output(0)), output) << signal;
     std::filesystem::remove_all(paths_->directory());
     std::filesystem::remove(paths_->exit_record());
-    std::filesystem::create_directories(paths_->work());
+    MakeDirectories();
   }
 }
 

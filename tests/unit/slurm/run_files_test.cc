@@ -51,9 +51,9 @@ TEST(RunFilesTest, AScriptRunsByItsOwnInterpreterOrByTheShell) {
   EXPECT_EQ(files.at("command").content, "#!/usr/bin/python3\nprint(1)\n");
   EXPECT_EQ(files.at("command").mode, 0700u);
   EXPECT_EQ(files.at("command.argv").content,
-            "/runs/k7m2-42-1/work\0/usr/bin/python3\0/runs/k7m2-42-1/command\0"s);
+            "/runs/k7m2-42-1/work\0/usr/bin/python3\0/runs/k7m2-42-1/specs/command\0"s);
   EXPECT_EQ(files.at("setup.argv").content,
-            "/runs/k7m2-42-1/work\0/bin/sh\0/runs/k7m2-42-1/setup\0"s);
+            "/runs/k7m2-42-1/work\0/bin/sh\0/runs/k7m2-42-1/specs/setup\0"s);
 }
 
 TEST(RunFilesTest, TheUsersVariablesComeLastAndNobodyElseReadsThem) {
@@ -86,6 +86,32 @@ TEST(RunFilesTest, AVariableThatBashOwnsIsRefusedByName) {
   const auto bad = contract::GetBadRequest(files.status());
   ASSERT_TRUE(bad.has_value());
   EXPECT_EQ(bad->field_violations(0).field(), "env[\"UID\"]");
+}
+
+TEST(RunFilesTest, TheNotesTellOfTheRunAndNothingSecret) {
+  v1::Assignment assignment;
+  assignment.set_job_id(42);
+  assignment.set_run(1);
+  assignment.set_run_key("k7m2-42-1");
+  assignment.set_user("ada");
+  v1::JobSpec& spec = *assignment.mutable_spec();
+  spec.set_name("train");
+  (*spec.mutable_env())["TOKEN"] = "hunter2";
+  (*spec.add_roles()->mutable_env())["TOKEN"] = "hunter2";
+  const RunPaths paths("/runs", "k7m2-42-1");
+  std::map<std::string, std::string> texts;
+  for (const RunFile& file : MakeRunNotes(assignment, "lab", paths, {"sbatch", "--comment=a b"},
+                                          absl::FromUnixSeconds(0))) {
+    texts[file.path] = file.content;
+    EXPECT_EQ(file.mode, 0600u);
+    EXPECT_THAT(file.content, ::testing::Not(HasSubstr("hunter2"))) << file.path;
+  }
+  EXPECT_THAT(texts["/runs/k7m2-42-1/specs/job.json"], HasSubstr("\"TOKEN\": \"(in env/)\""));
+  for (const char* words : {"\"run_key\": \"k7m2-42-1\"", "\"job\": \"42\"", "\"user\": \"ada\"",
+                            "\"cluster\": \"lab\"", "\"1970-01-01T00:00:00Z\""}) {
+    EXPECT_THAT(texts["/runs/k7m2-42-1/meta/run.json"], HasSubstr(words));
+  }
+  EXPECT_EQ(texts["/runs/k7m2-42-1/sbatch/command"], "'sbatch' '--comment=a b'\n");
 }
 
 TEST(RunFilesTest, TheBatchScriptIsTheSameForEveryRun) {

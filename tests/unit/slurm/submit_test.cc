@@ -136,7 +136,7 @@ TEST_F(SubmissionTest, ASmallJobAsksForOneTaskOnOneNode) {
   const std::vector<std::string> arguments = Build();
   for (const char* word : {"--job-name=k7m2-42-1", "--dependency=singleton", "--nodes=1",
                            "--ntasks-per-node=1", "--cpus-per-task=1", "--export=ALL",
-                           "--open-mode=append", "--output=/shared/runs/k7m2-42-1/slurm.out"}) {
+                           "--open-mode=append", "--output=/shared/runs/k7m2-42-1/slurm-logs/slurm.out"}) {
     EXPECT_THAT(arguments, Contains(word));
   }
   EXPECT_THAT(arguments, Not(Contains(StartsWith("--mem"))));
@@ -148,7 +148,7 @@ TEST_F(SubmissionTest, TheScriptAndItsArgumentsFollowTheOptions) {
   const auto submission = MakeSubmission(assignment_, paths_, {});
   ASSERT_TRUE(submission.ok()) << submission.status();
   std::vector<std::string> words = submission->options;
-  words.insert(words.end(), {"/shared/runs/k7m2-42-1/batch.sh", "/shared/runs/k7m2-42-1"});
+  words.insert(words.end(), {"/shared/runs/k7m2-42-1/sbatch/batch.sh", "/shared/runs/k7m2-42-1"});
   EXPECT_EQ(SbatchArguments(*submission), words);
 }
 
