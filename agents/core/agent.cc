@@ -11,6 +11,7 @@
 
 #include "agents/core/broker_link.h"
 #include "agents/core/inbox.h"
+#include "agents/core/launch_lane.h"
 #include "agents/core/steady_time.h"
 #include "agents/core/worker_lane.h"
 #include "clients/cpp/backoff.h"
@@ -28,9 +29,18 @@ constexpr absl::Duration kFullDiskRetry = absl::Seconds(1);
 // the same time.
 constexpr int kLaunchesAhead = 3;
 
+// Of backends that launch many at once: batches whose intents are committed, one of them under way.
+constexpr int kBatchesInFlight = 2;
+
+int LaunchesInFlight(const AgentOptions& options, const Backend& backend) {
+  const int one_by_one = options.launch_parallelism + kLaunchesAhead;
+  const size_t batch = backend.MaxLaunchBatch();
+  return batch == 1 ? one_by_one : std::max(one_by_one, kBatchesInFlight * static_cast<int>(batch));
+}
+
 Options CoreOptions(const AgentOptions& options, const Backend& backend) {
   Options core = options.core;
-  core.max_launches_in_flight = options.launch_parallelism + kLaunchesAhead;
+  core.max_launches_in_flight = LaunchesInFlight(options, backend);
   core.lookup_grace = backend.LookupGrace();
   return core;
 }
@@ -71,7 +81,10 @@ class Agent::Impl {
              .sources = [this](const RunHandle& run) { return backend_.Logs(run); },
              .shipped = [this](const std::string& key) { inbox_.Post(CallDone{LogsShipped{key}}); },
              .host = backend_.LogHost()}),
-        launches_(options_.launch_parallelism),
+        launches_(options_.launch_parallelism, &backend_,
+                  [this](const std::string& run_key, LaunchOutcome outcome) {
+                    inbox_.Post(CallDone{Launched{run_key, std::move(outcome)}});
+                  }),
         others_(options_.launch_parallelism),
         observer_(1),
         inventories_(1) {}
@@ -276,6 +289,8 @@ class Agent::Impl {
     for (Effect& effect : out.effects) {
       std::visit([this](auto& what) { Do(what); }, effect);
     }
+    // Not before: what waits at the same time goes together.
+    launches_.Start();
   }
 
   // A full disk is waited out: nothing new is taken meanwhile, and nothing is lost.
@@ -301,9 +316,7 @@ class Agent::Impl {
 
   void Do(DoLaunch& launch) {
     ++calls_in_flight_;
-    launches_.Post([this, run = std::move(launch.run)] {
-      inbox_.Post(CallDone{Launched{run.run_key, backend_.Launch(*run.assignment)}});
-    });
+    launches_.Add(std::move(launch.run.assignment));
   }
   void Do(DoLookup& lookup) {
     ++calls_in_flight_;
@@ -398,7 +411,7 @@ class Agent::Impl {
   std::optional<absl::Time> drain_until_;
 
   LogShipper shipper_;
-  WorkerLane launches_;
+  LaunchLane launches_;
   WorkerLane others_;
   WorkerLane observer_;
   WorkerLane inventories_;

@@ -1,8 +1,8 @@
 // The contract that every kind of cluster fulfils for the agent.
 //
-// The agent calls a backend from several threads at once, but never with two of Launch, Lookup,
-// Cancel and Forget for the same run at the same time; Observe and Logs may overlap with any of
-// them. Calls may block; each bounds its own time.
+// The agent calls a backend from several threads at once, but never with two of Launch (or
+// LaunchMany), Lookup, Cancel and Forget for the same run at the same time; Observe and Logs may
+// overlap with any of them. Calls may block; each bounds its own time.
 #ifndef MUSTER_AGENTS_CORE_BACKEND_H_
 #define MUSTER_AGENTS_CORE_BACKEND_H_
 
@@ -105,6 +105,18 @@ class Backend {
   virtual void AllowStarts() {}
   // Idempotent by run key: a run that the cluster has already is kLaunched and not launched again.
   virtual LaunchOutcome Launch(const v1::Assignment& assignment) = 0;
+  // What waits for its launch at the same time, 1 to MaxLaunchBatch() runs in the order of their
+  // arrival; never one twice. One outcome each, in the same order, and each as Launch promises it:
+  // idempotent by run key, whatever runs came together the last time.
+  virtual std::vector<LaunchOutcome> LaunchMany(
+      const std::vector<std::shared_ptr<const v1::Assignment>>& assignments) {
+    std::vector<LaunchOutcome> outcomes;
+    for (const auto& assignment : assignments) outcomes.push_back(Launch(*assignment));
+    return outcomes;
+  }
+  // The most runs in one LaunchMany, at least 1. More than 1 is for clusters to which many launches
+  // cost hardly more than one: all of a batch wait for its last, and are in doubt together.
+  virtual size_t MaxLaunchBatch() const { return 1; }
   virtual LookupOutcome Lookup(const RunHandle& run) = 0;
   // All given runs in as few scheduler queries as possible.
   virtual ObserveOutcome Observe(const std::vector<RunHandle>& runs) = 0;

@@ -1,5 +1,6 @@
 #include "agents/core/agent.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -186,6 +187,43 @@ TEST_F(AgentTest, WhatTheAgentStampsHasTheTimeOfDayThatIsSetNow) {
     return state.events[0].evidence().observed_at().seconds();
   }),
             2'000'000'000);
+}
+
+// The first is under way with the others behind it: as many as the backend takes go together.
+TEST_F(AgentTest, LaunchesThatWaitAtTheSameTimeGoToTheBackendTogether) {
+  options_.launch_parallelism = 1;
+  cluster_.With([](ClusterState& state) {
+    state.max_launch_batch = 4;
+    state.launches_hang = true;
+  });
+  Start();
+  ASSERT_TRUE(EventuallyConnected());
+  Want("k7m2-1-1");
+  ASSERT_TRUE(cluster_.Eventually([](ClusterState& state) { return !state.launched.empty(); }));
+  for (int job = 2; job <= 6; ++job) Want(fmt::format("k7m2-{}-1", job));
+  ASSERT_TRUE(EventuallySaw("k7m2-6-1", v1::RUN_STATE_LAUNCHING)) << "its intent is written down";
+  cluster_.With([](ClusterState& state) { state.launches_hang = false; });
+  for (int job = 1; job <= 6; ++job)
+    ASSERT_TRUE(EventuallySaw(fmt::format("k7m2-{}-1", job), v1::RUN_STATE_PENDING));
+  EXPECT_THAT(launched(),
+              ElementsAre("k7m2-1-1", "k7m2-2-1", "k7m2-3-1", "k7m2-4-1", "k7m2-5-1", "k7m2-6-1"));
+  EXPECT_THAT(cluster_.With([](ClusterState& state) { return state.batches; }),
+              ElementsAre(1u, 4u, 1u));
+}
+
+TEST_F(AgentTest, ABackendThatLaunchesOneByOneGetsNoMoreThanItsThreadsNeed) {
+  options_.launch_parallelism = 1;
+  cluster_.With([](ClusterState& state) { state.launches_hang = true; });
+  Start();
+  ASSERT_TRUE(EventuallyConnected());
+  for (int job = 1; job <= 6; ++job) Want(fmt::format("k7m2-{}-1", job));
+  ASSERT_TRUE(EventuallySaw("k7m2-4-1", v1::RUN_STATE_LAUNCHING));
+  EXPECT_FALSE(broker_.With(
+      [](BrokerState& state) { return state.Saw("k7m2-5-1", v1::RUN_STATE_LAUNCHING); }));
+  cluster_.With([](ClusterState& state) { state.launches_hang = false; });
+  ASSERT_TRUE(EventuallySaw("k7m2-6-1", v1::RUN_STATE_PENDING));
+  EXPECT_THAT(cluster_.With([](ClusterState& state) { return state.batches; }),
+              ElementsAre(1u, 1u, 1u, 1u, 1u, 1u));
 }
 
 TEST_F(AgentTest, AnAgentThatCannotWorkSaysWhyAndEnds) {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@ struct ClusterState {
   // What the test sets.
   LaunchOutcome::Kind launch = LaunchOutcome::Kind::kLaunched;
   bool launches_hang = false;
+  size_t max_launch_batch = 1;
   absl::Status probe;
   absl::Status inventory;
   absl::Status scheduler;
@@ -24,6 +26,7 @@ struct ClusterState {
 
   // What the agent did.
   std::vector<std::string> launched;
+  std::vector<size_t> batches;  // runs in each LaunchMany
   std::vector<std::string> looked_up;
   std::vector<std::string> canceled;
   std::vector<std::string> forgotten;
@@ -68,6 +71,14 @@ class FakeBackend : public Backend {
     outcome.external_id = "ext-" + key;
     outcome.failure.set_message("no such pool");
     return outcome;
+  }
+  std::vector<LaunchOutcome> LaunchMany(
+      const std::vector<std::shared_ptr<const v1::Assignment>>& assignments) override {
+    cluster_.With([&](ClusterState& state) { state.batches.push_back(assignments.size()); });
+    return Backend::LaunchMany(assignments);
+  }
+  size_t MaxLaunchBatch() const override {
+    return cluster_.With([](ClusterState& state) { return state.max_launch_batch; });
   }
   LookupOutcome Lookup(const RunHandle& run) override {
     return cluster_.With([&](ClusterState& state) {
