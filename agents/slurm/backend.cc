@@ -10,7 +10,6 @@
 #include "agents/hosts/shell_quote.h"
 #include "agents/slurm/command_scheduler.h"
 #include "agents/slurm/container.h"
-#include "agents/slurm/fields.h"
 #include "contract/errors.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -158,7 +157,7 @@ absl::Status SlurmBackend::Cancel(const agent::RunHandle& run) {
     tracks_[run.run_key].cancel_asked = true;
   }
   // By id where it is known: by name, the whole queue is read first.
-  const std::optional<uint64_t> id = ParseNumber<uint64_t>(run.external_id);
+  const std::optional<JobId> id = ParseJobId(run.external_id);
   return id.has_value() ? scheduler_->Cancel(*id) : scheduler_->CancelNamed(run.run_key);
 }
 

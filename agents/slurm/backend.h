@@ -58,7 +58,7 @@ class SlurmBackend : public agent::Backend {
     // Slurm has put the job back since this start of it; a record of it, or of an earlier one, is
     // void.
     std::optional<uint32_t> void_restart;
-    std::set<uint64_t> strays_canceled;
+    std::set<JobId> strays_canceled;
   };
   using Queue = std::multimap<std::string, QueueRow>;  // by job name
 
@@ -75,9 +75,10 @@ class SlurmBackend : public agent::Backend {
   agent::LaunchOutcome Submit(const v1::Assignment& assignment, const Submission& submission);
   // Which Slurm job owns the run: nothing if none has claimed it yet, or if one died over its
   // claim; an error if that cannot be read.
-  absl::StatusOr<std::optional<uint64_t>> ReadOwner(const RunPaths& paths);
+  absl::StatusOr<std::optional<JobId>> ReadOwner(const RunPaths& paths);
   absl::StatusOr<std::vector<HistoryRow>> HistoryByName(const agent::RunHandle& run);
-  void CancelStrays(const std::string& run_key, uint64_t job_id, const std::vector<QueueRow>& rows);
+  void CancelStrays(const std::string& run_key, const JobId& job_id,
+                    const std::vector<QueueRow>& rows);
 
   // ---- observation
   bool IsQueueDue() const;

@@ -86,7 +86,7 @@ LookupOutcome CouldNotAsk(const absl::Status& status) {
 
 // The best of the jobs with the run's name: one that has not ended, then the lowest id. A
 // submission that was refused can leave a failed job that never had nodes; that is none of them.
-std::optional<uint64_t> BestInQueue(const std::vector<QueueRow>& rows) {
+std::optional<JobId> BestInQueue(const std::vector<QueueRow>& rows) {
   const QueueRow* best = nullptr;
   for (const QueueRow& row : rows) {
     if (row.state.phase == JobPhase::kFailed && row.node_list.empty()) continue;
@@ -99,8 +99,8 @@ std::optional<uint64_t> BestInQueue(const std::vector<QueueRow>& rows) {
   return best->job_id;
 }
 
-std::optional<uint64_t> BestInHistory(const std::vector<HistoryRow>& rows) {
-  std::optional<uint64_t> best;
+std::optional<JobId> BestInHistory(const std::vector<HistoryRow>& rows) {
+  std::optional<JobId> best;
   for (const HistoryRow& row : rows) {
     if (row.WasRefused()) continue;
     if (!best.has_value() || row.job_id < *best) best = row.job_id;
@@ -216,13 +216,13 @@ LaunchOutcome SlurmBackend::Submit(const v1::Assignment& assignment, const Submi
   return outcome;
 }
 
-absl::StatusOr<std::optional<uint64_t>> SlurmBackend::ReadOwner(const RunPaths& paths) {
+absl::StatusOr<std::optional<JobId>> SlurmBackend::ReadOwner(const RunPaths& paths) {
   const absl::StatusOr<std::string> text = host_->ReadFile(paths.claim(), kMaxClaimBytes);
   if (text.status().code() == absl::StatusCode::kNotFound) return std::nullopt;
   if (!text.ok()) return text.status();
   std::string_view line = *text;
   if (line.ends_with('\n')) line.remove_suffix(1);
-  const std::optional<uint64_t> owner = ParseNumber<uint64_t>(line);
+  const std::optional<JobId> owner = ParseJobId(line);
   if (owner.has_value()) return owner;
   const absl::StatusOr<hosts::FileInfo> claim = host_->Stat(paths.claim());
   if (claim.ok() && absl::Now() - claim->modify_time > kClaimGrace) return std::nullopt;
@@ -248,17 +248,17 @@ LookupOutcome SlurmBackend::Lookup(const agent::RunHandle& run) {
   if (!queue.ok()) return CouldNotAsk(queue.status());
   // After the queue: a job that the queue did not show yet cannot have claimed the run and be
   // forgotten already.
-  const absl::StatusOr<std::optional<uint64_t>> owner = ReadOwner(PathsOf(run.run_key));
+  const absl::StatusOr<std::optional<JobId>> owner = ReadOwner(PathsOf(run.run_key));
   if (!owner.ok()) return CouldNotAsk(owner.status());
 
   LookupOutcome outcome;
-  std::optional<uint64_t> id = *owner;
+  std::optional<JobId> id = *owner;
   if (id.has_value()) {
     outcome = MakeLookup(LookupOutcome::Kind::kFound, v1::EVIDENCE_SOURCE_EXIT_RECORD,
-                         fmt::format("Slurm job {} has claimed the run", *id));
+                         fmt::format("Slurm job {} has claimed the run", id->ToString()));
   } else if ((id = BestInQueue(*queue))) {
     outcome = MakeLookup(LookupOutcome::Kind::kFound, v1::EVIDENCE_SOURCE_SQUEUE,
-                         fmt::format("squeue lists job {} with the run's name", *id));
+                         fmt::format("squeue lists job {} with the run's name", id->ToString()));
   } else {
     const absl::StatusOr<std::vector<HistoryRow>> history = HistoryByName(run);
     if (!history.ok()) return CouldNotAsk(history.status());
@@ -269,14 +269,14 @@ LookupOutcome SlurmBackend::Lookup(const agent::RunHandle& run) {
           "neither squeue nor sacct has a job with the run's name, and no job has claimed the run");
     }
     outcome = MakeLookup(LookupOutcome::Kind::kFound, v1::EVIDENCE_SOURCE_SACCT,
-                         fmt::format("sacct lists job {} with the run's name", *id));
+                         fmt::format("sacct lists job {} with the run's name", id->ToString()));
   }
-  outcome.external_id = std::to_string(*id);
+  outcome.external_id = id->ToString();
   CancelStrays(run.run_key, *id, *queue);
   return outcome;
 }
 
-void SlurmBackend::CancelStrays(const std::string& run_key, uint64_t job_id,
+void SlurmBackend::CancelStrays(const std::string& run_key, const JobId& job_id,
                                 const std::vector<QueueRow>& rows) {
   for (const QueueRow& row : rows) {
     if (row.job_id == job_id || HasEnded(row.state.phase) || row.state.phase == JobPhase::kUnknown)

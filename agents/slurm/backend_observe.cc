@@ -24,11 +24,9 @@ constexpr size_t kMaxShowJobs = 20;
 // The end of what Slurm wrote into the batch script's output.
 constexpr uint64_t kSlurmOutputBytes = 4096;
 
-uint64_t IdOf(const agent::RunHandle& run) {
-  return ParseNumber<uint64_t>(run.external_id).value_or(0);
-}
+JobId IdOf(const agent::RunHandle& run) { return ParseJobId(run.external_id).value_or(JobId()); }
 
-const QueueRow* FindRow(const std::vector<QueueRow>& rows, uint64_t id) {
+const QueueRow* FindRow(const std::vector<QueueRow>& rows, const JobId& id) {
   const auto row =
       std::find_if(rows.begin(), rows.end(), [&](const QueueRow& r) { return r.job_id == id; });
   return row == rows.end() ? nullptr : &*row;
@@ -157,7 +155,7 @@ void SlurmBackend::ChooseRow(const agent::RunHandle& run, const std::vector<Queu
     facts->job_id = facts->record->job_id;
   } else if (facts->queue_answered &&
              (rows.size() > 1 || row == nullptr || HasEnded(row->state.phase))) {
-    const absl::StatusOr<std::optional<uint64_t>> owner = ReadOwner(PathsOf(run.run_key));
+    const absl::StatusOr<std::optional<JobId>> owner = ReadOwner(PathsOf(run.run_key));
     if (owner.ok() && owner->has_value()) {
       facts->job_id = **owner;
     } else if (row == nullptr && LowestRow(rows) != nullptr) {
@@ -217,7 +215,7 @@ void SlurmBackend::AskHistory(const std::vector<agent::RunHandle>& runs,
   std::vector<RunFacts*> wanted;
   absl::Time since = absl::Now();
   for (size_t i = 0; i < facts->size(); ++i) {
-    if (!NeedsHistory((*facts)[i]) || (*facts)[i].job_id == 0) continue;
+    if (!NeedsHistory((*facts)[i]) || !(*facts)[i].job_id.is_set()) continue;
     wanted.push_back(&(*facts)[i]);
     since = std::min(since, runs[i].launch_time);
   }
@@ -239,7 +237,7 @@ void SlurmBackend::AskHistory(const std::vector<agent::RunHandle>& runs,
 }
 
 void SlurmBackend::AskAccounting(const std::vector<RunFacts*>& facts, absl::Time since) {
-  std::vector<uint64_t> ids;
+  std::vector<JobId> ids;
   for (const RunFacts* run : facts) ids.push_back(run->job_id);
   absl::StatusOr<std::vector<HistoryRow>> rows = scheduler_->HistoryOf(ids, since);
   if (rows.status().code() == absl::StatusCode::kFailedPrecondition) {

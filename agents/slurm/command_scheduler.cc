@@ -88,8 +88,8 @@ absl::StatusOr<std::vector<QueueRow>> CommandScheduler::Queue(std::string_view n
   return rows;
 }
 
-absl::StatusOr<std::vector<HistoryRow>> CommandScheduler::HistoryOf(
-    const std::vector<uint64_t>& ids, absl::Time since) {
+absl::StatusOr<std::vector<HistoryRow>> CommandScheduler::HistoryOf(const std::vector<JobId>& ids,
+                                                                    absl::Time since) {
   return History(HistoryArguments(ids, since));
 }
 
@@ -110,7 +110,7 @@ absl::StatusOr<std::vector<HistoryRow>> CommandScheduler::History(std::vector<st
   return rows;
 }
 
-absl::StatusOr<HistoryRow> CommandScheduler::ShowJob(uint64_t id) {
+absl::StatusOr<HistoryRow> CommandScheduler::ShowJob(const JobId& id) {
   const absl::StatusOr<std::string> output = commands_->Ask(ShowJobArguments(id));
   if (!output.ok()) {
     if (IsUnknownJob(ToStd(output.status().message())))
@@ -119,11 +119,12 @@ absl::StatusOr<HistoryRow> CommandScheduler::ShowJob(uint64_t id) {
   }
   std::optional<HistoryRow> row = ParseShowJob(*output);
   if (row.has_value()) return *std::move(row);
-  return absl::UnavailableError(fmt::format("scontrol printed what is no job {}: \"{}\"", id,
+  return absl::UnavailableError(fmt::format("scontrol printed what is no job {}: \"{}\"",
+                                            id.ToString(),
                                             std::string_view(*output).substr(0, 200)));
 }
 
-absl::Status CommandScheduler::Cancel(uint64_t id) { return CancelWhat(std::to_string(id)); }
+absl::Status CommandScheduler::Cancel(const JobId& id) { return CancelWhat(id.ToString()); }
 
 absl::Status CommandScheduler::CancelNamed(std::string_view name) {
   return CancelWhat(fmt::format("--name={}", name));
@@ -140,12 +141,12 @@ absl::Status CommandScheduler::CancelWhat(const std::string& what) {
       fmt::format("scancel ended with exit code {}: {}", result->exit_code, words));
 }
 
-absl::Status CommandScheduler::Hold(uint64_t id) { return Control("hold", id); }
+absl::Status CommandScheduler::Hold(const JobId& id) { return Control("hold", id); }
 
-absl::Status CommandScheduler::Release(uint64_t id) { return Control("release", id); }
+absl::Status CommandScheduler::Release(const JobId& id) { return Control("release", id); }
 
-absl::Status CommandScheduler::Control(const std::string& verb, uint64_t id) {
-  const absl::Status status = commands_->Ask({"scontrol", verb, std::to_string(id)}).status();
+absl::Status CommandScheduler::Control(const std::string& verb, const JobId& id) {
+  const absl::Status status = commands_->Ask({"scontrol", verb, id.ToString()}).status();
   const std::string_view words = ToStd(status.message());
   if (status.ok()) return status;
   if (IsUnknownJob(words)) return absl::NotFoundError(status.message());

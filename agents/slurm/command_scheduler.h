@@ -23,21 +23,21 @@ class CommandScheduler : public Scheduler {
   SubmitOutcome Submit(const Submission& submission) override;
   absl::StatusOr<std::string> EstimateStart(const Submission& submission) override;
   absl::StatusOr<std::vector<QueueRow>> Queue(std::string_view name = {}) override;
-  absl::StatusOr<std::vector<HistoryRow>> HistoryOf(const std::vector<uint64_t>& ids,
+  absl::StatusOr<std::vector<HistoryRow>> HistoryOf(const std::vector<JobId>& ids,
                                                     absl::Time since) override;
   absl::StatusOr<std::vector<HistoryRow>> HistoryOf(std::string_view name,
                                                     absl::Time since) override;
-  absl::StatusOr<HistoryRow> ShowJob(uint64_t id) override;
-  absl::Status Cancel(uint64_t id) override;
+  absl::StatusOr<HistoryRow> ShowJob(const JobId& id) override;
+  absl::Status Cancel(const JobId& id) override;
   absl::Status CancelNamed(std::string_view name) override;
-  absl::Status Hold(uint64_t id) override;
-  absl::Status Release(uint64_t id) override;
+  absl::Status Hold(const JobId& id) override;
+  absl::Status Release(const JobId& id) override;
 
  private:
   absl::Status CheckCommand(const std::string& name);
   absl::StatusOr<std::vector<HistoryRow>> History(std::vector<std::string> argv);
   absl::Status CancelWhat(const std::string& what);
-  absl::Status Control(const std::string& verb, uint64_t id);
+  absl::Status Control(const std::string& verb, const JobId& id);
 
   hosts::Host* const host_;
   Commands* const commands_;

@@ -89,6 +89,8 @@ Commands::Commands(const SlurmConfig& config, hosts::Host* host) : config_(confi
   environment_["LC_ALL"] = "C";
   // Times as seconds since 1970.
   environment_["SLURM_TIME_FORMAT"] = "%s";
+  // Sets of array tasks whole, however long.
+  environment_["SLURM_BITSTR_LEN"] = "0";
 }
 
 absl::StatusOr<hosts::CommandResult> Commands::Run(std::vector<std::string> argv) {

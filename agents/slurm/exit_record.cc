@@ -44,6 +44,14 @@ bool Take(const Fields& fields, std::string_view key, Int* value) {
   return number.has_value();
 }
 
+bool Take(const Fields& fields, std::string_view key, JobId* id) {
+  const auto field = fields.find(key);
+  if (field == fields.end()) return false;
+  const std::optional<JobId> parsed = ParseJobId(field->second);
+  if (parsed.has_value()) *id = *parsed;
+  return parsed.has_value();
+}
+
 bool TakeTime(const Fields& fields, std::string_view key, absl::Time* time) {
   int64_t seconds = 0;
   if (!Take(fields, key, &seconds)) return false;

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "absl/time/time.h"
+#include "agents/slurm/job_id.h"
 
 namespace muster::slurm {
 
@@ -24,7 +25,7 @@ struct ExitRecord {
     kImage,             // its container could not be started
     kUnknown,           // its end came with a TERM to the batch shell, which lost its status
   };
-  uint64_t job_id = 0;
+  JobId job_id;
   uint32_t restart = 0;
   std::string phase;  // "setup" or "command"
   Problem problem = Problem::kNone;

@@ -1,5 +1,7 @@
 #include "agents/slurm/history.h"
 
+#include <set>
+
 #include "absl/status/status.h"
 #include "agents/slurm/fields.h"
 #include "fmt/format.h"
@@ -8,12 +10,12 @@
 namespace muster::slurm {
 namespace {
 
-constexpr size_t kColumns = 7;
+constexpr size_t kColumns = 8;
 
 std::vector<std::string> CommonArguments(absl::Time since) {
   return {"sacct", "--allocations", "--parsable2", "--noheader",
           fmt::format("--delimiter={}", kSeparator),
-          "--format=JobIDRaw,JobName,State,ExitCode,NodeList,Start,End",
+          "--format=JobID,JobIDRaw,JobName,State,ExitCode,NodeList,Start,End",
           // Seconds since 1970: no time zone can be misread.
           fmt::format("--starttime=uts{}", absl::ToUnixSeconds(since))};
 }
@@ -34,20 +36,25 @@ std::string NodeListOf(std::string_view text) {
   return text == "None assigned" || text == "(null)" ? std::string() : std::string(text);
 }
 
-std::optional<HistoryRow> ParseRow(std::string_view line) {
+// False: the line cannot be read.
+bool AddRows(std::string_view line, std::vector<HistoryRow>* rows) {
   const std::vector<std::string_view> columns = Split(line, kSeparator);
-  if (columns.size() != kColumns) return std::nullopt;
-  const std::optional<uint64_t> id = ParseNumber<uint64_t>(columns[0]);
-  if (!id.has_value() || columns[2].empty()) return std::nullopt;
+  if (columns.size() != kColumns || columns[3].empty()) return false;
+  // Only a task's id has an index; the number of a part of a heterogeneous job ("7+1") is raw.
+  const bool is_task = columns[0].find('_') != std::string_view::npos;
+  const std::vector<JobId> ids = ExpandJobIds(columns[is_task ? 0 : 1]);
   HistoryRow row;
-  row.job_id = *id;
-  row.name = columns[1];
-  row.state = ParseState(columns[2]);
-  if (!ParseExitCode(columns[3], &row)) return std::nullopt;
-  row.node_list = NodeListOf(columns[4]);
-  row.start_time = ParseEpoch(columns[5]);
-  row.end_time = ParseEpoch(columns[6]);
-  return row;
+  row.name = columns[2];
+  row.state = ParseState(columns[3]);
+  if (ids.empty() || !ParseExitCode(columns[4], &row)) return false;
+  row.node_list = NodeListOf(columns[5]);
+  row.start_time = ParseEpoch(columns[6]);
+  row.end_time = ParseEpoch(columns[7]);
+  for (const JobId& id : ids) {
+    row.job_id = id;
+    rows->push_back(row);
+  }
+  return true;
 }
 
 // The value of KEY in "KEY=value OTHER=value ...".
@@ -68,9 +75,11 @@ std::string HistoryRow::Words() const {
   return fmt::format("{}{} {}:{}", state.word, by, exit_code, signal);
 }
 
-std::vector<std::string> HistoryArguments(const std::vector<uint64_t>& ids, absl::Time since) {
+std::vector<std::string> HistoryArguments(const std::vector<JobId>& ids, absl::Time since) {
   std::vector<std::string> arguments = CommonArguments(since);
-  arguments.push_back(fmt::format("--jobs={}", fmt::join(ids, ",")));
+  std::set<uint64_t> numbers;
+  for (const JobId& id : ids) numbers.insert(id.number);
+  arguments.push_back(fmt::format("--jobs={}", fmt::join(numbers, ",")));
   return arguments;
 }
 
@@ -84,18 +93,16 @@ std::vector<std::string> HistoryArguments(std::string_view name, absl::Time sinc
 absl::StatusOr<std::vector<HistoryRow>> ParseHistory(std::string_view output) {
   std::vector<HistoryRow> rows;
   for (std::string_view line : Lines(output)) {
-    std::optional<HistoryRow> row = ParseRow(line);
-    if (!row.has_value()) {
+    if (!AddRows(line, &rows)) {
       return absl::InternalError(fmt::format(
           "sacct printed a line that is not as asked for: \"{}\"", line.substr(0, 200)));
     }
-    rows.push_back(*std::move(row));
   }
   return rows;
 }
 
-std::vector<std::string> ShowJobArguments(uint64_t id) {
-  return {"scontrol", "--oneliner", "show", "job", std::to_string(id)};
+std::vector<std::string> ShowJobArguments(const JobId& id) {
+  return {"scontrol", "--oneliner", "show", "job", id.ToString()};
 }
 
 std::optional<HistoryRow> ParseShowJob(std::string_view output) {
@@ -105,7 +112,7 @@ std::optional<HistoryRow> ParseShowJob(std::string_view output) {
   const std::string_view state = ValueOf(lines[0], "JobState");
   if (!id.has_value() || state.empty()) return std::nullopt;
   HistoryRow row;
-  row.job_id = *id;
+  row.job_id = {*id};
   row.name = ValueOf(lines[0], "JobName");
   row.state = ParseState(state);
   if (!ParseExitCode(ValueOf(lines[0], "ExitCode"), &row)) return std::nullopt;

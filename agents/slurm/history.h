@@ -11,12 +11,13 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "agents/slurm/job_id.h"
 #include "agents/slurm/states.h"
 
 namespace muster::slurm {
 
 struct HistoryRow {
-  uint64_t job_id = 0;
+  JobId job_id;
   std::string name;
   SlurmState state;
   int exit_code = 0;
@@ -36,18 +37,21 @@ struct HistoryRow {
 // Job ids in one sacct: an argument list that any system takes.
 inline constexpr size_t kMaxIdsPerHistoryCall = 500;
 
-// By id. Without a window sacct shows today only, so `since` is always given.
-std::vector<std::string> HistoryArguments(const std::vector<uint64_t>& ids, absl::Time since);
+// By id; of tasks the whole of their array, which tells whether the rest of it is known. Without a
+// window sacct shows today only, so `since` is always given.
+std::vector<std::string> HistoryArguments(const std::vector<JobId>& ids, absl::Time since);
 // By name, with every job that a used id or a requeue left. A job that was never eligible (held,
 // waiting for another) is not shown, also not after its end.
 std::vector<std::string> HistoryArguments(std::string_view name, absl::Time since);
 
-// INTERNAL with the line if one cannot be read.
+// INTERNAL with the line if one cannot be read. A line about several tasks of an array becomes a
+// row for each.
 absl::StatusOr<std::vector<HistoryRow>> ParseHistory(std::string_view output);
 
 // "scontrol --oneliner show job ID".
-std::vector<std::string> ShowJobArguments(uint64_t id);
-// Nothing if it is not a job as scontrol shows it.
+std::vector<std::string> ShowJobArguments(const JobId& id);
+// Nothing if it is not a job as scontrol shows it. Of a task it prints no id that names it alone:
+// the caller knows which one it has asked for.
 std::optional<HistoryRow> ParseShowJob(std::string_view output);
 
 // Whether sacct says that this cluster keeps no accounting at all.

@@ -60,7 +60,7 @@ absl::StatusOr<std::optional<uint64_t>> ImageCache::UnderWay(const contract::Ima
   for (const QueueRow& row : *rows) {
     if (HasEnded(row.state.phase) || row.state.phase == JobPhase::kUnknown) continue;
     // The last one ends last: they run one after the other.
-    if (!found.has_value() || row.job_id > *found) found = row.job_id;
+    if (!found.has_value() || row.job_id.number > *found) found = row.job_id.number;
   }
   return found;
 }

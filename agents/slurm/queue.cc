@@ -7,22 +7,22 @@
 namespace muster::slurm {
 namespace {
 
-constexpr size_t kColumns = 8;
-constexpr std::string_view kFormat = "%A\x1f%j\x1f%T\x1f%r\x1f%N\x1f%V\x1f%S\x1f%e";
-
+constexpr size_t kColumns = 9;
+constexpr std::string_view kFormat = "%F\x1f%K\x1f%j\x1f%T\x1f%r\x1f%N\x1f%V\x1f%S\x1f%e";
 std::optional<QueueRow> ParseRow(std::string_view line) {
   const std::vector<std::string_view> columns = Split(line, kSeparator);
   if (columns.size() != kColumns) return std::nullopt;
-  const std::optional<uint64_t> id = ParseNumber<uint64_t>(columns[0]);
-  if (!id.has_value() || columns[2].empty()) return std::nullopt;
+  std::optional<JobId> id = ParseJobId(columns[0]);
+  if (!id.has_value() || columns[3].empty()) return std::nullopt;
+  id->task = ParseNumber<uint32_t>(columns[1]);  // "N/A": it is no array's
   return QueueRow{.job_id = *id,
-                  .name = std::string(columns[1]),
-                  .state = ParseState(columns[2]),
-                  .reason = std::string(columns[3]),
-                  .node_list = std::string(columns[4]),
-                  .submit_time = ParseEpoch(columns[5]),
-                  .start_time = ParseEpoch(columns[6]),
-                  .end_time = ParseEpoch(columns[7])};
+                  .name = std::string(columns[2]),
+                  .state = ParseState(columns[3]),
+                  .reason = std::string(columns[4]),
+                  .node_list = std::string(columns[5]),
+                  .submit_time = ParseEpoch(columns[6]),
+                  .start_time = ParseEpoch(columns[7]),
+                  .end_time = ParseEpoch(columns[8])};
 }
 
 // The names of one element, "n[1-2,7]" or "gpu"; false if it cannot be read.

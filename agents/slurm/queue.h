@@ -10,13 +10,14 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "agents/slurm/job_id.h"
 #include "agents/slurm/states.h"
 
 namespace muster::slurm {
 
-// One job.
+// One job, or one task of an array.
 struct QueueRow {
-  uint64_t job_id = 0;
+  JobId job_id;
   std::string name;
   SlurmState state;
   std::string reason;

@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "agents/slurm/history.h"
 #include "agents/slurm/inventory.h"
+#include "agents/slurm/job_id.h"
 #include "agents/slurm/queue.h"
 #include "agents/slurm/submit.h"
 #include "muster/v1/cluster.pb.h"
@@ -40,25 +41,26 @@ class Scheduler {
   // All jobs of the user in any state, ended ones too as long as slurmctld remembers them; with a
   // name, only those that are called so.
   virtual absl::StatusOr<std::vector<QueueRow>> Queue(std::string_view name = {}) = 0;
-  // What accounting knows, by at most kMaxIdsPerHistoryCall ids; only the newest job of each id.
+  // What accounting knows, by at most kMaxIdsPerHistoryCall ids; only the newest job of each id. Of
+  // tasks the whole of their array.
   // FAILED_PRECONDITION: the cluster keeps no accounting.
-  virtual absl::StatusOr<std::vector<HistoryRow>> HistoryOf(const std::vector<uint64_t>& ids,
+  virtual absl::StatusOr<std::vector<HistoryRow>> HistoryOf(const std::vector<JobId>& ids,
                                                             absl::Time since) = 0;
   // Likewise by name, with every job that a used id or a requeue left. A job that was never
   // eligible (held, waiting for another) may be missing, also after its end.
   virtual absl::StatusOr<std::vector<HistoryRow>> HistoryOf(std::string_view name,
                                                             absl::Time since) = 0;
   // What slurmctld still remembers of one job. NOT_FOUND: nothing.
-  virtual absl::StatusOr<HistoryRow> ShowJob(uint64_t id) = 0;
+  virtual absl::StatusOr<HistoryRow> ShowJob(const JobId& id) = 0;
 
   // OK: it was asked to end the job, or the job is not there, or has ended.
-  virtual absl::Status Cancel(uint64_t id) = 0;
+  virtual absl::Status Cancel(const JobId& id) = 0;
   // Likewise, for all jobs of the user that are called so.
   virtual absl::Status CancelNamed(std::string_view name) = 0;
   // Keeps a job from being started, also one that runs and is requeued. OK if it is held already.
   // NOT_FOUND: slurmctld does not know it; FAILED_PRECONDITION: it has ended.
-  virtual absl::Status Hold(uint64_t id) = 0;
-  virtual absl::Status Release(uint64_t id) = 0;
+  virtual absl::Status Hold(const JobId& id) = 0;
+  virtual absl::Status Release(const JobId& id) = 0;
 };
 
 }  // namespace muster::slurm

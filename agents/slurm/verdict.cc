@@ -30,10 +30,11 @@ std::string RecordWords(const ExitRecord& record) {
     return fmt::format(
         "exit record of Slurm job {}: {} ended on rank {} as a TERM came; its code "
         "is not known",
-        record.job_id, record.phase, record.rank);
+        record.job_id.ToString(), record.phase, record.rank);
   }
   return fmt::format("exit record of Slurm job {}: {} ended with code {}, signal {} on rank {}{}",
-                     record.job_id, record.phase, record.code, record.signal, record.rank,
+                     record.job_id.ToString(), record.phase, record.code, record.signal,
+                     record.rank,
                      record.terminated  ? ", after a TERM"
                      : record.continued ? ", after a CONT"
                                         : "");
@@ -43,7 +44,7 @@ Observation MakeObservation(const RunFacts& facts, v1::RunState state) {
   Observation observation;
   observation.run_key = facts.run_key;
   observation.state = state;
-  observation.external_id = std::to_string(facts.job_id);
+  observation.external_id = facts.job_id.ToString();
   if (facts.queue.has_value()) {
     observation.nodes = ExpandNodeList(facts.queue->node_list);
   } else if (facts.history.has_value()) {
@@ -75,7 +76,8 @@ std::string WaitingReason(const RunFacts& facts) {
   const QueueRow& conversion = *facts.conversion;
   const std::string why = ExplainReason(conversion.reason);
   return fmt::format("waiting for its image to be converted, by Slurm job {} which is {}{}{}",
-                     conversion.job_id, conversion.state.word, why.empty() ? "" : ": ", why);
+                     conversion.job_id.ToString(), conversion.state.word, why.empty() ? "" : ": ",
+                     why);
 }
 
 // Slurm has the job and it has not ended.
@@ -85,7 +87,8 @@ std::optional<Observation> JudgeLive(const RunFacts& facts) {
   if (state == v1::RUN_STATE_UNSPECIFIED) return std::nullopt;
   Observation observation = MakeObservation(facts, state);
   SetEvidence(v1::EVIDENCE_SOURCE_SQUEUE, facts,
-              fmt::format("Slurm job {}: {}", row.job_id, QueueWords(row)), &observation);
+              fmt::format("Slurm job {}: {}", row.job_id.ToString(), QueueWords(row)),
+              &observation);
   if (state == v1::RUN_STATE_PENDING) observation.reason = WaitingReason(facts);
   const bool started = state != v1::RUN_STATE_PENDING && state != v1::RUN_STATE_STARTING;
   if (started) observation.start_time = row.start_time;
@@ -100,7 +103,8 @@ Observation Finishing(const RunFacts& facts) {
   } else {
     SetEvidence(
         v1::EVIDENCE_SOURCE_SQUEUE, facts,
-        fmt::format("Slurm job {}: {}; waiting for its exit record or its accounting", facts.job_id,
+        fmt::format("Slurm job {}: {}; waiting for its exit record or its accounting",
+                    facts.job_id.ToString(),
                     facts.queue.has_value() ? QueueWords(*facts.queue) : "gone from the queue"),
         &observation);
   }
@@ -176,7 +180,7 @@ Observation Ended(const RunFacts& facts, const SlurmEnd& end) {
 
   Observation observation = MakeObservation(facts, state);
   std::string detail = fmt::format(
-      "Slurm job {}: {}", facts.job_id,
+      "Slurm job {}: {}", facts.job_id.ToString(),
       end.words.empty() ? "gone from the queue, and no history tells of its end" : end.words);
   if (facts.record.has_value()) detail += "; " + RecordWords(*facts.record);
   if (state == v1::RUN_STATE_CANCELED && facts.history.has_value() &&
@@ -204,9 +208,10 @@ Observation Lost(const RunFacts& facts) {
       facts.history.has_value() ? "its accounting does not know of an end"
       : facts.history_answer == RunFacts::History::kUnavailable ? "the cluster keeps no accounting"
                                                                 : "its accounting does not know it";
-  const std::string detail = fmt::format(
-      "Slurm job {}: not in the queue for {}, {}, and the run left no exit record", facts.job_id,
-      absl::FormatDuration(absl::Trunc(facts.missing_for, absl::Seconds(1))), history);
+  const std::string detail =
+      fmt::format("Slurm job {}: not in the queue for {}, {}, and the run left no exit record",
+                  facts.job_id.ToString(),
+                  absl::FormatDuration(absl::Trunc(facts.missing_for, absl::Seconds(1))), history);
   SetEvidence(v1::EVIDENCE_SOURCE_AGENT, facts, detail, &observation);
   v1::Failure failure;
   failure.set_failure_class(v1::FAILURE_CLASS_INFRA);

@@ -10,6 +10,7 @@
 #include "agents/core/backend.h"
 #include "agents/slurm/exit_record.h"
 #include "agents/slurm/history.h"
+#include "agents/slurm/job_id.h"
 #include "agents/slurm/queue.h"
 
 namespace muster::slurm {
@@ -24,7 +25,7 @@ struct RunFacts {
   // What messages call the command and its directory.
   std::string program;
   std::string working_directory;
-  uint64_t job_id = 0;
+  JobId job_id;
   absl::Time now;
   // What was last reported of it.
   v1::RunState last_state = v1::RUN_STATE_UNSPECIFIED;

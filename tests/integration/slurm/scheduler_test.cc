@@ -29,17 +29,17 @@ class SlurmSchedulerTest : public testing::Test {
     options.emplace_back("--output=/dev/null");
     return {std::move(options), Script(), {"300"}};
   }
-  uint64_t Start(const Submission& submission) {
+  JobId Start(const Submission& submission) {
     const SubmitOutcome outcome = scheduler_.Submit(submission);
     EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kLaunched) << outcome.words;
-    return outcome.job_id;
+    return {outcome.job_id};
   }
   std::vector<QueueRow> Rows() {
     const absl::StatusOr<std::vector<QueueRow>> rows = scheduler_.Queue();
     EXPECT_TRUE(rows.ok()) << rows.status();
     return rows.ok() ? *rows : std::vector<QueueRow>();
   }
-  std::string ReasonOf(uint64_t id) {
+  std::string ReasonOf(const JobId& id) {
     for (const QueueRow& row : Rows()) {
       if (row.job_id == id) return row.reason;
     }
@@ -57,7 +57,7 @@ TestCluster* SlurmSchedulerTest::cluster_ = nullptr;
 
 TEST_F(SlurmSchedulerTest, AHeldJobWaitsUntilItIsReleased) {
   // Not to be started before it is held.
-  const uint64_t id = Start(Sleeper({"--begin=now+1hour"}));
+  const JobId id = Start(Sleeper({"--begin=now+1hour"}));
   EXPECT_TRUE(scheduler_.Hold(id).ok());
   EXPECT_EQ(ReasonOf(id), "JobHeldUser");
   EXPECT_TRUE(scheduler_.Hold(id).ok()) << "it is held already";
@@ -67,7 +67,7 @@ TEST_F(SlurmSchedulerTest, AHeldJobWaitsUntilItIsReleased) {
 }
 
 TEST_F(SlurmSchedulerTest, WhatHasEndedOrNeverWasCannotBeHeld) {
-  const uint64_t id = Start(Sleeper());
+  const JobId id = Start(Sleeper());
   EXPECT_TRUE(scheduler_.Cancel(id).ok());
   WaitFor("the end", [&] {
     const absl::StatusOr<HistoryRow> job = scheduler_.ShowJob(id);
@@ -75,18 +75,18 @@ TEST_F(SlurmSchedulerTest, WhatHasEndedOrNeverWasCannotBeHeld) {
   });
   EXPECT_EQ(scheduler_.Hold(id).code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_TRUE(scheduler_.Cancel(id).ok()) << "what has ended counts as canceled";
-  EXPECT_EQ(scheduler_.Hold(999999).code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(scheduler_.Release(999999).code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(scheduler_.ShowJob(999999).status().code(), absl::StatusCode::kNotFound);
-  EXPECT_TRUE(scheduler_.Cancel(999999).ok());
+  EXPECT_EQ(scheduler_.Hold({999999}).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(scheduler_.Release({999999}).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(scheduler_.ShowJob({999999}).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_TRUE(scheduler_.Cancel({999999}).ok());
 }
 
 TEST_F(SlurmSchedulerTest, ACancelByNameEndsAllThatAreCalledSo) {
-  const uint64_t first = Start(Sleeper({"--job-name=twice", "--begin=now+1hour"}));
-  const uint64_t second = Start(Sleeper({"--job-name=twice", "--begin=now+1hour"}));
-  const uint64_t other = Start(Sleeper({"--job-name=once", "--begin=now+1hour"}));
+  const JobId first = Start(Sleeper({"--job-name=twice", "--begin=now+1hour"}));
+  const JobId second = Start(Sleeper({"--job-name=twice", "--begin=now+1hour"}));
+  const JobId other = Start(Sleeper({"--job-name=once", "--begin=now+1hour"}));
   EXPECT_TRUE(scheduler_.CancelNamed("twice").ok());
-  for (const uint64_t id : {first, second}) {
+  for (const JobId& id : {first, second}) {
     EXPECT_EQ(scheduler_.ShowJob(id)->state.phase, JobPhase::kCancelled);
   }
   EXPECT_EQ(scheduler_.ShowJob(other)->state.phase, JobPhase::kPending);
@@ -101,7 +101,7 @@ TEST_F(SlurmSchedulerTest, AnEstimateSubmitsNothing) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("Invalid partition name specified"));
   for (const QueueRow& row : Rows()) {
-    EXPECT_NE(row.state.phase, JobPhase::kPending) << row.job_id;
+    EXPECT_NE(row.state.phase, JobPhase::kPending) << row.job_id.ToString();
   }
 }
 

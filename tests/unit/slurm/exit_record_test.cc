@@ -13,7 +13,7 @@ constexpr std::string_view kWhole =
 TEST(ParseExitRecordTest, ReadsAWholeRecord) {
   const auto record = ParseExitRecord(kWhole);
   ASSERT_TRUE(record.has_value());
-  EXPECT_EQ(record->job_id, 17u);
+  EXPECT_EQ(record->job_id, JobId{17});
   EXPECT_EQ(record->restart, 1u);
   EXPECT_EQ(record->phase, "command");
   EXPECT_EQ(record->problem, ExitRecord::Problem::kNone);

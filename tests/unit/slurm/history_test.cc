@@ -10,13 +10,13 @@ using ::testing::Contains;
 
 TEST(ParseHistoryTest, ReadsWhatSacctPrints) {
   const auto rows = ParseHistory(
-      "2\037ref-1\037"
+      "2\0372\037ref-1\037"
       "FAILED\037"
       "1:0\037None assigned\0371795226827\0371795226827\n"
-      "3\037held-1\037"
+      "3\0373\037held-1\037"
       "CANCELLED by 1001\037"
       "0:0\037None assigned\037None\0371795226829\n"
-      "5\037o53\037"
+      "5\0375\037o53\037"
       "FAILED\037"
       "0:53\037n1\0371795226829\0371795226829\n");
   ASSERT_TRUE(rows.ok()) << rows.status();
@@ -31,14 +31,30 @@ TEST(ParseHistoryTest, ReadsWhatSacctPrints) {
   EXPECT_FALSE((*rows)[2].WasRefused());
 }
 
+TEST(ParseHistoryTest, TasksOfAnArrayHaveARowEachAlsoThoseOnOneLine) {
+  const auto rows = ParseHistory(
+      "1_2\0373\037arr\037"
+      "CANCELLED by 1001\0370:0\037n1\0371795249497\0371795249500\n"
+      "1_[4,6-7%2]\0371\037arr\037"
+      "PENDING\0370:0\037None assigned\037None\037Unknown\n"
+      "9+1\03710\037het\037"
+      "FAILED\0371:0\037n1\0371795249497\0371795249500\n");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  std::vector<JobId> ids;
+  for (const HistoryRow& row : *rows) ids.push_back(row.job_id);
+  EXPECT_THAT(ids,
+              testing::ElementsAre(JobId{1, 2}, JobId{1, 4}, JobId{1, 6}, JobId{1, 7}, JobId{10}));
+  EXPECT_EQ((*rows)[3].state.phase, JobPhase::kPending);
+}
+
 TEST(ParseHistoryTest, ALineThatCannotBeReadSpoilsTheAnswer) {
-  EXPECT_FALSE(ParseHistory("2\037ref-1\037"
+  EXPECT_FALSE(ParseHistory("2\0372\037ref-1\037"
                             "FAILED\037"
                             "1\037n1\037"
                             "1\037"
                             "1\n")
                    .ok());
-  EXPECT_FALSE(ParseHistory("2|ref-1|FAILED|1:0|n1|1|1\n").ok());
+  EXPECT_FALSE(ParseHistory("2|2|ref-1|FAILED|1:0|n1|1|1\n").ok());
 }
 
 TEST(ParseShowJobTest, ReadsWhatScontrolPrints) {
@@ -48,7 +64,7 @@ TEST(ParseShowJobTest, ReadsWhatScontrolPrints) {
       "Requeue=1 Restarts=0 ExitCode=3:0 StartTime=1795226826 EndTime=1795226827 NodeList=n1 "
       "NumNodes=1 Power= \n");
   ASSERT_TRUE(row.has_value());
-  EXPECT_EQ(row->job_id, 7u);
+  EXPECT_EQ(row->job_id, JobId{7});
   EXPECT_EQ(row->name, "k7m2-42-1");
   EXPECT_EQ(row->state.phase, JobPhase::kFailed);
   EXPECT_EQ(row->exit_code, 3);
@@ -65,8 +81,8 @@ TEST(ParseShowJobTest, AnythingElseIsNoJob) {
 
 TEST(HistoryArgumentsTest, AlwaysGiveAWindow) {
   const absl::Time since = absl::FromUnixSeconds(1000);
-  EXPECT_THAT(HistoryArguments({4, 5}, since), Contains("--jobs=4,5"));
-  EXPECT_THAT(HistoryArguments({4, 5}, since), Contains("--starttime=uts1000"));
+  EXPECT_THAT(HistoryArguments({{4}, {5, 1}, {5, 2}}, since), Contains("--jobs=4,5"));
+  EXPECT_THAT(HistoryArguments({{4}, {5}}, since), Contains("--starttime=uts1000"));
   EXPECT_THAT(HistoryArguments("k7m2-42-1", since), Contains("--starttime=uts1000"));
   EXPECT_THAT(HistoryArguments("k7m2-42-1", since), Contains("--duplicates"));
 }

@@ -20,13 +20,13 @@ class Facts {
  public:
   Facts() {
     facts_.run_key = "k7m2-42-1";
-    facts_.job_id = 17;
+    facts_.job_id = {17};
     facts_.now = absl::FromUnixSeconds(1000);
     facts_.queue_answered = true;
   }
   Facts& Queue(std::string_view state, std::string reason = "None") {
     facts_.queue = QueueRow{};
-    facts_.queue->job_id = 17;
+    facts_.queue->job_id = {17};
     facts_.queue->state = ParseState(state);
     facts_.queue->reason = std::move(reason);
     facts_.queue->node_list = "n[1-2]";
@@ -44,7 +44,7 @@ class Facts {
   Facts& History(std::string_view state, int code = 0, int signal = 0, std::string nodes = "n1") {
     facts_.history_answer = History::kAnswered;
     facts_.history = HistoryRow{};
-    facts_.history->job_id = 17;
+    facts_.history->job_id = {17};
     facts_.history->state = ParseState(state);
     facts_.history->exit_code = code;
     facts_.history->signal = signal;
@@ -57,7 +57,7 @@ class Facts {
   }
   Facts& Record(int code, int signal = 0, uint32_t rank = 0) {
     facts_.record = ExitRecord{};
-    facts_.record->job_id = 17;
+    facts_.record->job_id = {17};
     facts_.record->phase = "command";
     facts_.record->code = code;
     facts_.record->signal = signal;

@@ -1,0 +1,38 @@
+// How Slurm names a job: by a number, or as a task of an array.
+#ifndef MUSTER_AGENTS_SLURM_JOB_ID_H_
+#define MUSTER_AGENTS_SLURM_JOB_ID_H_
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster::slurm {
+
+// Of a task the array's number, which is the first one's, and its index: the numbers that tasks
+// have of their own are not known before they start.
+struct JobId {
+  uint64_t number = 0;                // 0: none
+  std::optional<uint32_t> task = {};  // none: a job that is no array's
+
+  bool is_set() const { return number != 0; }
+  // "123" or "123_4": as Slurm prints it, and as its commands take it.
+  std::string ToString() const;
+
+  friend auto operator<=>(const JobId&, const JobId&) = default;
+};
+
+// Nothing if the text is none, or 0.
+std::optional<JobId> ParseJobId(std::string_view text);
+
+// Tasks that one line of Slurm's may name; MaxArraySize is at most 4,000,001.
+inline constexpr size_t kMaxTasksInLine = 4'000'001;
+// Slurm's word for tasks that have not been told apart yet: "123_[0,4-7%2]", or one id. Empty if
+// the text is none, or names more than kMaxTasksInLine.
+std::vector<JobId> ExpandJobIds(std::string_view text);
+
+}  // namespace muster::slurm
+
+#endif  // MUSTER_AGENTS_SLURM_JOB_ID_H_
