@@ -10,6 +10,7 @@
 #include "clients/cli/exit_code.h"
 #include "clients/cli/invocation.h"
 #include "clients/cli/options.h"
+#include "clients/cli/slurm/verbs.h"
 #include "contract/characters.h"
 #include "contract/nearest.h"
 #include "contract/units.h"
@@ -58,9 +59,9 @@ class Grammar {
     AddLogs();
     AddEvents();
     AddWait();
-    AddText(
-        Sub("clusters", Verb::kClusters, "Show the clusters, or one of them", "clusters -o wide"),
-        "NAME", "", "A cluster's name", [this](const std::string& name) { out_.cluster = name; });
+    AddClusters();
+    AddPlan();
+    AddSlurmVerbs();
     Sub("version", Verb::kVersion, "Print this program's version", "version");
   }
 
@@ -120,6 +121,8 @@ class Grammar {
                 &spec.workdir);
     AddNumber(sub, "--priority", -1000, 1000, "Higher starts first, -1000 to 1000",
               [&spec](int64_t priority) { spec.priority = static_cast<int32_t>(priority); });
+    // A plan submits nothing, so that there is nothing to wait for or to name.
+    if (sub->get_name() == "plan") return;
     sub->add_flag("--wait", out_.wait,
                   "Wait for the end; exit with 0 if the job succeeded, 10 if it failed");
     AddText(sub, "--request-id", "ID",
@@ -164,9 +167,46 @@ class Grammar {
         true, &out_.jobs);
     CLI::App* cancel =
         Sub("cancel", Verb::kCancel, "Ask that jobs end", "cancel 42 --reason 'wrong data'");
-    AddJobs(cancel, false, &out_.jobs);
-    AddText(cancel, "--reason", "TEXT", "Why; kept with the job",
+    AddJobsAndReason(cancel);
+    AddJobs(Sub("why", Verb::kWhy, "Say why jobs wait, or how they ended", "why 42"), false,
+            &out_.jobs);
+    AddJobsAndReason(Sub("hold", Verb::kHold, "Ask that waiting jobs do not start", "hold 42"));
+    AddJobsAndReason(Sub("release", Verb::kRelease, "Let held jobs go on", "release 42"));
+  }
+
+  void AddJobsAndReason(CLI::App* sub) {
+    AddJobs(sub, false, &out_.jobs);
+    AddText(sub, "--reason", "TEXT", "Why; kept with the job",
             [this](const std::string& reason) { out_.reason = reason; });
+  }
+
+  void AddClusters() {
+    const auto name = [this](const std::string& text) { out_.cluster = text; };
+    AddText(Sub("clusters", Verb::kClusters,
+                "Show the clusters, or one of them with its pools, nodes and queue as they are now",
+                "clusters -o wide"),
+            "NAME", "", "A cluster's name", name);
+    AddText(Sub("check", Verb::kCheck,
+                "Look at everything that jobs need on a cluster; exit with 1 if something fails",
+                "check lab"),
+            "NAME", "", "The cluster's name", name)
+        ->required();
+  }
+
+  void AddPlan() {
+    CLI::App* sub = Sub("plan", Verb::kPlan,
+                        "Show what would be submitted for a job file or a command, and when it "
+                        "would start; submits nothing",
+                        "plan --time 4h job.yaml");
+    sub->add_option("FILE", out_.file, "A job file in YAML; - is standard input");
+    AddSpec(sub);
+  }
+
+  void AddSlurmVerbs() {
+    for (const SlurmVerb& verb : SlurmVerbs()) {
+      CLI::App* sub = Sub(std::string(verb.name), verb.verb, std::string(verb.description), "");
+      sub->footer(std::string(verb.help));
+    }
   }
 
   void AddLogs() {
@@ -234,12 +274,20 @@ std::string Inconsistency(const Invocation& call, bool has_command) {
       if (!has_command) return std::string(kDashes);
       if (call.command.empty()) return "there is no command after --";
       break;
+    case Verb::kPlan:
+      if (call.file.empty() == call.command.empty()) {
+        return "give either a job file or, after --, a command";
+      }
+      break;
     case Verb::kLogs:
       if (call.jobs.size() > 1) return "one job at a time";
       [[fallthrough]];
     case Verb::kShow:
     case Verb::kWait:
     case Verb::kCancel:
+    case Verb::kHold:
+    case Verb::kRelease:
+    case Verb::kWhy:
       if (call.jobs.empty()) return "name at least one job by its number";
       break;
     case Verb::kList:
@@ -295,8 +343,10 @@ int UsageError(std::string_view message) {
 std::variant<Invocation, int> ParseCommandLine(int argc, char** argv) {
   // Everything after the first "--" is the user's, byte for byte; CLI11 must not look at it.
   char** const end = argv + argc;
+  // Some verbs read what is behind them themselves.
+  char** const own = OwnWords(argv + 1, end);
   char** const dashes =
-      std::find_if(argv, end, [](const char* text) { return std::string_view(text) == "--"; });
+      std::find_if(argv, own, [](const char* text) { return std::string_view(text) == "--"; });
   Invocation call;
   Grammar grammar(&call);
   try {
@@ -304,16 +354,19 @@ std::variant<Invocation, int> ParseCommandLine(int argc, char** argv) {
     grammar.app().parse(static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return grammar.app().exit(error);
-    return UsageError(Explain(grammar.app(), error, dashes != end));
+    return UsageError(Explain(grammar.app(), error, dashes != own));
   }
-  const bool has_command = dashes != end;
-  if (has_command && call.verb != Verb::kRun)
-    return UsageError("only run takes a command after --");
-  if (has_command) call.command.assign(dashes + 1, end);
+  const bool has_command = dashes != own;
+  if (has_command && call.verb != Verb::kRun && call.verb != Verb::kPlan) {
+    return UsageError("only run and plan take a command after --");
+  }
+  call.words.assign(own, end);
+  if (has_command) call.command.assign(dashes + 1, own);
   // The API carries UTF-8 only. A file's name may be anything, and what describes a job is checked
   // with the job.
   char** const odd = std::find_if(argv, dashes, [](char* text) { return !contract::IsUtf8(text); });
-  if (odd != dashes && call.verb != Verb::kSubmit && call.verb != Verb::kRun) {
+  if (odd != dashes && call.verb != Verb::kSubmit && call.verb != Verb::kRun &&
+      call.verb != Verb::kPlan) {
     return UsageError(fmt::format("{} is not UTF-8", contract::Quoted(*odd)));
   }
   const std::string problem = Inconsistency(call, has_command);

@@ -24,8 +24,19 @@ enum class Verb {
   kEvents,
   kWait,
   kCancel,
+  kHold,
+  kRelease,
+  kWhy,
+  kPlan,
   kClusters,
+  kCheck,
   kVersion,
+  // These read their words themselves, as Slurm's programs of these names do.
+  kSbatch,
+  kSqueue,
+  kScancel,
+  kSacct,
+  kSinfo,
 };
 
 // Flags that describe a job: all of it for `run`, changes to a file for `submit`. As written.
@@ -52,14 +63,14 @@ struct Invocation {
   std::string broker;            // empty: not given
   std::optional<Format> format;  // none: not given
   bool quiet = false;
-  // submit, run
+  // submit, run, plan
   SpecFlags spec;
-  std::string file;
+  std::string file;  // empty: a command
   std::vector<std::string> command;
   bool wait = false;
   bool validate_only = false;
   std::string request_id;  // empty: not given
-  // show, logs, events, wait, cancel
+  // show, logs, events, wait, cancel, hold, release, why
   std::vector<JobRef> jobs;
   // list, events
   std::vector<std::string> states;
@@ -74,10 +85,12 @@ struct Invocation {
   int64_t since = 0;
   // wait
   absl::Duration timeout = absl::InfiniteDuration();
-  // cancel
+  // cancel, hold, release
   std::string reason;
-  // clusters
+  // clusters, check
   std::string cluster;
+  // sbatch and the like: what is behind the verb
+  std::vector<std::string> words;
 };
 
 // Reads the command line. Otherwise the exit code, after help or the error has been printed.

@@ -18,6 +18,7 @@
 #include "clients/cli/interrupt.h"
 #include "clients/cli/invocation.h"
 #include "clients/cli/report.h"
+#include "clients/cli/slurm/verbs.h"
 #include "clients/cli/terminal.h"
 #include "clients/cli/verbs.h"
 #include "contract/text.h"
@@ -62,8 +63,28 @@ int Dispatch(Session& session) {
       return Wait(session);
     case Verb::kCancel:
       return Cancel(session);
+    case Verb::kHold:
+      return Hold(session);
+    case Verb::kRelease:
+      return Release(session);
+    case Verb::kWhy:
+      return Why(session);
+    case Verb::kPlan:
+      return Plan(session);
     case Verb::kClusters:
       return Clusters(session);
+    case Verb::kCheck:
+      return Check(session);
+    case Verb::kSbatch:
+      return Sbatch(session);
+    case Verb::kSqueue:
+      return Squeue(session);
+    case Verb::kScancel:
+      return Scancel(session);
+    case Verb::kSacct:
+      return Sacct(session);
+    case Verb::kSinfo:
+      return Sinfo(session);
     case Verb::kVersion:
       return PrintVersion(session.terminal, session.format);
   }
@@ -106,7 +127,7 @@ int Main(int argc, char** argv) {
     return kUsage;
   }
   std::optional<OnInterrupt> interrupt;
-  if (call.wait) {
+  if (call.wait || call.verb == Verb::kSbatch) {
     interrupt.emplace(&terminal,
                       "interrupted before the broker had answered; muster list shows what it has");
   }

@@ -1,12 +1,12 @@
-// Pages: everything about one job or one cluster.
+// The page of one job.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "clients/cli/page.h"
 #include "clients/cli/text.h"
 #include "clients/cli/views.h"
 #include "contract/states.h"
@@ -17,32 +17,6 @@ namespace {
 
 // Of a script; `-o yaml` shows all of it.
 constexpr size_t kMaxScriptLines = 20;
-
-// Lines "Label      value". Values that are empty are left out.
-class Page {
- public:
-  explicit Page(bool colours) : colours_(colours) {}
-
-  void Heading(std::string_view text) {
-    if (!out_.empty()) out_ += '\n';
-    out_ += text;
-    out_ += '\n';
-  }
-  void Line(std::string_view label, std::string_view value, Colour colour = Colour::kNone) {
-    if (value.empty() || value == "-") return;
-    out_ += fmt::format("  {:<11} {}\n", label, Paint(value, colour, colours_));
-  }
-  void Time(std::string_view label, const google::protobuf::Timestamp& time, absl::Time now) {
-    if (time.seconds() == 0) return;
-    Line(label, fmt::format("{} ({})", Rfc3339(time), Ago(time, now)));
-  }
-  void Raw(std::string_view text) { out_ += text; }
-  std::string Take() { return std::move(out_); }
-
- private:
-  const bool colours_;
-  std::string out_;
-};
 
 std::string Sorted(const google::protobuf::Map<std::string, std::string>& map) {
   std::vector<std::string> pairs;
@@ -149,27 +123,6 @@ void AppendFailure(const v1::Job& job, Page* page) {
   }
 }
 
-std::string PoolText(const v1::Pool& pool) {
-  std::vector<std::string> groups;
-  for (const v1::NodeGroup& group : pool.node_groups()) {
-    std::string text = fmt::format("{} x {} cpus", group.count(), group.cpus());
-    if (group.memory_bytes() > 0) text += " " + contract::FormatBytes(group.memory_bytes());
-    const std::map<std::string, uint32_t> gpus(group.gpus().begin(), group.gpus().end());
-    for (const auto& [type, count] : gpus) text += fmt::format(" {}:{}", Harmless(type), count);
-    if (group.usable_count() < group.count())
-      text += fmt::format(" ({} usable)", group.usable_count());
-    groups.push_back(std::move(text));
-  }
-  std::string text = fmt::format("{}", fmt::join(groups, "; "));
-  if (pool.has_max_time_limit()) {
-    const absl::Duration limit = absl::Seconds(pool.max_time_limit().seconds());
-    text += fmt::format(", at most {}", contract::FormatDuration(limit));
-  }
-  if (pool.is_default()) text += ", default";
-  if (!pool.available()) text += ", takes no jobs now";
-  return text;
-}
-
 }  // namespace
 
 std::string JobPage(const v1::Job& job, const std::vector<v1::Transition>& history,
@@ -196,33 +149,6 @@ std::string JobPage(const v1::Job& job, const std::vector<v1::Transition>& histo
     for (const v1::Transition& step : history) table.Add(EventRow(job.id(), step, style));
     page.Raw(table.Take());
   }
-  return page.Take();
-}
-
-std::string ClusterPage(const v1::Cluster& cluster, const Style& style, absl::Time now) {
-  Page page(style.colours);
-  const Table::Row row = ClusterRow(cluster, style, now);
-  page.Heading(fmt::format("Cluster {}  ({})", row[0].text, row[1].text));
-  page.Line("State", row[2].text, row[2].colour);
-  page.Line("Scheduler", Harmless(cluster.inventory().scheduler_version()));
-  page.Line("Identity", Harmless(cluster.inventory().identity()));
-  page.Line("Agent", Harmless(cluster.agent_version()));
-  page.Time("Last seen", cluster.last_seen(), now);
-  page.Time("Answered", cluster.scheduler_observed_at(), now);
-  page.Line("No answer", OneLine(cluster.scheduler_error()), Colour::kYellow);
-  page.Line("Runs",
-            fmt::format("{} of at most {}", cluster.active_runs(), cluster.max_active_runs()));
-  for (const v1::Pool& pool : cluster.inventory().pools()) {
-    page.Line("Pool " + Harmless(pool.name()), PoolText(pool));
-  }
-  for (const std::string& warning : cluster.inventory().warnings()) {
-    page.Line("Warning", Harmless(warning), Colour::kYellow);
-  }
-  const std::map<std::string, uint64_t> calls(cluster.scheduler_calls().begin(),
-                                              cluster.scheduler_calls().end());
-  std::string counts;
-  for (const auto& [name, count] : calls) counts += fmt::format("{} {}  ", Harmless(name), count);
-  page.Line("Calls", counts);
   return page.Take();
 }
 

@@ -37,11 +37,18 @@ int Events(Session& session);
 int Wait(Session& session);
 int Cancel(Session& session);
 int Clusters(Session& session);
+int Check(Session& session);
+int Hold(Session& session);
+int Release(Session& session);
+int Why(Session& session);
+int Plan(Session& session);
 
 // ---- what several verbs share
 
 // Writes an error and returns its exit code.
 int Fail(Session& session, const absl::Status& status);
+// Writes jobs as rows, or their ids.
+void PrintJobs(Session& session, const v1::ListJobsResponse& jobs);
 // Writes a message in one of the formats for programs.
 void PrintMessage(Session& session, const google::protobuf::Message& message);
 

@@ -1,4 +1,4 @@
-// Verbs that look at what is there: list, show, clusters; and cancel, which answers with jobs.
+// Verbs that look at jobs: list, show; and cancel, which answers with jobs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -247,50 +247,14 @@ int Cancel(Session& session) {
   }
   v1::ListJobsResponse jobs;
   *jobs.mutable_jobs() = response->jobs();
-  JobPrinter printer(&session);
-  printer.Add(jobs, absl::Now());
+  PrintJobs(session, jobs);
   NoteCanceled(session, *response);
   return kOk;
 }
 
-int Clusters(Session& session) {
-  v1::ListClustersResponse all;
-  if (!session.call.cluster.empty()) {
-    v1::GetClusterRequest request;
-    request.set_name(session.call.cluster);
-    const auto response = session.client.GetCluster(request);
-    if (!response.ok()) return Fail(session, response.status());
-    *all.add_clusters() = response->cluster();
-  } else {
-    v1::ListClustersRequest request;
-    do {
-      const auto page = session.client.ListClusters(request);
-      if (!page.ok()) return Fail(session, page.status());
-      all.mutable_clusters()->MergeFrom(page->clusters());
-      request.set_page_token(page->next_page_token());
-    } while (!request.page_token().empty());
-  }
-  const absl::Time now = absl::Now();
-  const bool one = !session.call.cluster.empty();
-  if (session.ids_only()) {
-    for (const v1::Cluster& cluster : all.clusters()) {
-      session.terminal.Out(Harmless(cluster.name()) + "\n");
-    }
-  } else if (session.format == Format::kJsonLines) {
-    for (const v1::Cluster& cluster : all.clusters()) session.terminal.Out(ToJsonLine(cluster));
-  } else if (!session.for_people()) {
-    if (one) PrintMessage(session, all.clusters(0));
-    if (!one) PrintMessage(session, all);
-  } else if (one) {
-    session.terminal.Out(ClusterPage(all.clusters(0), session.style(), now));
-  } else if (all.clusters().empty()) {
-    session.terminal.Note("no cluster yet; an agent brings one: muster-agent --cluster NAME ...");
-  } else {
-    Table table(ClusterColumns(session.style()), session.terminal.colours());
-    for (const v1::Cluster& c : all.clusters()) table.Add(ClusterRow(c, session.style(), now));
-    session.terminal.Out(table.Take());
-  }
-  return kOk;
+void PrintJobs(Session& session, const v1::ListJobsResponse& jobs) {
+  JobPrinter printer(&session);
+  printer.Add(jobs, absl::Now());
 }
 
 }  // namespace muster::cli

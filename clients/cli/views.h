@@ -30,7 +30,16 @@ Table::Row EventRow(uint64_t job_id, const v1::Transition& transition, const Sty
 // Everything about one job, and its history if it is known.
 std::string JobPage(const v1::Job& job, const std::vector<v1::Transition>& history,
                     const Style& style, absl::Time now);
-std::string ClusterPage(const v1::Cluster& cluster, const Style& style, absl::Time now);
+// Why a job stands as it does, and since when; how it ended, if it has.
+std::string WhyPage(const v1::Job& job, const Style& style, absl::Time now);
+// With details, what its agent has just seen in place of what it said when it connected.
+std::string ClusterPage(const v1::Cluster& cluster, const v1::ClusterDetails* details,
+                        const Style& style, absl::Time now);
+// What would be submitted, what was looked at, and when it would start.
+std::string PlanPage(const v1::JobPlan& plan, const Style& style, absl::Time now);
+// The lines of a preflight, with what to do.
+std::string ChecksText(const google::protobuf::RepeatedPtrField<v1::ClusterCheck>& checks,
+                       const Style& style);
 
 // "exit code 3", "killed by signal 9 (SIGKILL) on rank 1"; empty if nobody knows.
 std::string ExitText(const v1::Job& job);

@@ -176,7 +176,7 @@ TEST_F(CommandTest, BadUsageIsCodeTwoAndSaysWhatToDo) {
        "--mount: \"/a:/b:rw\" is not SRC:DST or SRC:DST:ro"},
       {{"run", "--nodes", "-1", "--", "x"}, "nodes"},
       {{"list", "-o", "xml"}, "\"xml\" is not table"},
-      {{"list", "--", "x"}, "only run takes a command"},
+      {{"list", "--", "x"}, "only run and plan take a command"},
       {{"show"}, "name at least one job"},
       {{"show", "banana"}, "\"banana\" is not a job"},
       {{"show", "0"}, "\"0\" is not a job"},

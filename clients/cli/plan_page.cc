@@ -1,0 +1,72 @@
+// Preflights and plans.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "clients/cli/page.h"
+#include "clients/cli/views.h"
+
+namespace muster::cli {
+namespace {
+
+Cell ResultCell(v1::CheckResult result) {
+  switch (result) {
+    case v1::CHECK_RESULT_OK:
+      return {"ok", Colour::kGreen};
+    case v1::CHECK_RESULT_WARN:
+      return {"warn", Colour::kYellow};
+    case v1::CHECK_RESULT_FAIL:
+      return {"FAIL", Colour::kRed};
+    case v1::CHECK_RESULT_SKIPPED:
+      return {"skipped", Colour::kDim};
+    default:
+      return {"?", Colour::kYellow};
+  }
+}
+
+}  // namespace
+
+std::string ChecksText(const google::protobuf::RepeatedPtrField<v1::ClusterCheck>& checks,
+                       const Style& style) {
+  constexpr size_t kRemedyIndent = 9;  // under the subjects
+  size_t width = 0;
+  for (const v1::ClusterCheck& check : checks) {
+    width = std::max(width, Width(OneLine(check.subject())));
+  }
+  std::string text;
+  for (const v1::ClusterCheck& check : checks) {
+    const Cell result = ResultCell(check.result());
+    const std::string subject = OneLine(check.subject());
+    const std::string seen = OneLine(check.seen());
+    text += Paint(result.text, result.colour, style.colours) +
+            std::string(kRemedyIndent - result.text.size(), ' ') + subject;
+    if (!seen.empty()) text += std::string(width - Width(subject) + 2, ' ') + seen;
+    text += '\n';
+    if (check.remedy().empty()) continue;
+    text +=
+        fmt::format("{}What to do: {}\n", std::string(kRemedyIndent, ' '), OneLine(check.remedy()));
+  }
+  return text;
+}
+
+std::string PlanPage(const v1::JobPlan& plan, const Style& style, absl::Time now) {
+  Page page(style.colours);
+  page.Heading(fmt::format("On cluster {}", Harmless(plan.cluster())));
+  page.Time("Would start", plan.estimated_start_time(), now);
+  if (!plan.has_estimated_start_time()) page.Line("Would start", "the cluster does not say when");
+  page.Line("On nodes", Harmless(fmt::format("{}", fmt::join(plan.nodes(), ", "))));
+  if (!plan.checks().empty()) {
+    page.Heading("Checks");
+    page.Raw(ChecksText(plan.checks(), style));
+  }
+  if (!plan.submission().empty()) {
+    page.Heading("Submission");
+    page.Raw(Harmless(plan.submission(), Keep::kLayout));
+    if (!plan.submission().ends_with('\n')) page.Raw("\n");
+  }
+  return page.Take();
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,24 @@
+// sbatch's --dependency, whose users know jobs by Muster's numbers.
+#ifndef MUSTER_CLIENTS_CLI_SLURM_DEPENDENCY_H_
+#define MUSTER_CLIENTS_CLI_SLURM_DEPENDENCY_H_
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "clients/cpp/client.h"
+#include "muster/v1/job_spec.pb.h"
+
+namespace muster::cli {
+
+// How long a job that was just submitted may take until its cluster has given it a number.
+inline constexpr absl::Duration kMaxNumberWait = absl::Minutes(1);
+
+// Puts Slurm's numbers in place of Muster's in the spec's slurm.dependency, and ties the job to the
+// cluster that has those jobs. Waits up to kMaxNumberWait for a job that has no number of Slurm's
+// yet. FAILED_PRECONDITION: it got none, it did not run on Slurm, or the jobs are on several
+// clusters, or on others than the job names; NOT_FOUND: there is no such job. The dependency of a
+// retry is not followed: Slurm waits for the run that is there now.
+absl::Status TranslateDependency(client::Client& client, v1::JobSpec* spec);
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLIENTS_CLI_SLURM_DEPENDENCY_H_

@@ -1,0 +1,59 @@
+// A job as Slurm's users know jobs: its state, reason and times in Slurm's words. Pure, but for the
+// time zone of the process, in which Slurm shows times.
+#ifndef MUSTER_CLIENTS_CLI_SLURM_JOB_RECORD_H_
+#define MUSTER_CLIENTS_CLI_SLURM_JOB_RECORD_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "muster/v1/cluster.pb.h"
+#include "muster/v1/job.pb.h"
+
+namespace muster::cli {
+
+struct JobRecord {
+  v1::Job job;                               // with its spec; its runs if they were asked for
+  std::string partition;                     // empty: not known before a cluster is chosen
+  std::optional<absl::Duration> time_limit;  // none: no limit, or not known
+
+  // The latest run; null: none, or they were not asked for.
+  const v1::Run* run() const;
+};
+
+// Fills in what the job leaves to its cluster, which may be null.
+JobRecord MakeRecord(v1::Job job, const v1::Cluster* cluster);
+
+// "PENDING", "TIMEOUT" and its code "PD", "TO".
+std::string_view StateWord(const JobRecord& record);
+std::string_view StateCode(std::string_view word);
+// A state by its name or code in any case; empty: there is none of that name.
+std::string_view FindState(std::string_view name);
+bool IsActiveState(std::string_view word);
+
+// Why it waits in Slurm's own word: "Resources"; "MusterQueue" while no cluster has it. Of a job
+// that has ended why it did: "NonZeroExitCode". "None" if there is nothing to say.
+std::string ReasonWord(const JobRecord& record);
+
+// How long it has run.
+absl::Duration Elapsed(const JobRecord& record, absl::Time now);
+// "1-02:03:04", "2:03:04", "3:04" as squeue; with two digits for hours as sacct ("00:03:04").
+std::string SqueueTime(absl::Duration duration);
+std::string SacctTime(absl::Duration duration);
+// "2026-11-21T03:22:53" in the local time; `absent` if there is none.
+std::string LocalTime(const google::protobuf::Timestamp& timestamp, std::string_view absent);
+
+// "3:0": exit code and signal.
+std::string ExitCodeText(const JobRecord& record);
+// Of all nodes together.
+uint64_t TotalCpus(const v1::JobSpec& spec);
+// "gres:gpu:h100:4", "N/A".
+std::string GresText(const v1::JobSpec& spec);
+// "16G", "512M"; "0" if the job did not ask.
+std::string MemoryText(const v1::JobSpec& spec);
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLIENTS_CLI_SLURM_JOB_RECORD_H_

@@ -1,0 +1,228 @@
+#include "clients/cli/slurm/node_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "clients/cli/slurm/host_list.h"
+#include "clients/cli/slurm/job_record.h"
+#include "clients/cli/text.h"
+#include "contract/characters.h"
+
+namespace muster::cli {
+namespace {
+
+// Slurm's long and short words for states of nodes.
+constexpr std::pair<std::string_view, std::string_view> kStates[] = {
+    {"allocated", "alloc"},     {"mixed", "mix"},      {"completing", "comp"},
+    {"drained", "drain"},       {"draining", "drng"},  {"reserved", "resv"},
+    {"unknown", "unk"},         {"planned", "plnd"},   {"power_down", "pow_dn"},
+    {"powered_down", "pow_dn"}, {"power_up", "pow_up"}};
+
+// What stands behind a word: "*" does not answer, "+CLOUD" and the like.
+std::string_view Marks(std::string_view state) {
+  const auto* end = std::find_if_not(state.begin(), state.end(),
+                                     [](char c) { return contract::IsLetter(c) || c == '_'; });
+  return state.substr(static_cast<size_t>(end - state.begin()));
+}
+
+std::string ShortState(const std::string& state) {
+  const std::string word = NodeState(state);
+  const auto* found = std::find_if(std::begin(kStates), std::end(kStates),
+                                   [&](const auto& one) { return one.first == word; });
+  return Harmless((found == std::end(kStates) ? word : std::string(found->second)) +
+                  std::string(Marks(state)));
+}
+
+bool IsAllocated(std::string_view word) {
+  return word == "allocated" || word == "mixed" || word == "completing";
+}
+bool IsUsable(const v1::Node& node) {
+  const std::string word = NodeState(node.state());
+  const bool answers = node.state().find('*') == std::string::npos;
+  return answers &&
+         (IsAllocated(word) || word == "idle" || word == "planned" || word == "reserved");
+}
+
+std::string GresOf(const v1::Node& node) {
+  const std::map<std::string, uint32_t> sorted(node.gpus().begin(), node.gpus().end());
+  std::string text;
+  for (const auto& [type, count] : sorted) {
+    text += fmt::format("{}gpu{}{}:{}", text.empty() ? "" : ",", type.empty() ? "" : ":",
+                        Harmless(type), count);
+  }
+  return text.empty() ? "(null)" : text;
+}
+
+std::string Limit(bool has, const google::protobuf::Duration& limit, std::string_view without) {
+  return has ? SqueueTime(absl::Seconds(limit.seconds())) : std::string(without);
+}
+
+using Nodes = std::vector<const v1::Node*>;
+
+// "alloc/idle/other/total".
+std::string CpuCounts(const Nodes& nodes) {
+  uint64_t used = 0;
+  uint64_t idle = 0;
+  uint64_t total = 0;
+  for (const v1::Node* node : nodes) {
+    used += node->used_cpus();
+    total += node->cpus();
+    if (IsUsable(*node)) idle += node->cpus() - std::min(node->cpus(), node->used_cpus());
+  }
+  return fmt::format("{}/{}/{}/{}", used, idle, total - std::min(total, used + idle), total);
+}
+
+std::string NodeCounts(const Nodes& nodes, bool with_others) {
+  size_t used = 0;
+  size_t idle = 0;
+  for (const v1::Node* node : nodes) {
+    const bool is_used = IsUsable(*node) && IsAllocated(NodeState(node->state()));
+    used += is_used ? 1 : 0;
+    idle += IsUsable(*node) && !is_used ? 1 : 0;
+  }
+  if (!with_others) return fmt::format("{}/{}", used, idle);
+  return fmt::format("{}/{}/{}/{}", used, idle, nodes.size() - used - idle, nodes.size());
+}
+
+// A column of a partition, of each node, or of several nodes together.
+struct Column {
+  char letter;
+  std::string_view heading;
+  std::string (*of_pool)(const v1::PoolLoad&) = nullptr;
+  std::string (*of_node)(const v1::Node&) = nullptr;
+  std::string (*of_nodes)(const Nodes&) = nullptr;
+};
+using P = v1::PoolLoad;
+using N = v1::Node;
+constexpr std::array kColumns = {
+    Column{'P', "PARTITION",
+           [](const P& p) { return Harmless(p.pool()) + (p.now().is_default() ? "*" : ""); }},
+    Column{'R', "PARTITION", [](const P& p) { return Harmless(p.pool()); }},
+    Column{'a', "AVAIL",
+           [](const P& p) {
+             const std::string& word = p.now().state();
+             return word.empty() ? (p.now().available() ? "up" : "down") : Harmless(word);
+           }},
+    Column{'l', "TIMELIMIT",
+           [](const P& p) {
+             return Limit(p.now().has_max_time_limit(), p.now().max_time_limit(), "infinite");
+           }},
+    Column{'L', "DEFAULTTIME",
+           [](const P& p) {
+             return Limit(p.now().has_default_time_limit(), p.now().default_time_limit(), "n/a");
+           }},
+    Column{'s', "JOB_SIZE",
+           [](const P& p) {
+             return p.now().max_nodes() == 0 ? std::string("1-infinite")
+                                             : fmt::format("1-{}", p.now().max_nodes());
+           }},
+    Column{'t', "STATE", nullptr, [](const N& n) { return ShortState(n.state()); }},
+    Column{'T', "STATE", nullptr,
+           [](const N& n) { return NodeState(n.state()) + Harmless(Marks(n.state())); }},
+    Column{'c', "CPUS", nullptr, [](const N& n) { return fmt::format("{}", n.cpus()); }},
+    Column{'m', "MEMORY", nullptr,
+           [](const N& n) { return fmt::format("{}", n.memory_bytes() >> 20); }},
+    Column{'G', "GRES", nullptr, [](const N& n) { return GresOf(n); }},
+    Column{'f', "AVAIL_FEATURES", nullptr,
+           [](const N& n) {
+             const std::string text = Harmless(fmt::format("{}", fmt::join(n.features(), ",")));
+             return text.empty() ? "(null)" : text;
+           }},
+    Column{'E', "REASON", nullptr,
+           [](const N& n) { return n.reason().empty() ? "none" : OneLine(n.reason()); }},
+    Column{'n', "HOSTNAMES", nullptr, [](const N& n) { return Harmless(n.name()); }},
+    Column{'N', "NODELIST", nullptr, nullptr,
+           [](const Nodes& nodes) {
+             std::vector<std::string> names;
+             for (const v1::Node* node : nodes) names.push_back(node->name());
+             return Harmless(HostList(names));
+           }},
+    Column{'D', "NODES", nullptr, nullptr,
+           [](const Nodes& nodes) { return fmt::format("{}", nodes.size()); }},
+    Column{'C', "CPUS(A/I/O/T)", nullptr, nullptr, [](const Nodes& n) { return CpuCounts(n); }},
+    Column{'F', "NODES(A/I/O/T)", nullptr, nullptr,
+           [](const Nodes& n) { return NodeCounts(n, true); }},
+    Column{'A', "NODES(A/I)", nullptr, nullptr,
+           [](const Nodes& n) { return NodeCounts(n, false); }},
+};
+
+const Column& ColumnOf(char letter) {
+  return *std::find_if(kColumns.begin(), kColumns.end(),
+                       [&](const Column& column) { return column.letter == letter; });
+}
+
+bool TakesWord(const std::vector<std::string>& list, std::string_view word) {
+  return list.empty() || std::find(list.begin(), list.end(), word) != list.end();
+}
+
+bool Takes(const NodeQuery& query, const v1::Node& node, const std::string& pool) {
+  const bool is_there =
+      std::find(node.pools().begin(), node.pools().end(), pool) != node.pools().end();
+  return is_there && TakesWord(query.nodes, node.name()) &&
+         TakesWord(query.states, NodeState(node.state())) &&
+         (!query.with_reason || !node.reason().empty());
+}
+
+}  // namespace
+
+std::string NodeState(std::string_view state) {
+  std::string word(state.substr(0, state.size() - Marks(state).size()));
+  for (char& c : word) {
+    if (contract::IsLetter(c) && !contract::IsLowerLetter(c)) c = static_cast<char>(c - 'A' + 'a');
+  }
+  const auto* found = std::find_if(std::begin(kStates), std::end(kStates),
+                                   [&](const auto& one) { return one.second == word; });
+  return found == std::end(kStates) ? word : std::string(found->first);
+}
+
+std::string NodeLetters() {
+  std::string letters;
+  for (const Column& column : kColumns) letters += column.letter;
+  return letters;
+}
+
+std::vector<std::string> NodeHeadings(const ColumnFormat& format) {
+  std::vector<std::string> headings;
+  for (const FormatField& field : format.fields) {
+    headings.emplace_back(ColumnOf(field.letter).heading);
+  }
+  return headings;
+}
+
+std::vector<std::vector<std::string>> NodeRows(const v1::ClusterDetails& details,
+                                               const ColumnFormat& format, const NodeQuery& query) {
+  std::vector<std::vector<std::string>> rows;
+  for (const v1::PoolLoad& pool : details.pools()) {
+    if (!TakesWord(query.partitions, pool.pool())) continue;
+    // By what is shown of each node.
+    std::map<std::vector<std::string>, Nodes> groups;
+    for (const v1::Node& node : details.nodes()) {
+      if (!Takes(query, node, pool.pool())) continue;
+      std::vector<std::string> key;
+      if (query.by_node) key.push_back(node.name());
+      for (const FormatField& field : format.fields) {
+        const Column& column = ColumnOf(field.letter);
+        if (column.of_node != nullptr) key.push_back(column.of_node(node));
+      }
+      groups[key].push_back(&node);
+    }
+    for (const auto& [key, nodes] : groups) {
+      auto& row = rows.emplace_back();
+      for (const FormatField& field : format.fields) {
+        const Column& column = ColumnOf(field.letter);
+        row.push_back(column.of_pool != nullptr   ? column.of_pool(pool)
+                      : column.of_node != nullptr ? column.of_node(*nodes.front())
+                                                  : column.of_nodes(nodes));
+      }
+    }
+  }
+  return rows;
+}
+
+}  // namespace muster::cli

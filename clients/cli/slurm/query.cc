@@ -1,0 +1,199 @@
+#include "clients/cli/slurm/query.h"
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "contract/characters.h"
+#include "contract/parts.h"
+
+namespace muster::cli {
+namespace {
+
+using client::slurm::Setting;
+
+constexpr int kPageSize = 1000;  // as many as the broker gives at once
+
+bool TakesWord(const std::vector<std::string>& list, std::string_view word) {
+  return list.empty() || std::find(list.begin(), list.end(), word) != list.end();
+}
+
+// Of several, one is enough.
+template <typename Words>
+bool TakesAnyOf(const std::vector<std::string>& list, const Words& words) {
+  return list.empty() || std::any_of(words.begin(), words.end(),
+                                     [&](const auto& word) { return TakesWord(list, word); });
+}
+
+// What needs a call of its own: the runs of the job.
+absl::StatusOr<v1::Job> Whole(client::Client& client, uint64_t id) {
+  v1::GetJobRequest request;
+  request.set_job_id(id);
+  auto response = client.GetJob(request);
+  if (!response.ok()) return response.status();
+  return std::move(*response->mutable_job());
+}
+
+absl::StatusOr<std::vector<v1::Job>> ByIds(client::Client& client,
+                                           const std::vector<uint64_t>& ids) {
+  std::vector<v1::Job> jobs;
+  for (uint64_t id : ids) {
+    absl::StatusOr<v1::Job> job = Whole(client, id);
+    if (absl::IsNotFound(job.status()) && ids.size() > 1) continue;
+    if (!job.ok()) return job.status();
+    jobs.push_back(*std::move(job));
+  }
+  return jobs;
+}
+
+absl::StatusOr<std::vector<v1::Job>> ByFilter(client::Client& client, const JobQuery& query,
+                                              bool with_runs) {
+  std::vector<v1::Job> jobs;
+  v1::ListJobsRequest request;
+  request.set_filter(query.filter);
+  request.set_include_spec(true);
+  request.set_page_size(kPageSize);
+  do {
+    const auto page = client.ListJobs(request);
+    if (!page.ok()) return page.status();
+    for (const v1::Job& job : page->jobs()) {
+      if (!with_runs || job.cluster().empty()) {
+        jobs.push_back(job);
+        continue;
+      }
+      absl::StatusOr<v1::Job> whole = Whole(client, job.id());
+      if (absl::IsNotFound(whole.status())) continue;  // removed meanwhile
+      if (!whole.ok()) return whole.status();
+      jobs.push_back(*std::move(whole));
+    }
+    request.set_page_token(page->next_page_token());
+  } while (!request.page_token().empty());
+  return jobs;
+}
+
+void AddList(const client::slurm::Settings& given, std::string_view option,
+             std::vector<std::string>* list) {
+  const Setting* setting = given.Find(option);
+  if (setting == nullptr) return;
+  for (std::string_view one : contract::Split(setting->value, ',')) {
+    if (!one.empty()) list->emplace_back(one);
+  }
+}
+
+}  // namespace
+
+bool JobQuery::Takes(const JobRecord& record) const {
+  const v1::Job& job = record.job;
+  const bool is_on_node =
+      nodes.empty() || (record.run() != nullptr && TakesAnyOf(nodes, record.run()->nodes()));
+  return (ids.empty() || std::find(ids.begin(), ids.end(), job.id()) != ids.end()) && is_on_node &&
+         TakesWord(users, job.user()) && TakesWord(names, job.name()) &&
+         TakesAnyOf(partitions, contract::Split(record.partition, ',')) &&
+         TakesWord(accounts, job.spec().slurm().account()) &&
+         TakesWord(qos, job.spec().slurm().qos()) && TakesWord(clusters, job.cluster()) &&
+         TakesWord(states, StateWord(record));
+}
+
+absl::Status ReadSelection(const client::slurm::Settings& given, JobQuery* query) {
+  AddList(given, "user", &query->users);
+  AddList(given, "name", &query->names);
+  AddList(given, "partition", &query->partitions);
+  AddList(given, "account", &query->accounts);
+  AddList(given, "qos", &query->qos);
+  AddList(given, "nodelist", &query->nodes);
+  const Setting* clusters = given.Find("clusters");
+  if (clusters != nullptr && clusters->value != "all") AddList(given, "clusters", &query->clusters);
+  for (const std::string& node : query->nodes) {
+    if (node.find('[') == std::string::npos) continue;
+    return absl::InvalidArgumentError(fmt::format(
+        "--nodelist: {} has brackets; name the nodes one by one", contract::Quoted(node)));
+  }
+  if (given.Find("me") == nullptr) return absl::OkStatus();
+  const absl::StatusOr<std::string> own = OwnUser();
+  if (own.ok()) query->users.push_back(*own);
+  return own.status();
+}
+
+absl::Status ReadIds(std::string_view list, std::vector<uint64_t>* ids) {
+  for (std::string_view word : contract::Split(list, ',')) {
+    const auto id = contract::ParseNumber<uint64_t>(word);
+    if (!id.has_value() || *id == 0) {
+      return absl::InvalidArgumentError(
+          fmt::format("Invalid job id specified: {}; write the number that muster gave it, without "
+                      "task or step",
+                      contract::Quoted(word)));
+    }
+    ids->push_back(*id);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadStates(std::string_view list, std::vector<std::string>* states) {
+  for (std::string_view word : contract::Split(list, ',')) {
+    if (word == "all" || word == "ALL") continue;
+    const std::string_view state = FindState(word);
+    if (state.empty()) {
+      return absl::InvalidArgumentError(
+          fmt::format("Invalid job state specified: {}; there are PENDING, CONFIGURING, RUNNING, "
+                      "SUSPENDED, COMPLETING, COMPLETED, FAILED, CANCELLED, TIMEOUT, "
+                      "OUT_OF_MEMORY, NODE_FAIL and PREEMPTED",
+                      contract::Quoted(word)));
+    }
+    states->emplace_back(state);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> OwnUser() {
+  const passwd* entry = getpwuid(geteuid());
+  if (entry != nullptr) return std::string(entry->pw_name);
+  return absl::InvalidArgumentError(fmt::format(
+      "this machine knows no name for your user id {}; name the user with --user", geteuid()));
+}
+
+absl::Status CheckRefused(const client::slurm::Settings& given, Refused refused) {
+  for (const Setting& setting : given.settings) {
+    const auto found = std::find_if(refused.begin(), refused.end(), [&](const auto& one) {
+      return one.first == setting.option->name;
+    });
+    if (found == refused.end()) continue;
+    return absl::InvalidArgumentError(
+        fmt::format("--{} is not taken; {}", setting.option->name, found->second));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<JobRecord>> FindJobs(client::Client& client, const JobQuery& query,
+                                                bool with_runs) {
+  const auto clusters = AllClusters(client);
+  if (!clusters.ok()) return clusters.status();
+  auto jobs = query.ids.empty() ? ByFilter(client, query, with_runs || !query.nodes.empty())
+                                : ByIds(client, query.ids);
+  if (!jobs.ok()) return jobs.status();
+  std::vector<JobRecord> records;
+  for (v1::Job& job : *jobs) {
+    const auto cluster = clusters->find(job.cluster());
+    JobRecord record =
+        MakeRecord(std::move(job), cluster == clusters->end() ? nullptr : &cluster->second);
+    if (query.Takes(record)) records.push_back(std::move(record));
+  }
+  std::sort(records.begin(), records.end(),
+            [](const JobRecord& a, const JobRecord& b) { return a.job.id() < b.job.id(); });
+  return records;
+}
+
+absl::StatusOr<std::map<std::string, v1::Cluster>> AllClusters(client::Client& client) {
+  std::map<std::string, v1::Cluster> clusters;
+  v1::ListClustersRequest request;
+  do {
+    const auto page = client.ListClusters(request);
+    if (!page.ok()) return page.status();
+    for (const v1::Cluster& cluster : page->clusters()) clusters.emplace(cluster.name(), cluster);
+    request.set_page_token(page->next_page_token());
+  } while (!request.page_token().empty());
+  return clusters;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,56 @@
+// Which jobs a user of squeue, scancel or sacct means, and asking the broker for them.
+#ifndef MUSTER_CLIENTS_CLI_SLURM_QUERY_H_
+#define MUSTER_CLIENTS_CLI_SLURM_QUERY_H_
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "clients/cli/slurm/job_record.h"
+#include "clients/cpp/client.h"
+#include "clients/cpp/slurm/options.h"
+
+namespace muster::cli {
+
+// Every list that is empty takes all.
+struct JobQuery {
+  std::vector<uint64_t> ids;
+  std::vector<std::string> users, names, partitions, accounts, qos, clusters, nodes;
+  std::vector<std::string> states;  // words of Slurm's
+  // More of the filter language, what the broker can choose by itself.
+  std::string filter;
+
+  bool Takes(const JobRecord& record) const;
+};
+
+// Reads -u, --me, --name, -p, -A, -q, -M and -w, by the options' names, into the query; others are
+// left alone. INVALID_ARGUMENT: this machine does not know its own user's name.
+absl::Status ReadSelection(const client::slurm::Settings& given, JobQuery* query);
+// "1,2,3" as --jobs and operands have it. INVALID_ARGUMENT: a word that is no job's number.
+absl::Status ReadIds(std::string_view list, std::vector<uint64_t>* ids);
+// "PD,RUNNING", "all" (none is added). INVALID_ARGUMENT: no state that jobs of Muster can have.
+absl::Status ReadStates(std::string_view list, std::vector<std::string>* states);
+// The name of the user who runs this.
+absl::StatusOr<std::string> OwnUser();
+
+// What the command does not take, and what to do instead.
+using Refused = std::span<const std::pair<std::string_view, std::string_view>>;
+// INVALID_ARGUMENT that names the first option given that is refused.
+absl::Status CheckRefused(const client::slurm::Settings& given, Refused refused);
+
+// The jobs that the query takes, by their numbers. With runs, each that a cluster has is asked for
+// by itself. Ids that are not there are left out, unless there is only one: NOT_FOUND then.
+absl::StatusOr<std::vector<JobRecord>> FindJobs(client::Client& client, const JobQuery& query,
+                                                bool with_runs);
+
+// All clusters, by name.
+absl::StatusOr<std::map<std::string, v1::Cluster>> AllClusters(client::Client& client);
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLIENTS_CLI_SLURM_QUERY_H_

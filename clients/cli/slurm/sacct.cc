@@ -1,0 +1,352 @@
+// muster sacct: jobs and how they ended.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "clients/cli/exit_code.h"
+#include "clients/cli/slurm/host_list.h"
+#include "clients/cli/slurm/query.h"
+#include "clients/cli/slurm/sacct_time.h"
+#include "clients/cli/slurm/verbs.h"
+#include "clients/cli/text.h"
+#include "contract/characters.h"
+#include "contract/parts.h"
+
+namespace muster::cli {
+namespace {
+
+using client::slurm::Option;
+using client::slurm::Setting;
+using client::slurm::Settings;
+using enum Option::Argument;
+
+// The broker chooses by when jobs were submitted. One that ended in the window, but was submitted
+// longer before it than this, is not found; time limits are seldom longer.
+constexpr absl::Duration kLookBack = absl::Hours(24 * 30);
+constexpr std::string_view kActive =
+    "state = QUEUED OR state = PENDING OR state = RUNNING OR state = SUSPENDED";
+constexpr std::string_view kDefaultFormat =
+    "JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode";
+constexpr std::string_view kBriefFormat = "JobID,State,ExitCode";
+
+constexpr std::array kOptions = {
+    Option{"accounts", 'A'},
+    Option{"allclusters", 'L', kNone},
+    Option{"allocations", 'X', kNone},
+    Option{"allusers", 'a', kNone},
+    Option{"brief", 'b', kNone},
+    Option{"clusters", 'M'},
+    Option{"delimiter", 0},
+    Option{"duplicates", 'D', kNone},
+    Option{"endtime", 'E'},
+    Option{"file", 'f'},
+    Option{"format", 'o'},
+    Option{"gid", 'g'},
+    Option{"helpformat", 'e', kNone},
+    Option{"jobs", 'j'},
+    Option{"json", 0, kNone},
+    Option{"long", 'l', kNone},
+    Option{"me", 0, kNone},
+    Option{"name", 0},
+    Option{"ncpus", 'I'},
+    Option{"nnodes", 'i'},
+    Option{"nodelist", 'N'},
+    Option{"noheader", 'n', kNone},
+    Option{"parsable", 'p', kNone},
+    Option{"parsable2", 'P', kNone},
+    Option{"partition", 'r'},
+    Option{"qos", 'q'},
+    Option{"starttime", 'S'},
+    Option{"state", 's'},
+    Option{"truncate", 'T', kNone},
+    Option{"uid", 'u', kRequired, "", "user"},
+    Option{"units", 0},
+    Option{"wckeys", 'W'},
+    Option{"yaml", 0, kNone},
+};
+constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
+    {"duplicates", "the runs of a job are in: muster show ID"},
+    {"file", "leave it out"},
+    {"gid", "choose by --user"},
+    {"json", "use: muster list -o json"},
+    {"long", "name the columns with --format; sacct -e lists them"},
+    {"ncpus", "leave it out"},
+    {"nnodes", "leave it out"},
+    {"truncate", "leave it out"},
+    {"units", "leave it out"},
+    {"wckeys", "leave it out"},
+    {"yaml", "use: muster list -o yaml"},
+};
+
+std::string NodesOf(const JobRecord& record) {
+  if (record.run() == nullptr || record.run()->nodes().empty()) return "None assigned";
+  const auto& nodes = record.run()->nodes();
+  return Harmless(HostList({nodes.begin(), nodes.end()}));
+}
+
+std::string LimitMinutes(const JobRecord& record) {
+  return record.time_limit ? fmt::format("{}", absl::ToInt64Minutes(*record.time_limit))
+                           : std::string("UNLIMITED");
+}
+
+// A column: its name, its width in a table, and its value.
+struct Column {
+  std::string_view name;
+  size_t width;
+  std::string (*value)(const JobRecord& record, absl::Time now);
+};
+using R = JobRecord;
+using T = absl::Time;
+constexpr std::array kColumns = {
+    Column{"Account", 10, [](const R& r, T) { return Harmless(r.job.spec().slurm().account()); }},
+    Column{"AllocCPUS", 10,
+           [](const R& r, T) {
+             const bool has = r.job.has_start_time();
+             return fmt::format("{}", has ? TotalCpus(r.job.spec()) : 0);
+           }},
+    Column{"Cluster", 10, [](const R& r, T) { return Harmless(r.job.cluster()); }},
+    Column{"Comment", 14, [](const R& r, T) { return Harmless(r.job.spec().slurm().comment()); }},
+    Column{"Elapsed", 10, [](const R& r, T now) { return SacctTime(Elapsed(r, now)); }},
+    Column{
+        "ElapsedRaw", 10,
+        [](const R& r, T now) { return fmt::format("{}", absl::ToInt64Seconds(Elapsed(r, now))); }},
+    Column{"End", 19, [](const R& r, T) { return LocalTime(r.job.end_time(), "Unknown"); }},
+    Column{"ExitCode", 8, [](const R& r, T) { return ExitCodeText(r); }},
+    Column{"JobID", 12, [](const R& r, T) { return fmt::format("{}", r.job.id()); }},
+    Column{
+        "JobIDRaw", 12,
+        [](const R& r, T) { return r.run() ? Harmless(r.run()->external_id()) : std::string(); }},
+    Column{"JobName", 10, [](const R& r, T) { return Harmless(r.job.name()); }},
+    Column{"NCPUS", 10, [](const R& r, T) { return fmt::format("{}", TotalCpus(r.job.spec())); }},
+    Column{"NNodes", 8,
+           [](const R& r, T) { return fmt::format("{}", std::max(1u, r.job.spec().nodes())); }},
+    Column{"NodeList", 15, [](const R& r, T) { return NodesOf(r); }},
+    Column{"Partition", 10, [](const R& r, T) { return Harmless(r.partition); }},
+    Column{"Priority", 10, [](const R& r, T) { return fmt::format("{}", r.job.priority()); }},
+    Column{"QOS", 10, [](const R& r, T) { return Harmless(r.job.spec().slurm().qos()); }},
+    Column{"Reason", 22, [](const R& r, T) { return ReasonWord(r); }},
+    Column{"ReqCPUS", 8, [](const R& r, T) { return fmt::format("{}", TotalCpus(r.job.spec())); }},
+    Column{"ReqMem", 10, [](const R& r, T) { return MemoryText(r.job.spec()); }},
+    Column{"Reservation", 20,
+           [](const R& r, T) { return Harmless(r.job.spec().slurm().reservation()); }},
+    Column{"Restarts", 8,
+           [](const R& r, T) { return fmt::format("{}", r.run() ? r.run()->restarts() : 0); }},
+    Column{"Start", 19, [](const R& r, T) { return LocalTime(r.job.start_time(), "Unknown"); }},
+    Column{"State", 10, [](const R& r, T) { return std::string(StateWord(r)); }},
+    Column{"Submit", 19, [](const R& r, T) { return LocalTime(r.job.create_time(), "Unknown"); }},
+    Column{"Timelimit", 10,
+           [](const R& r, T) {
+             return r.time_limit ? SacctTime(*r.time_limit) : std::string("UNLIMITED");
+           }},
+    Column{"TimelimitRaw", 12, [](const R& r, T) { return LimitMinutes(r); }},
+    Column{"User", 9, [](const R& r, T) { return Harmless(r.job.user()); }},
+    Column{"WorkDir", 20, [](const R& r, T) { return Harmless(r.job.spec().working_directory()); }},
+};
+
+struct Shown {
+  const Column* column;
+  size_t width;
+  bool left;
+};
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (contract::IsLetter(c) && !contract::IsLowerLetter(c)) c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
+// "JobID,JobName%30,State%-12".
+absl::StatusOr<std::vector<Shown>> ReadFormat(std::string_view text) {
+  std::vector<Shown> shown;
+  for (std::string_view word : contract::Split(text, ',')) {
+    const size_t percent = std::min(word.find('%'), word.size());
+    const std::string name = Lower(word.substr(0, percent));
+    const auto* column = std::find_if(kColumns.begin(), kColumns.end(),
+                                      [&](const Column& one) { return Lower(one.name) == name; });
+    const auto width = percent == word.size()
+                           ? std::optional<int>(0)
+                           : contract::ParseNumber<int>(word.substr(percent + 1));
+    if (column == kColumns.end() || !width.has_value()) {
+      return absl::InvalidArgumentError(
+          fmt::format("Invalid field requested: {}; muster sacct -e lists those that there are",
+                      contract::Quoted(word)));
+    }
+    shown.push_back(
+        {column, *width == 0 ? column->width : static_cast<size_t>(std::abs(*width)), *width < 0});
+  }
+  return shown;
+}
+
+// How the table looks: columns of a width, or parts between delimiters.
+class Printer {
+ public:
+  Printer(std::vector<Shown> shown, const Settings& given) : shown_(std::move(shown)) {
+    is_trailing_ = given.Find("parsable") != nullptr;
+    is_parsable_ = is_trailing_ || given.Find("parsable2") != nullptr;
+    if (const Setting* own = given.Find("delimiter"); own != nullptr) delimiter_ = own->value;
+  }
+
+  std::string Heading() const {
+    std::vector<std::string> names;
+    std::vector<std::string> rules;
+    for (const Shown& one : shown_) {
+      names.emplace_back(one.column->name);
+      rules.emplace_back(one.width, '-');
+    }
+    return Line(names) + (is_parsable_ ? "" : Line(rules));
+  }
+
+  std::string Row(const JobRecord& record, absl::Time now) const {
+    std::vector<std::string> values;
+    for (const Shown& one : shown_) values.push_back(one.column->value(record, now));
+    return Line(values);
+  }
+
+ private:
+  std::string Line(const std::vector<std::string>& values) const {
+    if (is_parsable_) {
+      return fmt::format("{}{}\n", fmt::join(values, delimiter_), is_trailing_ ? delimiter_ : "");
+    }
+    std::string line;
+    for (size_t i = 0; i < values.size(); ++i) {
+      // A value that is too long ends in '+', as sacct has it.
+      std::string text = values[i];
+      const size_t width = shown_[i].width;
+      if (Width(text) > width) text = text.substr(0, width - 1) + "+";
+      const std::string padding(width - std::min(width, Width(text)), ' ');
+      line += shown_[i].left ? text + padding + " " : padding + text + " ";
+    }
+    return line + "\n";
+  }
+
+  const std::vector<Shown> shown_;
+  std::string delimiter_ = "|";
+  bool is_parsable_ = false;
+  bool is_trailing_ = false;
+};
+
+struct Asked {
+  Settings given;
+  JobQuery query;
+  std::vector<Shown> columns;
+  absl::Time start, end;
+};
+
+// The window, and what the broker can choose of it.
+absl::Status ReadWindow(const Settings& given, absl::Time now, Asked* asked) {
+  const bool by_ids = !asked->query.ids.empty();
+  asked->start = by_ids ? absl::InfinitePast() : StartOfDay(now);
+  asked->end = absl::InfiniteFuture();
+  for (const auto& [option, time] :
+       {std::pair("starttime", &asked->start), std::pair("endtime", &asked->end)}) {
+    const Setting* setting = given.Find(option);
+    if (setting == nullptr) continue;
+    const auto read = ParseSacctTime(setting->value, now);
+    if (!read.ok()) return read.status();
+    *time = *read;
+  }
+  if (by_ids) return absl::OkStatus();
+  const auto text = [](absl::Time time) {
+    return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
+  };
+  asked->query.filter =
+      fmt::format("(create_time >= {} OR {})", text(asked->start - kLookBack), kActive);
+  if (asked->end != absl::InfiniteFuture()) {
+    asked->query.filter += fmt::format(" AND create_time <= {}", text(asked->end));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadWho(const Settings& given, Asked* asked) {
+  const Setting* user = given.Find("uid");
+  if (user != nullptr) {
+    for (std::string_view one : contract::Split(user->value, ',')) {
+      asked->query.users.emplace_back(one);
+    }
+  }
+  // As sacct does: one's own, unless somebody or some jobs are named.
+  const bool is_open = user != nullptr || given.Find("allusers") != nullptr ||
+                       !asked->query.ids.empty() || geteuid() == 0;
+  if (is_open && given.Find("me") == nullptr) return absl::OkStatus();
+  const absl::StatusOr<std::string> own = OwnUser();
+  if (own.ok()) asked->query.users = {*own};
+  return own.status();
+}
+
+absl::StatusOr<Asked> Read(const std::vector<std::string>& words, absl::Time now) {
+  const auto read = client::slurm::ReadCommandWords(kOptions, words);
+  if (!read.ok()) return read.status();
+  Asked asked;
+  asked.given = read->options;
+  const Settings& given = asked.given;
+  if (absl::Status status = CheckRefused(given, kRefused); !status.ok()) return status;
+  if (!read->operands.empty()) {
+    return absl::InvalidArgumentError(fmt::format("unrecognized argument {}; name jobs with -j",
+                                                  contract::Quoted(read->operands.front())));
+  }
+  if (absl::Status status = ReadSelection(given, &asked.query); !status.ok()) return status;
+  if (const Setting* accounts = given.Find("accounts"); accounts != nullptr) {
+    for (std::string_view one : contract::Split(accounts->value, ',')) {
+      asked.query.accounts.emplace_back(one);
+    }
+  }
+  if (const Setting* jobs = given.Find("jobs"); jobs != nullptr) {
+    if (absl::Status status = ReadIds(jobs->value, &asked.query.ids); !status.ok()) return status;
+  }
+  if (const Setting* states = given.Find("state"); states != nullptr) {
+    const absl::Status status = ReadStates(states->value, &asked.query.states);
+    if (!status.ok()) return status;
+  }
+  if (absl::Status status = ReadWho(given, &asked); !status.ok()) return status;
+  if (absl::Status status = ReadWindow(given, now, &asked); !status.ok()) return status;
+  const Setting* format = given.Find("format");
+  const std::string_view columns = format != nullptr ? std::string_view(format->value)
+                                   : given.Find("brief") != nullptr ? kBriefFormat
+                                                                    : kDefaultFormat;
+  auto shown = ReadFormat(columns);
+  if (!shown.ok()) return shown.status();
+  asked.columns = *std::move(shown);
+  return asked;
+}
+
+bool NeedsRuns(const std::vector<Shown>& columns) {
+  constexpr std::array<std::string_view, 5> kOfRuns = {"JobIDRaw", "NodeList", "Restarts", "State",
+                                                       "Reason"};
+  return std::any_of(columns.begin(), columns.end(), [&](const Shown& one) {
+    return std::find(kOfRuns.begin(), kOfRuns.end(), one.column->name) != kOfRuns.end();
+  });
+}
+
+}  // namespace
+
+int Sacct(Session& session) {
+  const absl::Time now = absl::Now();
+  const absl::StatusOr<Asked> asked = Read(session.call.words, now);
+  if (!asked.ok()) {
+    Fail(session, asked.status());
+    return kUsage;
+  }
+  if (asked->given.Find("helpformat") != nullptr) {
+    for (const Column& column : kColumns) session.terminal.Out(fmt::format("{}\n", column.name));
+    return kOk;
+  }
+  const auto records = FindJobs(session.client, asked->query, NeedsRuns(asked->columns));
+  if (!records.ok()) return Fail(session, records.status());
+  const Printer printer(asked->columns, asked->given);
+  std::string out = asked->given.Find("noheader") == nullptr ? printer.Heading() : "";
+  for (const JobRecord& record : *records) {
+    const bool had_ended =
+        record.job.has_end_time() && ToTime(record.job.end_time()) < asked->start;
+    if (!had_ended) out += printer.Row(record, now);
+  }
+  session.terminal.Out(out);
+  return kOk;
+}
+
+}  // namespace muster::cli

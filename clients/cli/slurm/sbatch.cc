@@ -1,0 +1,191 @@
+// muster sbatch: a batch script as it is.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "clients/cli/exit_code.h"
+#include "clients/cli/follow.h"
+#include "clients/cli/slurm/dependency.h"
+#include "clients/cli/slurm/verbs.h"
+#include "clients/cli/submission.h"
+#include "clients/cli/text.h"
+#include "clients/cpp/files.h"
+#include "clients/cpp/slurm/sbatch_job.h"
+#include "contract/parts.h"
+
+namespace muster::cli {
+namespace {
+
+namespace slurm = client::slurm;
+
+// The options whose fields have other names in the API.
+constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
+    {"name", "--job-name"},
+    {"working_directory", "--chdir"},
+    {"time_limit", "--time"},
+    {"command.script_arguments", "the script's arguments"},
+    {"command.script", "the script"},
+    {"resources.cpu_millis", "--cpus-per-task"},
+    {"resources.memory_bytes", "--mem"},
+    {"resources.gpus", "--gres"},
+    {"placement.clusters", "--clusters"},
+    {"env", "--export"},
+    {"slurm.partition", "--partition"},
+    {"slurm.dependency", "--dependency"},
+};
+
+std::map<std::string, std::string> Environment() {
+  std::map<std::string, std::string> variables;
+  for (char** one = environ; one != nullptr && *one != nullptr; ++one) {
+    const std::string_view text = *one;
+    const size_t equals = std::min(text.find('='), text.size());
+    variables.emplace(text.substr(0, equals), text.substr(std::min(equals + 1, text.size())));
+  }
+  return variables;
+}
+
+// As sbatch looks for it: from here, then in PATH.
+std::string FindScript(const std::string& name) {
+  std::error_code ignored;
+  const bool is_here =
+      name.find('/') != std::string::npos || std::filesystem::exists(name, ignored);
+  const char* path = getenv("PATH");
+  if (is_here || path == nullptr) return name;
+  for (std::string_view directory : contract::Split(path, ':')) {
+    const std::string candidate = fmt::format("{}/{}", directory, name);
+    if (access(candidate.c_str(), R_OK) == 0) return candidate;
+  }
+  return name;
+}
+
+absl::StatusOr<std::string> ReadScript(const slurm::SbatchCommandLine& line) {
+  if (line.options.Find("wrap") != nullptr) return std::string();
+  const bool is_input = line.script_path.empty() || line.script_path == "-";
+  return client::ReadFile(is_input ? "-" : FindScript(line.script_path),
+                          slurm::kMaxBatchScriptBytes);
+}
+
+struct Asked {
+  slurm::Settings options;
+  slurm::SbatchJob job;
+};
+
+absl::StatusOr<Asked> Read(const std::vector<std::string>& words) {
+  // The script's path is needed to read the script.
+  const absl::StatusOr<slurm::SbatchCommandLine> line = slurm::ReadSbatchCommandLine(words);
+  if (!line.ok()) return line.status();
+  Asked asked;
+  asked.options = line->options;
+  if (line->options.Find("help") != nullptr || line->options.Find("version") != nullptr) {
+    return asked;
+  }
+  const absl::StatusOr<std::string> script = ReadScript(*line);
+  if (!script.ok()) return script.status();
+  const std::map<std::string, std::string> environment = Environment();
+  auto submission = slurm::ReadSbatch(words, environment, *script);
+  if (!submission.ok()) return submission.status();
+  std::error_code error;
+  const std::string directory = std::filesystem::current_path(error).string();
+  if (error) return absl::NotFoundError("the working directory is gone; change to another one");
+  auto job = slurm::MapSbatch(*submission, {directory, line->script_path, environment});
+  if (!job.ok()) return job.status();
+  asked.options = std::move(submission->options);
+  asked.job = *std::move(job);
+  return asked;
+}
+
+// sbatch --test-only: on standard error, and nothing is submitted.
+int TestOnly(Session& session, const v1::JobSpec& spec) {
+  v1::PlanJobRequest request;
+  *request.mutable_spec() = spec;
+  const auto response = session.client.PlanJob(request);
+  if (!response.ok()) return Fail(session, response.status());
+  bool is_good = false;
+  for (const v1::JobPlan& plan : response->plans()) {
+    std::string problem;
+    for (const v1::ClusterCheck& check : plan.checks()) {
+      if (check.result() != v1::CHECK_RESULT_FAIL) continue;
+      problem += fmt::format("; {}: {}", OneLine(check.subject()), OneLine(check.seen()));
+    }
+    is_good = is_good || problem.empty();
+    const std::string when = plan.has_estimated_start_time()
+                                 ? " at " + Rfc3339(plan.estimated_start_time())
+                                 : std::string(" at a time that the cluster does not tell");
+    session.terminal.Err(
+        problem.empty()
+            ? fmt::format("sbatch: Job to start{} on nodes {} of cluster {}\n", when,
+                          plan.nodes().empty()
+                              ? "(unknown)"
+                              : Harmless(fmt::format("{}", fmt::join(plan.nodes(), ","))),
+                          Harmless(plan.cluster()))
+            : fmt::format("sbatch: error: Job could not run on cluster {}{}\n",
+                          Harmless(plan.cluster()), problem));
+  }
+  return is_good ? kOk : kError;
+}
+
+// sbatch --wait: the code of the job's script; 1 if a signal ended it, or it never began.
+int WaitForScript(Session& session, uint64_t id) {
+  session.interrupt->SetRemark(
+      fmt::format("no longer waiting; the job goes on. Come back with: muster wait {}", id));
+  const auto jobs = WaitForJobs(session, {id}, absl::InfiniteFuture());
+  if (!jobs.ok()) return Fail(session, jobs.status());
+  const v1::Job& job = jobs->front();
+  if (job.state() == v1::JOB_STATE_SUCCEEDED) return kOk;
+  NoteEnd(session, job);
+  return job.exit().code() > 0 ? job.exit().code() : kError;
+}
+
+// "Submitted batch job 42", which scripts read.
+void PrintSubmitted(Session& session, const slurm::Settings& options, const v1::JobSpec& spec,
+                    const v1::SubmitJobResponse& accepted) {
+  // sbatch names the cluster if the user did.
+  const auto& named = spec.placement().clusters();
+  const std::string cluster = named.size() == 1 && options.Find("clusters") ? named[0] : "";
+  if (options.Find("parsable") != nullptr || session.ids_only()) {
+    session.terminal.Out(
+        fmt::format("{}{}{}\n", accepted.job_id(), cluster.empty() ? "" : ";", cluster));
+  } else if (!session.for_people()) {
+    PrintMessage(session, accepted);
+  } else {
+    session.terminal.Out(fmt::format("Submitted batch job {}{}{}\n", accepted.job_id(),
+                                     cluster.empty() ? "" : " on cluster ", cluster));
+  }
+}
+
+}  // namespace
+
+int Sbatch(Session& session) {
+  absl::StatusOr<Asked> asked = Read(session.call.words);
+  if (!asked.ok()) return Fail(session, asked.status());
+  const slurm::Settings& options = asked->options;
+  if (options.Find("version") != nullptr) {
+    session.terminal.Out("muster " MUSTER_VERSION "\n");
+    return kOk;
+  }
+  if (options.Find("help") != nullptr || options.Find("usage") != nullptr) {
+    session.terminal.Note("see: muster sbatch --help");
+    return kUsage;
+  }
+  for (const std::string& note : asked->job.notes) session.terminal.Note(note);
+  v1::JobSpec& spec = asked->job.spec;
+  if (absl::Status status = CheckSpec(spec, kFlags); !status.ok()) return Fail(session, status);
+  if (absl::Status status = TranslateDependency(session.client, &spec); !status.ok()) {
+    return Fail(session, status);
+  }
+  if (options.Find("test-only") != nullptr) return TestOnly(session, spec);
+  const auto sent = SendJobs(session, {spec}, {}, kFlags, false);
+  if (const int* code = std::get_if<int>(&sent)) return *code;
+  const auto& accepted = std::get<v1::SubmitJobsResponse>(sent).responses(0);
+  PrintSubmitted(session, options, spec, accepted);
+  return options.Find("wait") == nullptr ? kOk : WaitForScript(session, accepted.job_id());
+}
+
+}  // namespace muster::cli

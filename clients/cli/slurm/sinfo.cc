@@ -1,0 +1,164 @@
+// muster sinfo: partitions and nodes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "clients/cli/exit_code.h"
+#include "clients/cli/slurm/node_rows.h"
+#include "clients/cli/slurm/query.h"
+#include "clients/cli/slurm/verbs.h"
+#include "clients/cli/text.h"
+#include "contract/characters.h"
+#include "contract/parts.h"
+#include "contract/text.h"
+
+namespace muster::cli {
+namespace {
+
+using client::slurm::Option;
+using client::slurm::Setting;
+using client::slurm::Settings;
+using enum Option::Argument;
+
+constexpr std::string_view kDefaultFormat = "%#P %.5a %.10l %.6D %.6t %N";
+constexpr std::string_view kLongFormat = "%#P %.5a %.10l %.10s %.6D %.11T %N";
+constexpr std::string_view kNodeFormat = "%#N %.6D %#P %6t";
+constexpr std::string_view kLongNodeFormat = "%#N %.6D %#P %.11T %4c %.8m %f %E";
+constexpr std::string_view kSummary = "%#P %.5a %.10l %.16F %N";
+constexpr std::string_view kReasons = "%#E %N";
+
+constexpr std::array kOptions = {
+    Option{"all", 'a', kNone},
+    Option{"clusters", 'M'},
+    Option{"dead", 'd', kNone},
+    Option{"exact", 'e', kNone},
+    Option{"format", 'o'},
+    Option{"Format", 'O'},
+    Option{"hide", 0, kNone},
+    Option{"iterate", 'i'},
+    Option{"json", 0, kNone},
+    Option{"list-reasons", 'R', kNone},
+    Option{"long", 'l', kNone},
+    Option{"Node", 'N', kNone},
+    Option{"nodes", 'n'},
+    Option{"noheader", 'h', kNone},
+    Option{"partition", 'p'},
+    Option{"reservation", 'T', kNone},
+    Option{"responding", 'r', kNone},
+    Option{"sort", 'S'},
+    Option{"states", 't'},
+    Option{"summarize", 's', kNone},
+    Option{"verbose", 'v', kNone},
+    Option{"yaml", 0, kNone},
+};
+constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
+    {"dead", "choose by --states"},
+    {"Format", "name the columns with --format, as in -o '%P %D %t %N'"},
+    {"hide", "all partitions are shown"},
+    {"iterate", "use watch(1)"},
+    {"json", "use: muster clusters NAME -o json"},
+    {"reservation", "ask sinfo itself on the cluster"},
+    {"responding", "choose by --states"},
+    {"sort", "use sort(1)"},
+    {"yaml", "use: muster clusters NAME -o yaml"},
+};
+
+struct Asked {
+  NodeQuery query;
+  std::vector<std::string> clusters;  // empty: all
+  ColumnFormat format;
+  bool with_heading = true;
+};
+
+void AddList(const Settings& given, std::string_view option, std::vector<std::string>* list) {
+  const Setting* setting = given.Find(option);
+  if (setting == nullptr || setting->value == "all") return;
+  for (std::string_view one : contract::Split(setting->value, ',')) list->emplace_back(one);
+}
+
+std::string_view FormatOf(const Settings& given) {
+  if (const Setting* own = given.Find("format"); own != nullptr) return own->value;
+  const bool is_long = given.Find("long") != nullptr;
+  if (given.Find("list-reasons") != nullptr) return kReasons;
+  if (given.Find("summarize") != nullptr) return kSummary;
+  if (given.Find("Node") != nullptr) return is_long ? kLongNodeFormat : kNodeFormat;
+  return is_long ? kLongFormat : kDefaultFormat;
+}
+
+absl::StatusOr<Asked> Read(const std::vector<std::string>& words) {
+  const auto read = client::slurm::ReadCommandWords(kOptions, words);
+  if (!read.ok()) return read.status();
+  const Settings& given = read->options;
+  if (absl::Status status = CheckRefused(given, kRefused); !status.ok()) return status;
+  if (!read->operands.empty()) {
+    return absl::InvalidArgumentError(
+        fmt::format("unrecognized argument {}", contract::Quoted(read->operands.front())));
+  }
+  Asked asked;
+  AddList(given, "clusters", &asked.clusters);
+  AddList(given, "partition", &asked.query.partitions);
+  AddList(given, "nodes", &asked.query.nodes);
+  AddList(given, "states", &asked.query.states);
+  for (std::string& state : asked.query.states) state = NodeState(state);
+  for (const std::string& node : asked.query.nodes) {
+    if (node.find('[') == std::string::npos) continue;
+    return absl::InvalidArgumentError(
+        fmt::format("--nodes: {} has brackets; name the nodes one by one", contract::Quoted(node)));
+  }
+  asked.query.by_node = given.Find("Node") != nullptr;
+  asked.query.with_reason = given.Find("list-reasons") != nullptr;
+  auto format = ParseColumnFormat(FormatOf(given), NodeLetters());
+  if (!format.ok()) return format.status();
+  asked.format = *std::move(format);
+  asked.with_heading = given.Find("noheader") == nullptr;
+  return asked;
+}
+
+// Says on standard error why a cluster is left out.
+int ShowCluster(Session& session, const Asked& asked, const std::string& name, bool with_name) {
+  v1::DescribeClusterRequest request;
+  request.set_name(name);
+  const auto response = session.client.DescribeCluster(request);
+  if (!response.ok()) {
+    session.terminal.Err(fmt::format("sinfo: error: cluster {}: {}\n", Harmless(name),
+                                     OneLine(ToStd(response.status().message()))));
+    return CodeFor(response.status());
+  }
+  std::vector<std::vector<std::string>> rows;
+  if (asked.with_heading) rows.push_back(NodeHeadings(asked.format));
+  for (auto& row : NodeRows(response->details(), asked.format, asked.query)) {
+    rows.push_back(std::move(row));
+  }
+  const std::string heading = with_name ? fmt::format("CLUSTER: {}\n", Harmless(name)) : "";
+  session.terminal.Out(heading + asked.format.Lines(rows));
+  return kOk;
+}
+
+}  // namespace
+
+int Sinfo(Session& session) {
+  absl::StatusOr<Asked> asked = Read(session.call.words);
+  if (!asked.ok()) {
+    Fail(session, asked.status());
+    return kUsage;
+  }
+  std::vector<std::string> names = asked->clusters;
+  if (names.empty()) {
+    const auto clusters = AllClusters(session.client);
+    if (!clusters.ok()) return Fail(session, clusters.status());
+    for (const auto& [name, cluster] : *clusters) names.push_back(name);
+  }
+  int code = kOk;
+  for (const std::string& name : names) {
+    const int one = ShowCluster(session, *asked, name, names.size() > 1);
+    if (code == kOk) code = one;
+  }
+  return code;
+}
+
+}  // namespace muster::cli

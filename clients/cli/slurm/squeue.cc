@@ -1,0 +1,311 @@
+// muster squeue: jobs that have not ended.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "clients/cli/exit_code.h"
+#include "clients/cli/slurm/format.h"
+#include "clients/cli/slurm/host_list.h"
+#include "clients/cli/slurm/query.h"
+#include "clients/cli/slurm/verbs.h"
+#include "clients/cli/text.h"
+#include "contract/characters.h"
+#include "contract/parts.h"
+
+namespace muster::cli {
+namespace {
+
+using client::slurm::Option;
+using client::slurm::Setting;
+using client::slurm::Settings;
+using enum Option::Argument;
+
+constexpr std::string_view kDefaultFormat = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R";
+constexpr std::string_view kLongFormat = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R";
+constexpr std::string_view kStartFormat = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20n %R";
+constexpr std::string_view kActive =
+    "(state = QUEUED OR state = PENDING OR state = RUNNING OR state = SUSPENDED)";
+
+constexpr std::array kOptions = {
+    Option{"account", 'A'},
+    Option{"all", 'a', kNone},
+    Option{"array", 'r', kNone},
+    Option{"clusters", 'M'},
+    Option{"format", 'o'},
+    Option{"Format", 'O'},
+    Option{"hide", 0, kNone},
+    Option{"iterate", 'i'},
+    Option{"jobs", 'j'},
+    Option{"json", 0, kNone},
+    Option{"licenses", 'L'},
+    Option{"long", 'l', kNone},
+    Option{"me", 0, kNone},
+    Option{"name", 'n'},
+    Option{"noheader", 'h', kNone},
+    Option{"nodelist", 'w'},
+    Option{"partition", 'p'},
+    Option{"qos", 'q'},
+    Option{"reservation", 'R'},
+    Option{"sort", 'S'},
+    Option{"start", 0, kNone},
+    Option{"states", 't'},
+    Option{"steps", 's', kOptional},
+    Option{"user", 'u'},
+    Option{"verbose", 'v', kNone},
+    Option{"yaml", 0, kNone},
+};
+constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
+    {"Format", "name the columns with --format, as in -o '%.8i %.20j %.2t %R'"},
+    {"hide", "all partitions are shown"},
+    {"iterate", "use watch(1), or muster events -f"},
+    {"json", "use: muster list -o json"},
+    {"licenses", "leave it out"},
+    {"reservation", "leave it out"},
+    {"steps", "Muster knows jobs, not their steps; ask squeue itself with the number of %A"},
+    {"yaml", "use: muster list -o yaml"},
+};
+
+std::string OrNull(std::string text) { return text.empty() ? "(null)" : Harmless(text); }
+
+// What is known of the run; the value without one is `absent`.
+std::string Nodes(const JobRecord& record) {
+  if (record.run() == nullptr) return "";
+  const auto& nodes = record.run()->nodes();
+  return Harmless(HostList({nodes.begin(), nodes.end()}));
+}
+
+std::string StartTime(const JobRecord& record) {
+  if (record.job.has_start_time()) return LocalTime(record.job.start_time(), "N/A");
+  return record.run() == nullptr ? "N/A" : LocalTime(record.run()->estimated_start_time(), "N/A");
+}
+
+std::string TimeLeft(const JobRecord& record, absl::Time now) {
+  if (!record.time_limit.has_value()) return "UNLIMITED";
+  return SqueueTime(std::max(absl::ZeroDuration(), *record.time_limit - Elapsed(record, now)));
+}
+
+std::string EndTime(const JobRecord& record) {
+  if (record.job.has_end_time()) return LocalTime(record.job.end_time(), "N/A");
+  if (!record.job.has_start_time() || !record.time_limit.has_value()) return "N/A";
+  google::protobuf::Timestamp end = record.job.start_time();
+  end.set_seconds(end.seconds() + absl::ToInt64Seconds(*record.time_limit));
+  return LocalTime(end, "N/A");
+}
+
+std::string NodesOrReason(const JobRecord& record) {
+  const std::string nodes = Nodes(record);
+  const bool waits = StateWord(record) == "PENDING";
+  return waits || nodes.empty() ? fmt::format("({})", ReasonWord(record)) : nodes;
+}
+
+// A column: its letter, its heading, and its value.
+struct Column {
+  char letter;
+  std::string_view heading;
+  std::string (*value)(const JobRecord& record, absl::Time now);
+};
+using R = JobRecord;
+using T = absl::Time;
+constexpr std::array kColumns = {
+    Column{'i', "JOBID", [](const R& r, T) { return fmt::format("{}", r.job.id()); }},
+    Column{'F', "ARRAY_JOB_ID", [](const R& r, T) { return fmt::format("{}", r.job.id()); }},
+    Column{'A', "SLURM_ID",
+           [](const R& r, T) { return OrNull(r.run() ? r.run()->external_id() : ""); }},
+    Column{'j', "NAME", [](const R& r, T) { return Harmless(r.job.name()); }},
+    Column{'u', "USER", [](const R& r, T) { return Harmless(r.job.user()); }},
+    Column{'a', "ACCOUNT", [](const R& r, T) { return OrNull(r.job.spec().slurm().account()); }},
+    Column{'P', "PARTITION", [](const R& r, T) { return OrNull(r.partition); }},
+    Column{'q', "QOS", [](const R& r, T) { return OrNull(r.job.spec().slurm().qos()); }},
+    Column{'t', "ST", [](const R& r, T) { return std::string(StateCode(StateWord(r))); }},
+    Column{'T', "STATE", [](const R& r, T) { return std::string(StateWord(r)); }},
+    Column{'M', "TIME", [](const R& r, T now) { return SqueueTime(Elapsed(r, now)); }},
+    Column{'l', "TIME_LIMIT",
+           [](const R& r, T) {
+             return r.time_limit ? SqueueTime(*r.time_limit) : std::string("UNLIMITED");
+           }},
+    Column{'L', "TIME_LEFT", [](const R& r, T now) { return TimeLeft(r, now); }},
+    Column{'D', "NODES",
+           [](const R& r, T) { return fmt::format("{}", std::max(1u, r.job.spec().nodes())); }},
+    Column{'C', "CPUS", [](const R& r, T) { return fmt::format("{}", TotalCpus(r.job.spec())); }},
+    Column{'c', "MIN_CPUS",
+           [](const R& r, T) {
+             return fmt::format("{}", (r.job.spec().resources().cpu_millis() + 999) / 1000);
+           }},
+    Column{'m', "MIN_MEMORY", [](const R& r, T) { return MemoryText(r.job.spec()); }},
+    Column{'b', "TRES_PER_NODE", [](const R& r, T) { return GresText(r.job.spec()); }},
+    Column{'p', "PRIORITY", [](const R& r, T) { return fmt::format("{}", r.job.priority()); }},
+    Column{'Q', "PRIORITY", [](const R& r, T) { return fmt::format("{}", r.job.priority()); }},
+    Column{'r', "REASON", [](const R& r, T) { return ReasonWord(r); }},
+    Column{'R', "NODELIST(REASON)", [](const R& r, T) { return NodesOrReason(r); }},
+    Column{'N', "NODELIST", [](const R& r, T) { return Nodes(r); }},
+    Column{'B', "EXEC_HOST",
+           [](const R& r, T) {
+             const bool has = r.run() != nullptr && !r.run()->nodes().empty();
+             return has ? Harmless(r.run()->nodes(0)) : std::string("n/a");
+           }},
+    Column{'S', "START_TIME", [](const R& r, T) { return StartTime(r); }},
+    Column{'e', "END_TIME", [](const R& r, T) { return EndTime(r); }},
+    Column{'V', "SUBMIT_TIME", [](const R& r, T) { return LocalTime(r.job.create_time(), "N/A"); }},
+    Column{'k', "COMMENT", [](const R& r, T) { return OrNull(r.job.spec().slurm().comment()); }},
+    Column{'Z', "WORK_DIR", [](const R& r, T) { return OrNull(r.job.spec().working_directory()); }},
+    Column{'v', "RESERVATION",
+           [](const R& r, T) { return OrNull(r.job.spec().slurm().reservation()); }},
+    Column{'f', "FEATURES",
+           [](const R& r, T) { return OrNull(r.job.spec().slurm().constraint()); }},
+    Column{'x', "EXC_NODES",
+           [](const R& r, T) { return Harmless(r.job.spec().slurm().exclude()); }},
+    Column{'n', "REQ_NODES", [](const R& r, T) { return OrNull(r.job.spec().slurm().nodelist()); }},
+    Column{'y', "NICE",
+           [](const R& r, T) { return fmt::format("{}", r.job.spec().slurm().nice()); }},
+};
+
+const Column& ColumnOf(char letter) {
+  return *std::find_if(kColumns.begin(), kColumns.end(),
+                       [&](const Column& column) { return column.letter == letter; });
+}
+
+std::string Letters() {
+  std::string letters;
+  for (const Column& column : kColumns) letters += column.letter;
+  return letters;
+}
+
+// Whether a column needs what only the job's run tells.
+bool NeedsRuns(const ColumnFormat& format) {
+  constexpr std::string_view kOfRuns = "ARNBStTr";
+  return std::any_of(kOfRuns.begin(), kOfRuns.end(),
+                     [&](char letter) { return format.Has(letter); });
+}
+
+// A column to sort by, and whether its greatest comes first.
+struct SortKey {
+  char letter;
+  bool descending;
+};
+
+// "P,-i".
+absl::StatusOr<std::vector<SortKey>> ReadSort(std::string_view keys) {
+  std::vector<SortKey> read;
+  for (std::string_view key : contract::Split(keys, ',')) {
+    const bool descending = key.starts_with('-');
+    if (descending || key.starts_with('+')) key.remove_prefix(1);
+    if (key.size() != 1 || Letters().find(key[0]) == std::string::npos) {
+      return absl::InvalidArgumentError(
+          fmt::format("--sort: {} is not a column that muster has; it has: {}",
+                      contract::Quoted(key), Letters()));
+    }
+    read.push_back({key[0], descending});
+  }
+  return read;
+}
+
+// Numbers by their value, states by their order in a job's life, all else as text.
+int Compare(const JobRecord& a, const JobRecord& b, char letter, absl::Time now) {
+  if (letter == 't' || letter == 'T') {
+    return static_cast<int>(a.job.state()) - static_cast<int>(b.job.state());
+  }
+  const std::string left = ColumnOf(letter).value(a, now);
+  const std::string right = ColumnOf(letter).value(b, now);
+  const auto left_number = contract::ParseNumber<int64_t>(left);
+  const auto right_number = contract::ParseNumber<int64_t>(right);
+  if (left_number.has_value() && right_number.has_value()) {
+    return *left_number < *right_number ? -1 : *left_number > *right_number ? 1 : 0;
+  }
+  return left.compare(right);
+}
+
+void Sort(const std::vector<SortKey>& keys, absl::Time now, std::vector<JobRecord>* records) {
+  std::stable_sort(records->begin(), records->end(), [&](const JobRecord& a, const JobRecord& b) {
+    for (const SortKey& key : keys) {
+      const int order = Compare(a, b, key.letter, now);
+      if (order != 0) return (order < 0) != key.descending;
+    }
+    return false;
+  });
+}
+
+struct Asked {
+  JobQuery query;
+  ColumnFormat format;
+  std::vector<SortKey> sort;
+  bool with_heading = true;
+};
+
+absl::Status ReadJobs(const client::slurm::CommandWords& words, JobQuery* query) {
+  if (!words.operands.empty()) {
+    return absl::InvalidArgumentError(fmt::format("unrecognized argument {}; name jobs with -j",
+                                                  contract::Quoted(words.operands.front())));
+  }
+  const Setting* jobs = words.options.Find("jobs");
+  return jobs == nullptr ? absl::OkStatus() : ReadIds(jobs->value, &query->ids);
+}
+
+absl::StatusOr<Asked> Read(const std::vector<std::string>& words) {
+  const auto read = client::slurm::ReadCommandWords(kOptions, words);
+  if (!read.ok()) return read.status();
+  const Settings& given = read->options;
+  if (absl::Status status = CheckRefused(given, kRefused); !status.ok()) return status;
+  Asked asked;
+  if (absl::Status status = ReadSelection(given, &asked.query); !status.ok()) return status;
+  if (absl::Status status = ReadJobs(*read, &asked.query); !status.ok()) return status;
+  const Setting* states = given.Find("states");
+  if (states != nullptr) {
+    const absl::Status status = ReadStates(states->value, &asked.query.states);
+    if (!status.ok()) return status;
+  } else if (given.Find("start") != nullptr) {
+    asked.query.states = {"PENDING"};
+  } else {
+    asked.query.states = {"PENDING", "CONFIGURING", "RUNNING", "SUSPENDED", "COMPLETING"};
+  }
+  const bool only_active =
+      !asked.query.states.empty() &&
+      std::all_of(asked.query.states.begin(), asked.query.states.end(), IsActiveState);
+  if (only_active) asked.query.filter = kActive;
+  std::string_view format = given.Find("long") != nullptr ? kLongFormat : kDefaultFormat;
+  if (given.Find("start") != nullptr) format = kStartFormat;
+  if (const Setting* own = given.Find("format"); own != nullptr) format = own->value;
+  auto columns = ParseColumnFormat(format, Letters());
+  if (!columns.ok()) return columns.status();
+  asked.format = *std::move(columns);
+  const Setting* sort = given.Find("sort");
+  auto keys = ReadSort(sort == nullptr ? "P,t,-p" : sort->value);
+  if (!keys.ok()) return keys.status();
+  asked.sort = *std::move(keys);
+  asked.with_heading = given.Find("noheader") == nullptr;
+  return asked;
+}
+
+}  // namespace
+
+int Squeue(Session& session) {
+  const absl::StatusOr<Asked> asked = Read(session.call.words);
+  if (!asked.ok()) {
+    Fail(session, asked.status());
+    return kUsage;
+  }
+  auto records = FindJobs(session.client, asked->query, NeedsRuns(asked->format));
+  if (!records.ok()) return Fail(session, records.status());
+  const absl::Time now = absl::Now();
+  Sort(asked->sort, now, &*records);
+  std::vector<std::vector<std::string>> rows;
+  if (asked->with_heading) {
+    auto& heading = rows.emplace_back();
+    for (const FormatField& field : asked->format.fields) {
+      heading.emplace_back(ColumnOf(field.letter).heading);
+    }
+  }
+  for (const JobRecord& record : *records) {
+    auto& row = rows.emplace_back();
+    for (const FormatField& field : asked->format.fields) {
+      row.push_back(ColumnOf(field.letter).value(record, now));
+    }
+  }
+  session.terminal.Out(asked->format.Lines(rows));
+  return kOk;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,57 @@
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "clients/cli/slurm/verbs.h"
+
+namespace muster::cli {
+namespace {
+
+constexpr std::array kSlurmVerbs = {
+    SlurmVerb{
+        "sbatch", Verb::kSbatch, "Submit a batch script of Slurm's as it is",
+        "For example:\n  muster sbatch --time=2:00:00 train.sh --lr 0.1\n\n"
+        "Takes sbatch's options, long and short, before the script; directives (#SBATCH) and "
+        "the variables SBATCH_* count as with sbatch. What Muster does not take is refused by "
+        "name. -M names Muster's clusters. Of your shell's variables those travel that "
+        "--export names. --broker ADDRESS goes before the verb."},
+    SlurmVerb{"squeue", Verb::kSqueue, "List jobs that have not ended, as squeue does",
+              "For example:\n  muster squeue --me -t PD -o '%.8i %.9P %.20j %.2t %.10M %R'\n\n"
+              "Honours -u --me -j -n -t -p -A -M -w -h -l -o -S --start and -a. Formats: %i %A %F "
+              "%j %u %a %P %q %t %T %M %l %L %D %C %c %m %b %p %Q %r %R %N %B %S %e %V %k %Z %v %f "
+              "%x %n %y. %i is Muster's number, %A Slurm's own."},
+    SlurmVerb{"scancel", Verb::kScancel, "Cancel jobs, as scancel does",
+              "For example:\n  muster scancel --me --state=PENDING\n\n"
+              "Honours numbers and -u --me -n -t -p -A -q -M -Q -v."},
+    SlurmVerb{"sacct", Verb::kSacct, "List jobs with how they ended, as sacct does",
+              "For example:\n  muster sacct -S now-1days -X -o JobID,JobName%20,State,ExitCode\n\n"
+              "Honours -j -u -a -s -S -E -r -A -M --name -X -n -p -P --delimiter -b -e and -o. One "
+              "line for each job, without its steps."},
+    SlurmVerb{
+        "sinfo", Verb::kSinfo, "Show partitions and nodes, as sinfo does",
+        "For example:\n  muster sinfo -N -o '%N %t %C %G'\n\n"
+        "Honours -p -n -t -N -l -s -R -h -M -a and -o. Formats: %P %R %a %l %L %s %D %t %T %N %n "
+        "%c %C %m %G %f %E %A %F."},
+};
+// Of the command itself, before the verb; their values are words of their own.
+constexpr std::array<std::string_view, 3> kWithValue = {"--broker", "-o", "--output"};
+
+}  // namespace
+
+std::span<const SlurmVerb> SlurmVerbs() { return kSlurmVerbs; }
+
+char** OwnWords(char** begin, char** end) {
+  char** at = begin;
+  while (at < end && (*at)[0] == '-') {
+    const bool has_value = std::find(kWithValue.begin(), kWithValue.end(), *at) != kWithValue.end();
+    at += has_value ? 2 : 1;
+  }
+  const bool is_own =
+      at < end && std::any_of(kSlurmVerbs.begin(), kSlurmVerbs.end(),
+                              [&](const SlurmVerb& verb) { return verb.name == *at; });
+  if (!is_own) return end;
+  const bool is_help = end - at == 2 && std::string_view(at[1]) == "--help";
+  return is_help ? end : at + 1;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,191 @@
+#include "clients/cli/submission.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+#include "clients/cli/exit_code.h"
+#include "contract/errors.h"
+#include "contract/text.h"
+#include "contract/validate.h"
+
+namespace muster::cli {
+namespace {
+
+// The flags whose fields have other names in the API.
+constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
+    {"working_directory", "--workdir"},
+    {"time_limit", "--time"},
+    {"command.argv", "the command"},
+    {"resources.cpu_millis", "--cpus"},
+    {"resources.memory_bytes", "--memory"},
+    {"resources.gpus", "--gpus"},
+    {"placement.clusters", "--cluster"},
+    {"placement.pool", "--pool"},
+    {"labels", "--label"},
+    {"env", "--env"},
+    {"mounts", "--mount"},
+};
+
+// "--workdir (working_directory)": what was typed, beside the API's name for it.
+std::string WithFlag(std::string_view field, FieldFlags flags) {
+  for (const auto& [name, flag] : flags) {
+    const bool is_it =
+        field.starts_with(name) &&
+        (field.size() == name.size() || field[name.size()] == '.' || field[name.size()] == '[');
+    if (is_it) return fmt::format("{} ({})", flag, field);
+  }
+  return std::string(field);
+}
+
+v1::SubmitJobRequest RequestFor(v1::JobSpec spec, std::string request_id, bool validate_only) {
+  v1::SubmitJobRequest request;
+  *request.mutable_spec() = std::move(spec);
+  request.set_request_id(std::move(request_id));
+  request.set_validate_only(validate_only);
+  return request;
+}
+
+// Of "requests[3].spec." the 3, and 0 of "spec."; `names` loses it.
+size_t TakeJob(std::string_view* names) {
+  constexpr std::string_view kRequests = "requests[";
+  constexpr std::string_view kSpec = "spec.";
+  size_t job = 0;
+  if (names->starts_with(kRequests)) {
+    const std::string_view number = names->substr(kRequests.size());
+    std::from_chars(number.data(), number.data() + number.size(), job);
+  }
+  const size_t spec = names->find(kSpec);
+  if (spec != std::string_view::npos) names->remove_prefix(spec + kSpec.size());
+  return job;
+}
+
+// An answer that names fields which are not honoured yet, with their places in the file.
+absl::Status AtItsPlace(const absl::Status& status, const client::FieldPlaces& places) {
+  const auto info = contract::GetErrorInfo(status);
+  if (!info || info->reason() != "FIELD_NOT_HONOURED") return status;
+  const auto field = info->metadata().find("field");
+  if (field == info->metadata().end()) return status;
+  std::string_view names = field->second;
+  const size_t job = TakeJob(&names);
+  std::string text;
+  while (!names.empty()) {
+    const std::string_view name = names.substr(0, names.find(','));
+    names.remove_prefix(std::min(names.size(), name.size() + 1));
+    const std::string place = places.Find(job, name);
+    if (!place.empty()) text += fmt::format("{}: {}: is not honoured yet\n", place, name);
+  }
+  return absl::UnimplementedError(fmt::format("{}{}", text, ToStd(status.message())));
+}
+
+// All or none.
+absl::StatusOr<v1::SubmitJobsResponse> Send(Session& session,
+                                            const v1::SubmitJobsRequest& request) {
+  if (request.requests_size() != 1) return session.client.SubmitJobs(request);
+  const auto one = session.client.SubmitJob(request.requests(0));
+  if (!one.ok()) return one.status();
+  v1::SubmitJobsResponse response;
+  *response.add_responses() = *one;
+  return response;
+}
+
+// The request for all the jobs of one command. `id` is the request_id of a single job; of several,
+// each has its number after it.
+absl::StatusOr<v1::SubmitJobsRequest> RequestForAll(std::vector<v1::JobSpec> specs,
+                                                    const std::string& id, FieldFlags flags,
+                                                    bool validate_only) {
+  v1::SubmitJobsRequest request;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (absl::Status status = CheckSpec(specs[i], flags); !status.ok()) return status;
+    std::string request_id = specs.size() == 1 ? id : fmt::format("{}.{}", id, i + 1);
+    if (absl::Status status = contract::ValidateRequestId(request_id); !status.ok()) return status;
+    *request.add_requests() = RequestFor(std::move(specs[i]), std::move(request_id), validate_only);
+  }
+  return request;
+}
+
+int FailToSubmit(Session& session, const absl::Status& status, const std::string& remark,
+                 bool validate_only) {
+  const int code = Fail(session, status);
+  const bool is_unclear = (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) &&
+                          !client::WasNeverSent(status);
+  if (is_unclear && !validate_only) {
+    session.terminal.Err(fmt::format("muster: {}\n", remark));
+  }
+  return code;
+}
+
+int FailUsage(Session& session, const absl::Status& status) {
+  Fail(session, status);
+  return kUsage;
+}
+
+// What to do about a submission without an answer.
+std::string RepeatRemark(const Session& session, size_t count, const std::string& id) {
+  if (session.call.verb == Verb::kSbatch) {
+    return "the broker may have it all the same; look before you submit it again: muster squeue "
+           "--me";
+  }
+  return fmt::format(
+      "the broker may have it all the same; to repeat it without making {}, add: --request-id {}",
+      count == 1 ? "a second job" : "the jobs twice", id);
+}
+
+}  // namespace
+
+FieldFlags JobFlags() { return kFlags; }
+
+std::variant<std::vector<v1::JobSpec>, int> AskedFor(Session& session,
+                                                     client::FieldPlaces* places) {
+  const Invocation& call = session.call;
+  std::vector<v1::JobSpec> specs;
+  if (!call.file.empty()) {
+    absl::StatusOr<std::vector<v1::JobSpec>> read = client::ReadJobFile(call.file, places);
+    if (!read.ok()) return Fail(session, read.status());
+    specs = *std::move(read);
+  } else {
+    specs.emplace_back().mutable_command()->mutable_argv()->mutable_args()->Assign(
+        call.command.begin(), call.command.end());
+  }
+  for (v1::JobSpec& spec : specs) {
+    const absl::Status status = call.spec.ApplyTo(&spec);
+    if (!status.ok()) return FailUsage(session, status);
+  }
+  return specs;
+}
+
+// A file's own fields have been checked with it, so that what is wrong here came by a flag.
+absl::Status CheckSpec(const v1::JobSpec& spec, FieldFlags flags) {
+  const absl::Status status = contract::NormalizeJobSpec(spec).status();
+  if (absl::IsUnimplemented(status)) return absl::OkStatus();
+  const auto bad_request = contract::GetBadRequest(status);
+  if (!bad_request) return status;
+  contract::FieldErrors errors;
+  for (const auto& violation : bad_request->field_violations()) {
+    errors.Add(WithFlag(violation.field(), flags), violation.description());
+  }
+  return errors.ToStatus();
+}
+
+std::variant<v1::SubmitJobsResponse, int> SendJobs(Session& session, std::vector<v1::JobSpec> specs,
+                                                   const client::FieldPlaces& places,
+                                                   FieldFlags flags, bool validate_only) {
+  const size_t count = specs.size();
+  const std::string& given = session.call.request_id;
+  const std::string id = given.empty() ? client::NewRequestId() : given;
+  const auto request = RequestForAll(std::move(specs), id, flags, validate_only);
+  if (!request.ok()) return Fail(session, request.status());
+  const std::string remark = RepeatRemark(session, count, id);
+  if (session.interrupt != nullptr) {
+    session.interrupt->SetRemark("interrupted before the broker had answered; " + remark);
+  }
+  const absl::StatusOr<v1::SubmitJobsResponse> response = Send(session, *request);
+  if (!response.ok()) {
+    return FailToSubmit(session, AtItsPlace(response.status(), places), remark, validate_only);
+  }
+  return *response;
+}
+
+}  // namespace muster::cli

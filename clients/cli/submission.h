@@ -1,0 +1,41 @@
+// Sending jobs to the broker, so that a repeat makes no second one.
+#ifndef MUSTER_CLIENTS_CLI_SUBMISSION_H_
+#define MUSTER_CLIENTS_CLI_SUBMISSION_H_
+
+#include <span>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "clients/cli/verbs.h"
+#include "clients/cpp/jobfile.h"
+#include "muster/v1/jobs_service.pb.h"
+
+namespace muster::cli {
+
+// The API's name of a field, and what the user typed for it.
+using FieldFlags = std::span<const std::pair<std::string_view, std::string_view>>;
+
+// Those of submit, run and plan.
+FieldFlags JobFlags();
+
+// The jobs that the command line names: those of its file, or its command, with its flags over
+// them. Otherwise the exit code, after the error has been written. `places` gets the fields of the
+// file.
+std::variant<std::vector<v1::JobSpec>, int> AskedFor(Session& session, client::FieldPlaces* places);
+
+// A spec that the broker would refuse is refused here without a round trip; what is not honoured
+// yet is left to the broker, which may be newer. The bad fields are named by their flags.
+absl::Status CheckSpec(const v1::JobSpec& spec, FieldFlags flags);
+
+// Sends the jobs, all or none, under the request id of the command line or a new one. Otherwise the
+// exit code, after the error has been written; it says which --request-id a repeat by hand needs,
+// if the broker may have the jobs all the same.
+std::variant<v1::SubmitJobsResponse, int> SendJobs(Session& session, std::vector<v1::JobSpec> specs,
+                                                   const client::FieldPlaces& places,
+                                                   FieldFlags flags, bool validate_only);
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLIENTS_CLI_SUBMISSION_H_

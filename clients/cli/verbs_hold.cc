@@ -1,0 +1,42 @@
+// Verbs that hold jobs back and let them go on.
+#include <fmt/format.h>
+
+#include "clients/cli/exit_code.h"
+#include "clients/cli/verbs.h"
+
+namespace muster::cli {
+namespace {
+
+template <typename Request>
+Request RequestFor(const Invocation& call) {
+  Request request;
+  for (const JobRef& ref : call.jobs) request.add_job_ids(ref.job);
+  request.set_reason(call.reason);
+  return request;
+}
+
+template <typename Response>
+int Report(Session& session, const absl::StatusOr<Response>& response) {
+  if (!response.ok()) return Fail(session, response.status());
+  if (!session.for_people() && !session.ids_only()) {
+    PrintMessage(session, *response);
+    return kOk;
+  }
+  v1::ListJobsResponse jobs;
+  *jobs.mutable_jobs() = response->jobs();
+  PrintJobs(session, jobs);
+  return kOk;
+}
+
+}  // namespace
+
+int Hold(Session& session) {
+  return Report(session, session.client.HoldJobs(RequestFor<v1::HoldJobsRequest>(session.call)));
+}
+
+int Release(Session& session) {
+  return Report(session,
+                session.client.ReleaseJobs(RequestFor<v1::ReleaseJobsRequest>(session.call)));
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,87 @@
+// Verbs that explain: why, plan.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "clients/cli/exit_code.h"
+#include "clients/cli/silent_clusters.h"
+#include "clients/cli/submission.h"
+#include "clients/cli/text.h"
+#include "clients/cli/verbs.h"
+
+namespace muster::cli {
+namespace {
+
+bool HasFailed(const v1::JobPlan& plan) {
+  return std::any_of(plan.checks().begin(), plan.checks().end(),
+                     [](const auto& check) { return check.result() == v1::CHECK_RESULT_FAIL; });
+}
+
+// The plans of one job.
+int PlanOne(Session& session, const v1::JobSpec& spec) {
+  v1::PlanJobRequest request;
+  *request.mutable_spec() = spec;
+  const auto response = session.client.PlanJob(request);
+  if (!response.ok()) return Fail(session, response.status());
+  if (session.ids_only()) {
+    for (const v1::JobPlan& plan : response->plans()) {
+      if (!HasFailed(plan)) session.terminal.Out(Harmless(plan.cluster()) + "\n");
+    }
+  } else if (!session.for_people()) {
+    PrintMessage(session, *response);
+  } else {
+    std::string text;
+    for (const v1::JobPlan& plan : response->plans()) {
+      text += text.empty() ? "" : "\n";
+      text += PlanPage(plan, session.style(), absl::Now());
+    }
+    session.terminal.Out(text);
+    session.terminal.Note("nothing was submitted");
+  }
+  // One cluster that can take it is enough.
+  const bool is_good = std::any_of(response->plans().begin(), response->plans().end(),
+                                   [](const v1::JobPlan& plan) { return !HasFailed(plan); });
+  return is_good ? kOk : kCannotBePlaced;
+}
+
+}  // namespace
+
+int Why(Session& session) {
+  SilentClusters silent(&session.client);
+  for (const JobRef& ref : session.call.jobs) {
+    v1::GetJobRequest request;
+    request.set_job_id(ref.job);
+    const auto response = session.client.GetJob(request);
+    if (!response.ok()) return Fail(session, response.status());
+    const absl::Time now = absl::Now();
+    if (session.ids_only()) {
+      session.terminal.Out(fmt::format("{}\n", response->job().id()));
+    } else if (!session.for_people()) {
+      PrintMessage(session, response->job());
+    } else {
+      session.terminal.Out(WhyPage(silent.Explained(response->job(), now), session.style(), now));
+    }
+  }
+  return kOk;
+}
+
+int Plan(Session& session) {
+  client::FieldPlaces places;
+  const auto asked = AskedFor(session, &places);
+  if (const int* code = std::get_if<int>(&asked)) return *code;
+  int code = kOk;
+  for (const v1::JobSpec& spec : std::get<std::vector<v1::JobSpec>>(asked)) {
+    if (absl::Status status = CheckSpec(spec, JobFlags()); !status.ok()) {
+      return Fail(session, status);
+    }
+    const int one = PlanOne(session, spec);
+    if (code == kOk) code = one;
+  }
+  return code;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,191 @@
+// Verbs that ask agents, explain and hold, against a fake broker.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "contract/errors.h"
+#include "tests/unit/clients/command_fixture.h"
+
+namespace muster::cli {
+namespace {
+
+using client::JobInState;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+void AddCheck(v1::CheckClusterResponse* response, const char* subject, v1::CheckResult result,
+              const char* seen, const char* remedy) {
+  v1::ClusterCheck* check = response->add_checks();
+  check->set_subject(subject);
+  check->set_result(result);
+  check->set_seen(seen);
+  check->set_remedy(remedy);
+}
+
+TEST_F(CommandTest, CheckShowsEachLineWithItsRemedyAndFailsIfOneDoes) {
+  v1::CheckClusterResponse checks;
+  AddCheck(&checks, "login node l1:22", v1::CHECK_RESULT_OK, "answers", "");
+  AddCheck(&checks, "slurmdbd", v1::CHECK_RESULT_WARN, "is away\nsince noon", "start it");
+  broker_.check_cluster = [&](const auto&) -> absl::StatusOr<v1::CheckClusterResponse> {
+    return checks;
+  };
+  const Outcome good = Run({"check", "lab"});
+  EXPECT_EQ(good.code, 0) << good.err;
+  EXPECT_EQ(good.out,
+            "ok       login node l1:22  answers\n"
+            "warn     slurmdbd          is away | since noon\n"
+            "         What to do: start it\n");
+  AddCheck(&checks, "host key", v1::CHECK_RESULT_FAIL, "it has changed", "ask the site");
+  AddCheck(&checks, "partition gpu", v1::CHECK_RESULT_SKIPPED, "", "");
+  const Outcome bad = Run({"check", "lab"});
+  EXPECT_EQ(bad.code, 1);
+  EXPECT_THAT(bad.out, HasSubstr("FAIL     host key          it has changed\n"));
+  EXPECT_THAT(bad.out, HasSubstr("skipped  partition gpu\n"));
+  EXPECT_EQ(Run({"check", "-q", "lab"}).out, "host key\n");
+  EXPECT_THAT(Run({"check", "-o", "json", "lab"}).out, HasSubstr("CHECK_RESULT_FAIL"));
+  EXPECT_EQ(Run({"check"}).code, 2);
+}
+
+TEST_F(CommandTest, AClusterIsShownAsItsAgentSeesItNow) {
+  broker_.describe_cluster =
+      [](const v1::DescribeClusterRequest& request) -> absl::StatusOr<v1::DescribeClusterResponse> {
+    v1::DescribeClusterResponse response;
+    response.mutable_cluster()->set_name(request.name());
+    v1::PoolLoad* pool = response.mutable_details()->add_pools();
+    pool->set_pool("gpu");
+    pool->mutable_now()->set_is_default(true);
+    pool->mutable_now()->set_available(true);
+    pool->mutable_now()->mutable_max_time_limit()->set_seconds(86400);
+    pool->set_cpus(16);
+    pool->set_free_cpus(12);
+    (*pool->mutable_gpus())["h100"] = 8;
+    (*pool->mutable_free_gpus())["h100"] = 3;
+    pool->set_waiting_jobs(5);
+    pool->set_own_waiting_jobs(2);
+    pool->add_limits("AllowAccounts=vision");
+    v1::Node* node = response.mutable_details()->add_nodes();
+    node->set_name("n1");
+    node->set_state("down*");
+    node->set_reason("power");
+    node->set_cpus(8);
+    (*node->mutable_gpus())["h100"] = 4;
+    (*node->mutable_used_gpus())["h100"] = 1;
+    node->add_features("nvlink");
+    return response;
+  };
+  const Outcome outcome = Run({"clusters", "lab"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("gpu*      up      12/16      h100 3/8"));
+  EXPECT_THAT(outcome.out, HasSubstr("at most 1d, AllowAccounts=vision"));
+  EXPECT_THAT(outcome.out, HasSubstr("n1        down*"));
+  EXPECT_THAT(outcome.out, HasSubstr("h100 3/4"));
+  EXPECT_THAT(outcome.out, HasSubstr("power"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("nvlink")));
+  EXPECT_THAT(Run({"clusters", "lab", "-o", "wide"}).out, HasSubstr("nvlink"));
+  EXPECT_THAT(Run({"clusters", "lab", "-o", "json"}).out, HasSubstr("\"own_waiting_jobs\": 2"));
+}
+
+TEST_F(CommandTest, AClusterWhoseAgentDoesNotAnswerIsShownAsItWasWithANote) {
+  broker_.describe_cluster = [](const auto&) -> absl::StatusOr<v1::DescribeClusterResponse> {
+    return contract::Error(absl::StatusCode::kUnavailable, "NOT_CONNECTED", "its agent is away");
+  };
+  broker_.get_cluster = [](const auto&) -> absl::StatusOr<v1::GetClusterResponse> {
+    v1::GetClusterResponse response;
+    response.mutable_cluster()->set_name("lab");
+    response.mutable_cluster()->set_agent_version("9.9");
+    return response;
+  };
+  const Outcome outcome = Run({"clusters", "lab"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("9.9"));
+  EXPECT_THAT(outcome.err, HasSubstr("its agent did not answer: its agent is away"));
+}
+
+TEST_F(CommandTest, WhySaysTheReasonSinceWhenAndWhenItWouldStart) {
+  job_ = JobInState(42, v1::JOB_STATE_PENDING);
+  job_.set_reason("waiting for free nodes (Resources)");
+  job_.set_held(true);
+  v1::Run& run = *job_.mutable_runs(0);
+  run.set_reason(job_.reason());
+  run.mutable_reason_since()->set_seconds(1'772'366'400);
+  run.mutable_estimated_start_time()->set_seconds(1'772'366'460);
+  run.set_restarts(2);
+  const Outcome outcome = Run({"why", "42"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("Job 42  train  PENDING\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("Because     waiting for free nodes (Resources)\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("Since       2026-03-01T12:00:00Z ("));
+  EXPECT_THAT(outcome.out, HasSubstr("Would start 2026-03-01T12:01:00Z ("));
+  EXPECT_THAT(outcome.out, HasSubstr("Held        it does not start before: muster release 42\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("Restarts    2 by the scheduler itself\n"));
+}
+
+TEST_F(CommandTest, WhyQuotesWhatAFailureWasJudgedBy) {
+  job_ = JobInState(42, v1::JOB_STATE_FAILED);
+  v1::Failure& failure = *job_.mutable_failure();
+  failure.set_failure_class(v1::FAILURE_CLASS_OOM);
+  failure.set_message("it needed more memory");
+  failure.set_suggestion("a smaller batch");
+  v1::FailureQuote* quote = failure.add_quotes();
+  quote->set_source("rank-0.err");
+  quote->set_text("Killed");
+  const Outcome outcome = Run({"why", "42"});
+  EXPECT_EQ(outcome.code, 0);
+  for (const char* words : {"Class       OOM\n", "Because     it needed more memory\n",
+                            "rank-0.err: Killed\n", "What to do  a smaller batch\n"}) {
+    EXPECT_THAT(outcome.out, HasSubstr(words));
+  }
+}
+
+TEST_F(CommandTest, HoldAndReleaseNameTheirJobs) {
+  v1::HoldJobsRequest held;
+  broker_.hold_jobs =
+      [&](const v1::HoldJobsRequest& request) -> absl::StatusOr<v1::HoldJobsResponse> {
+    held = request;
+    v1::HoldJobsResponse response;
+    *response.add_jobs() = JobInState(42, v1::JOB_STATE_PENDING);
+    return response;
+  };
+  broker_.release_jobs = [](const auto&) -> absl::StatusOr<v1::ReleaseJobsResponse> {
+    return contract::Error(absl::StatusCode::kNotFound, "NO_SUCH_JOB", "no job 9");
+  };
+  EXPECT_EQ(Run({"hold", "-q", "42", "43", "--reason", "later"}).out, "42\n");
+  EXPECT_THAT(held.job_ids(), ElementsAre(42u, 43u));
+  EXPECT_EQ(held.reason(), "later");
+  const Outcome outcome = Run({"release", "9"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.err, "muster: no job 9\n");
+  EXPECT_EQ(Run({"hold"}).code, 2);
+}
+
+TEST_F(CommandTest, PlanShowsTheSubmissionAndSubmitsNothing) {
+  v1::PlanJobRequest asked;
+  v1::PlanJobResponse plans;
+  v1::JobPlan* plan = plans.add_plans();
+  plan->set_cluster("lab");
+  plan->set_submission("#!/bin/bash\n#SBATCH --nodes=1\n");
+  plan->mutable_estimated_start_time()->set_seconds(1'772'366'400);
+  broker_.plan_job = [&](const v1::PlanJobRequest& request) -> absl::StatusOr<v1::PlanJobResponse> {
+    asked = request;
+    return plans;
+  };
+  const Outcome outcome = Run({"plan", "--nodes", "2", "--", "echo", "a"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(asked.spec().nodes(), 2u);
+  EXPECT_THAT(outcome.out, HasSubstr("On cluster lab\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("Would start 2026-03-01T12:00:00Z"));
+  EXPECT_THAT(outcome.out, HasSubstr("\n#SBATCH --nodes=1\n"));
+  EXPECT_EQ(Run({"plan", WriteFile("run: x\nname: filed\n")}).code, 0);
+  EXPECT_EQ(asked.spec().name(), "filed");
+  plan->add_checks()->set_result(v1::CHECK_RESULT_FAIL);
+  EXPECT_EQ(Run({"plan", "--", "x"}).code, 13);
+  EXPECT_EQ(Run({"plan"}).code, 2);
+  EXPECT_EQ(Run({"plan", "--wait", "--", "x"}).code, 2);
+  EXPECT_THAT(submitted_, IsEmpty());
+}
+
+}  // namespace
+}  // namespace muster::cli

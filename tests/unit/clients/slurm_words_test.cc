@@ -1,0 +1,135 @@
+// What the verbs of Slurm's users are made of: command lines, lists of nodes, formats and times.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+
+#include "clients/cli/slurm/format.h"
+#include "clients/cli/slurm/host_list.h"
+#include "clients/cli/slurm/job_record.h"
+#include "clients/cli/slurm/sacct_time.h"
+#include "clients/cpp/slurm/options.h"
+
+namespace muster::cli {
+namespace {
+
+using client::slurm::Option;
+using client::slurm::ReadCommandWords;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr std::array kOptions = {Option{"user", 'u'},
+                                 Option{"users-all", 'a', Option::Argument::kNone},
+                                 Option{"steps", 's', Option::Argument::kOptional}};
+
+TEST(ReadCommandWordsTest, OptionsAndOperandsStandInAnyOrder) {
+  const auto read = ReadCommandWords(kOptions, {"7", "-u", "ada", "8", "-as3", "--", "-u"});
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_THAT(read->operands, ElementsAre("7", "8", "-u"));
+  EXPECT_EQ(read->options.Find("user")->value, "ada");
+  EXPECT_EQ(read->options.Find("steps")->value, "3");
+  EXPECT_NE(read->options.Find("users-all"), nullptr);
+}
+
+TEST(ReadCommandWordsTest, WhatTheTableDoesNotHaveIsRefused) {
+  EXPECT_THAT(std::string(ReadCommandWords(kOptions, {"--nosuch=1"}).status().message()),
+              HasSubstr("unrecognized option --nosuch=1"));
+  EXPECT_THAT(std::string(ReadCommandWords(kOptions, {"-ax"}).status().message()),
+              HasSubstr("unrecognized option -x"));
+  EXPECT_THAT(std::string(ReadCommandWords(kOptions, {"--use"}).status().message()),
+              HasSubstr("ambiguous"));
+  EXPECT_THAT(std::string(ReadCommandWords(kOptions, {"-u"}).status().message()),
+              HasSubstr("requires an argument"));
+}
+
+TEST(HostListTest, NumbersGoTogether) {
+  EXPECT_EQ(HostList({}), "");
+  EXPECT_EQ(HostList({"n3", "n1", "n2", "login", "n7"}), "login,n[1-3,7]");
+  EXPECT_EQ(HostList({"gpu01", "gpu02", "gpu10"}), "gpu10,gpu[01-02]");
+  EXPECT_EQ(HostList({"a1b2", "a1b3", "a2b1"}), "a1b[2-3],a2b1");
+  EXPECT_EQ(HostList({"7"}), "7");
+}
+
+TEST(ColumnFormatTest, WidthsJustifyAndCut) {
+  const auto format = ParseColumnFormat("<%.5i %3j|%#t %T>", "ijtT");
+  ASSERT_TRUE(format.ok()) << format.status();
+  EXPECT_EQ(format->Lines({{"7", "train", "R", "RUNNING"}, {"123456", "é", "CD", ""}}),
+            "<    7 tra|R  RUNNING>\n<12345 é  |CD >\n");
+  EXPECT_THAT(std::string(ParseColumnFormat("%i %K", "ij").status().message()),
+              HasSubstr("\"%K\" is not a column that muster has; it has: ij"));
+  EXPECT_FALSE(ParseColumnFormat("%", "i").ok());
+  EXPECT_FALSE(ParseColumnFormat("text", "i").ok());
+}
+
+TEST(JobRecordTest, TimesAreWrittenAsSlurmWritesThem) {
+  const absl::Duration long_time = absl::Hours(26) + absl::Minutes(3) + absl::Seconds(4);
+  EXPECT_EQ(SqueueTime(long_time), "1-02:03:04");
+  EXPECT_EQ(SqueueTime(absl::Hours(2)), "2:00:00");
+  EXPECT_EQ(SqueueTime(absl::Seconds(5)), "0:05");
+  EXPECT_EQ(SacctTime(long_time), "1-02:03:04");
+  EXPECT_EQ(SacctTime(absl::Seconds(5)), "00:00:05");
+}
+
+TEST(JobRecordTest, StatesAreSlurms) {
+  JobRecord record;
+  record.job.set_state(v1::JOB_STATE_FAILED);
+  const std::pair<v1::FailureClass, const char*> classes[] = {
+      {v1::FAILURE_CLASS_PROGRAM, "FAILED"},
+      {v1::FAILURE_CLASS_TIMEOUT, "TIMEOUT"},
+      {v1::FAILURE_CLASS_OOM, "OUT_OF_MEMORY"},
+      {v1::FAILURE_CLASS_INFRA, "NODE_FAIL"},
+      {v1::FAILURE_CLASS_PREEMPTED, "PREEMPTED"}};
+  for (const auto& [failure_class, word] : classes) {
+    record.job.mutable_failure()->set_failure_class(failure_class);
+    EXPECT_EQ(StateWord(record), word);
+  }
+  record.job.set_state(v1::JOB_STATE_RUNNING);
+  EXPECT_EQ(StateWord(record), "RUNNING");
+  record.job.add_runs()->set_state(v1::RUN_STATE_FINISHING);
+  EXPECT_EQ(StateWord(record), "COMPLETING");
+  EXPECT_EQ(StateCode("COMPLETING"), "CG");
+  EXPECT_EQ(FindState("oom"), "OUT_OF_MEMORY");
+  EXPECT_EQ(FindState("bogus"), "");
+}
+
+TEST(JobRecordTest, CoresAreCountedForTasksThatSlurmSpreadsToo) {
+  v1::JobSpec spec;
+  spec.set_nodes(2);
+  spec.mutable_resources()->set_cpu_millis(1500);
+  EXPECT_EQ(TotalCpus(spec), 4u);
+  spec.mutable_slurm()->add_extra_options("--ntasks=64");
+  EXPECT_EQ(TotalCpus(spec), 128u);
+}
+
+TEST(SacctTimeTest, FormsOfSacctAreRead) {
+  const absl::TimeZone zone = absl::LocalTimeZone();
+  const auto at = [&](int day, int hour, int minute) {
+    return absl::FromCivil(absl::CivilSecond(2026, 11, day, hour, minute, 0), zone);
+  };
+  const absl::Time now = at(21, 10, 30);
+  const std::pair<const char*, absl::Time> cases[] = {
+      {"now", now},
+      {"today", at(21, 0, 0)},
+      {"noon", at(21, 12, 0)},
+      {"now-2hours", at(21, 8, 30)},
+      {"now-1day", now - absl::Hours(24)},
+      {"now+60", at(21, 10, 31)},
+      {"2026-11-20", at(20, 0, 0)},
+      {"2026-11-20T03:22", at(20, 3, 22)},
+      {"11/20", at(20, 0, 0)},
+      {"11/20/26-03:22", at(20, 3, 22)},
+      {"03:22", at(21, 3, 22)},
+  };
+  for (const auto& [text, time] : cases) {
+    const auto read = ParseSacctTime(text, now);
+    ASSERT_TRUE(read.ok()) << text << read.status();
+    EXPECT_EQ(*read, time) << text;
+  }
+  for (const char* text : {"", "soon", "now-", "now-x", "now-5lightyears", "2026-13-01"}) {
+    EXPECT_FALSE(ParseSacctTime(text, now).ok()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace muster::cli
