@@ -37,8 +37,14 @@ constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
     {"resources.gpus", "--gres"},
     {"placement.clusters", "--clusters"},
     {"env", "--export"},
+    {"slurm.batch_script.output", "--output"},
+    {"slurm.batch_script.error", "--error"},
+    {"slurm.batch_script.input", "--input"},
     {"slurm.partition", "--partition"},
+    {"slurm.account", "--account"},
+    {"slurm.qos", "--qos"},
     {"slurm.dependency", "--dependency"},
+    {"slurm.mail_type", "--mail-type"},
 };
 
 std::map<std::string, std::string> Environment() {

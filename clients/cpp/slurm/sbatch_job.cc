@@ -18,17 +18,9 @@ namespace {
 using contract::Split;
 
 // How sbatch itself goes about it; nothing of the job.
-constexpr std::array<std::string_view, 11> kOfTheCommand = {"help",
-                                                            "ignore-pbs",
-                                                            "parsable",
-                                                            "quiet",
-                                                            "test-only",
-                                                            "usage",
-                                                            "verbose",
-                                                            "version",
-                                                            "wait",
-                                                            "wrap",
-                                                            "no-container-entrypoint"};
+constexpr std::array<std::string_view, 10> kOfTheCommand = {
+    "help",  "ignore-pbs", "parsable", "quiet", "test-only",
+    "usage", "verbose",    "version",  "wait",  "wrap"};
 
 // Texts that the slurm section has as they are.
 struct TextOption {
@@ -52,8 +44,6 @@ constexpr std::array kTexts = {
     TextOption{"reservation",
                [](v1::SlurmOptions* s, const std::string& v) { s->set_reservation(v); }},
     TextOption{"signal", [](v1::SlurmOptions* s, const std::string& v) { s->set_signal(v); }},
-    TextOption{"container-name", [](v1::SlurmOptions* s,
-                                    const std::string& v) { s->mutable_container()->set_name(v); }},
 };
 
 // What is switched on and off by being there.
@@ -64,18 +54,6 @@ struct Switch {
 constexpr std::array kSwitches = {
     Switch{"requeue", [](v1::SlurmOptions* s) { s->set_requeue(true); }},
     Switch{"no-requeue", [](v1::SlurmOptions* s) { s->set_requeue(false); }},
-    Switch{"container-entrypoint",
-           [](v1::SlurmOptions* s) { s->mutable_container()->set_entrypoint(true); }},
-    Switch{"container-mount-home",
-           [](v1::SlurmOptions* s) { s->mutable_container()->set_mount_home(true); }},
-    Switch{"no-container-mount-home",
-           [](v1::SlurmOptions* s) { s->mutable_container()->set_mount_home(false); }},
-    Switch{"container-remap-root",
-           [](v1::SlurmOptions* s) { s->mutable_container()->set_remap_root(true); }},
-    Switch{"no-container-remap-root",
-           [](v1::SlurmOptions* s) { s->mutable_container()->set_remap_root(false); }},
-    Switch{"container-writable",
-           [](v1::SlurmOptions* s) { s->mutable_container()->set_writable(true); }},
 };
 
 // What to do instead of options that Muster does not take. Others that it does not take have none.
@@ -84,8 +62,6 @@ constexpr std::pair<std::string_view, std::string_view> kRemedies[] = {
      "Muster takes no job arrays; submit each task by itself, as in: for i in 1 2 3; do muster "
      "sbatch --export=TASK=$i script.sh; done"},
     {"bbf", "give what the file says with --bb"},
-    {"container", "for an image give --container-image, which needs Pyxis"},
-    {"container-id", "for an image give --container-image, which needs Pyxis"},
     {"export-file", "name the variables with --export"},
     {"get-user-env", "begin the script with #!/bin/bash -l"},
     {"gid", "jobs run as the user of the cluster's agent"},
@@ -97,6 +73,11 @@ constexpr std::pair<std::string_view, std::string_view> kRemedies[] = {
 };
 
 std::string_view RemedyFor(std::string_view option) {
+  // A batch script itself runs on the node.
+  if (option.starts_with("container") || option.starts_with("no-container")) {
+    return "start the container in the script, with srun --container-image, or use muster run "
+           "--image";
+  }
   const auto* found = std::find_if(std::begin(kRemedies), std::end(kRemedies),
                                    [&](const auto& one) { return one.first == option; });
   return found == std::end(kRemedies) ? "leave it out, or submit with sbatch itself"
@@ -128,7 +109,6 @@ class Mapper {
                                  : "unrecognized option");
       }
     }
-    if (!spec().image().empty()) LeaveDirectory(submission.options);
     if (absl::Status status = errors_.ToStatus(); !status.ok()) return status;
     return std::move(job_);
   }
@@ -147,19 +127,6 @@ class Mapper {
   // A path as it is seen from where the user stood.
   std::string Absolute(const std::string& path) const {
     return path.starts_with('/') ? path : fmt::format("{}/{}", place_.directory, path);
-  }
-
-  // A container has directories of its own: where the user stood means something for the outputs
-  // only.
-  void LeaveDirectory(const Settings& given) {
-    const std::string directory = spec().working_directory();
-    const auto absolute = [&](const std::string& path) {
-      return path.empty() || path.starts_with('/') ? path : fmt::format("{}/{}", directory, path);
-    };
-    batch_script().set_output(absolute(batch_script().output()));
-    batch_script().set_error(absolute(batch_script().error()));
-    const Setting* inside = given.Find("container-workdir");
-    spec().set_working_directory(inside == nullptr ? "" : inside->value);
   }
 
   void Bad(const Setting& setting, std::string_view remedy) {
@@ -209,21 +176,6 @@ class Mapper {
     }
   }
 
-  // "SRC:DST[:ro]", several with commas.
-  void MapMounts(const Setting& setting) {
-    for (std::string_view one : Split(setting.value, ',')) {
-      const std::vector<std::string_view> parts = Split(one, ':');
-      const bool read_only = parts.size() == 3 && parts[2] == "ro";
-      const bool is_good =
-          parts.size() <= 2 || read_only || (parts.size() == 3 && parts[2] == "rw");
-      if (!is_good || parts[0].empty()) return Bad(setting, "use SRC:DST or SRC:DST:ro");
-      v1::Mount* mount = spec().add_mounts();
-      mount->set_source(std::string(parts[0]));
-      mount->set_target(std::string(parts[parts.size() > 1 ? 1 : 0]));
-      mount->set_read_only(read_only);
-    }
-  }
-
   void MapOpenMode(const Setting& setting) {
     const bool is_append = std::string_view("append").starts_with(setting.value);
     const bool is_truncate = std::string_view("truncate").starts_with(setting.value);
@@ -251,15 +203,6 @@ class Mapper {
     if (name == "no-kill" && value == "off") return true;
     if (name == "exclusive" && value.empty()) {
       return spec().mutable_slurm()->set_exclusive(true), true;
-    }
-    if (name == "container-image") return spec().set_image(value), true;
-    if (name == "container-workdir") return true;  // LeaveDirectory
-    if (name == "container-mounts") return MapMounts(setting), true;
-    if (name == "container-env") {
-      for (std::string_view one : Split(value, ',')) {
-        spec().mutable_slurm()->mutable_container()->add_env(std::string(one));
-      }
-      return true;
     }
     return false;
   }

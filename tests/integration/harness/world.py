@@ -121,14 +121,15 @@ class World:
 
     # ---- the command line
 
-    def cli(self, *args, check=True, env=None, timeout_s=CLI_TIMEOUT_S, broker=True, text=True, **kwargs):
-        """Runs muster and returns the CompletedProcess; with `check`, exit code 0 is expected."""
+    def cli(self, *args, check=True, env=None, timeout_s=CLI_TIMEOUT_S, broker=True, text=True, cwd=None, **kwargs):
+        """Runs muster, in the test's directory if none is named, and returns the CompletedProcess; with `check`, exit
+        code 0 is expected."""
         argv = [str(BIN / "muster"), *(str(arg) for arg in args)]
         environment = self._environment()
         if broker:
             environment["MUSTER_BROKER"] = self.broker.address
         done = subprocess.run(argv, env={**environment, **(env or {})}, timeout=timeout_s, text=text,
-                              capture_output=True, cwd=self.root, check=False, **kwargs)
+                              capture_output=True, cwd=cwd or self.root, check=False, **kwargs)
         if check:
             assert done.returncode == 0, f"{argv} exited with {done.returncode}: {done.stdout}{done.stderr}"
         return done

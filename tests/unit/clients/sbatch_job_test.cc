@@ -148,28 +148,15 @@ TEST(MapSbatchTest, TheScriptsArgumentsAndOptionsOfTheCommandLineCount) {
   EXPECT_THAT(job->spec.command().script_arguments(), ElementsAre("x", "-n"));
 }
 
-TEST(MapSbatchTest, AContainersOutputsAreWhereTheUserStood) {
-  const SbatchJob job = Mapped(
-      "#SBATCH --container-image=ubuntu --container-mounts=/a:/b:ro,/c --container-writable\n"
-      "#SBATCH --container-workdir=/w --container-env=A,B --no-container-mount-home -o x.out");
-  EXPECT_EQ(job.spec.image(), "ubuntu");
-  EXPECT_EQ(job.spec.working_directory(), "/w");
-  EXPECT_EQ(job.spec.slurm().batch_script().output(), "/home/ann/work/x.out");
-  ASSERT_EQ(job.spec.mounts_size(), 2);
-  EXPECT_TRUE(job.spec.mounts(0).read_only());
-  EXPECT_EQ(job.spec.mounts(1).target(), "/c");
-  EXPECT_TRUE(job.spec.slurm().container().writable());
-  EXPECT_FALSE(job.spec.slurm().container().mount_home());
-  EXPECT_THAT(job.spec.slurm().container().env(), ElementsAre("A", "B"));
-}
-
 TEST(MapSbatchTest, WhatIsNotTakenIsRefusedByNameWithItsPlaceAndARemedy) {
   const std::string said = RefusalOf(
-      "#SBATCH --array=1-9\n#SBATCH --hold --nosuch=1\n#SBATCH --propagate\n#PBS -l walltime=1");
+      "#SBATCH --array=1-9\n#SBATCH --hold --nosuch=1\n#SBATCH --propagate\n#PBS -l "
+      "walltime=1\n#SBATCH --container-image=a");
   for (const char* words :
        {"--array=1-9 (line 2): Muster takes no job arrays; submit each task",
         "--hold (line 3): ", "muster hold", "--nosuch=1 (line 3): unrecognized option",
-        "--propagate (line 4)", "#PBS -l walltime=1 (line 5)", "--ignore-pbs"}) {
+        "--propagate (line 4)", "#PBS -l walltime=1 (line 5)", "--ignore-pbs",
+        "--container-image=a (line 6): start the container in the script"}) {
     EXPECT_THAT(said, HasSubstr(words));
   }
 }
@@ -199,7 +186,6 @@ TEST(MapSbatchTest, AValueThatCannotBeReadIsNamed) {
       {"--cpus-per-gpu=2", "--cpus-per-gpu"},
       {"--nice=-5", "--nice"},
       {"--open-mode=x", "--open-mode"},
-      {"--container-mounts=:x", "--container-mounts"},
   };
   for (const auto& [directive, words] : cases) {
     EXPECT_THAT(RefusalOf(std::string("#SBATCH ") + directive), HasSubstr(words)) << directive;
