@@ -11,7 +11,7 @@ namespace muster::core {
 void Core::Impl::On(Cancel& in, Step& step) {
   for (uint64_t id : in.jobs) {
     if (id > 0 && id < next_job_id_) continue;
-    step.out->effects.push_back(CancelReply{
+    step.out->effects.push_back(StatusReply{
         in.ticket, contract::Error(absl::StatusCode::kNotFound, "UNKNOWN_JOB",
                                    fmt::format("there is no job {}; nothing was canceled", id),
                                    {{"job_id", fmt::format("{}", id)}})});
@@ -27,7 +27,7 @@ void Core::Impl::On(Cancel& in, Step& step) {
     CancelJob(id, it->second, evidence, step, &cancellations);
   }
   for (const auto& [session, run_keys] : cancellations) SendCancellations(session, run_keys, step);
-  step.out->effects.push_back(CancelReply{in.ticket, absl::OkStatus()});
+  step.out->effects.push_back(StatusReply{in.ticket, absl::OkStatus()});
 }
 
 void Core::Impl::CancelJob(uint64_t id, Job& job, const std::string& evidence, Step& step,

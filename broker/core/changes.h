@@ -31,6 +31,14 @@ struct InsertJob {
   absl::Time create_time;
 };
 
+// Whether a job waits for its release. The numbers are stored.
+enum class HoldState : uint8_t {
+  kNone = 0,
+  kHeld = 1,
+  // It was held, and its run may still be: the agent must hear of the release on every connection.
+  kReleased = 2,
+};
+
 // The columns of a job that change during its life.
 struct UpdateJob {
   uint64_t id = 0;
@@ -38,9 +46,11 @@ struct UpdateJob {
   uint64_t job_sequence = 0;
   bool cancel_requested = false;
   uint32_t runs = 0;                     // how many it has had; the latest one's number
-  std::string cluster;                   // of the latest run
+  std::string cluster;                   // of the latest run; empty: as it was
   std::optional<absl::Time> start_time;  // of its command, first start
   std::optional<absl::Time> end_time;
+  HoldState hold = HoldState::kNone;
+  std::optional<absl::Time> retry_time;  // of its next run, while it waits for that
 };
 
 // A run as it is now: inserted or replaced.
@@ -57,7 +67,7 @@ struct AppendTransition {
 };
 
 // Jobs that look alike to placement share a shape: a JobSpec of which only nodes, resources,
-// time_limit, placement and, of a backend section, its presence and the partition are left.
+// time_limit, placement, retry and, of a backend section, its presence and the partition are left.
 struct InsertShape {
   uint32_t id = 0;
   std::string spec_bytes;
@@ -100,6 +110,8 @@ struct LiveJob {
   bool cancel_requested = false;
   uint32_t runs = 0;
   std::optional<absl::Time> start_time;
+  HoldState hold = HoldState::kNone;
+  std::optional<absl::Time> retry_time;
 };
 
 struct RememberedRequest {

@@ -27,23 +27,37 @@ Counters Core::Impl::counters() const {
   Counters counters;
   counters.queued = queued_;
   for (const auto& [name, cluster] : clusters_by_name_) counters.active_runs += cluster->active;
+  counters.retries = retries_decided_;
   counters.illegal_transitions = illegal_transitions_;
   counters.stale_messages = stale_messages_;
   return counters;
 }
 
-void Core::Impl::Enqueue(uint64_t id, const Job& job) {
+bool Core::Impl::IsReady(uint64_t id, const Job& job) const {
+  return !job.held() && !retries_.TimeOf(id);
+}
+
+void Core::Impl::LineUp(uint64_t id, const Job& job) {
   Shape* shape = shapes_.Find(job.shape);
   shape->queue.Push({job.priority, id});
   lanes_.Refresh(shape);
-  ++queued_;
 }
 
-void Core::Impl::Dequeue(uint64_t id, const Job& job) {
+void Core::Impl::StepAside(uint64_t id, const Job& job) {
   Shape* shape = shapes_.Find(job.shape);
   shape->queue.Remove({job.priority, id});
   lanes_.Refresh(shape);
+}
+
+void Core::Impl::Enqueue(uint64_t id, const Job& job) {
+  ++queued_;
+  if (IsReady(id, job)) LineUp(id, job);
+}
+
+void Core::Impl::Dequeue(uint64_t id, const Job& job) {
   --queued_;
+  if (IsReady(id, job)) StepAside(id, job);
+  retries_.Remove(id);
 }
 
 }  // namespace muster::core

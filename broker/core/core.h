@@ -63,7 +63,15 @@ struct Cancel {
   std::string reason;
   std::string user;
 };
-// Why does a job wait?
+// Holds jobs back until they are released, or releases them.
+struct Hold {
+  Ticket ticket = 0;
+  std::vector<uint64_t> jobs;
+  std::string reason;
+  std::string user;
+  bool held = true;  // else they are released
+};
+// Why does no cluster have a job?
 struct Explain {
   Ticket ticket = 0;
   uint64_t job = 0;
@@ -99,8 +107,8 @@ struct Tick {
   absl::Duration clock_set_by;
 };
 
-using Input = std::variant<Submit, Cancel, Explain, ListClusters, AgentConnected, AgentReported,
-                           AgentBeat, AgentGone, Tick>;
+using Input = std::variant<Submit, Cancel, Hold, Explain, ListClusters, AgentConnected,
+                           AgentReported, AgentBeat, AgentGone, Tick>;
 
 // ---- effects: to be carried out, in order, once the changes of the same Output are on disk
 
@@ -108,13 +116,16 @@ struct SubmitReply {
   Ticket ticket = 0;
   absl::StatusOr<v1::SubmitJobsResponse> result;
 };
-struct CancelReply {
+// To Cancel and Hold.
+struct StatusReply {
   Ticket ticket = 0;
   absl::Status status;
 };
 struct ExplainReply {
   Ticket ticket = 0;
-  std::string reason;  // empty: it does not wait
+  // Empty: it does not wait for a cluster, or not yet: it is held, or waits for the time of its
+  // next run.
+  std::string reason;
 };
 struct ClustersReply {
   Ticket ticket = 0;
@@ -141,7 +152,7 @@ struct JobsChanged {
   uint64_t sequence = 0;
 };
 
-using Effect = std::variant<SubmitReply, CancelReply, ExplainReply, ClustersReply, SendToAgent,
+using Effect = std::variant<SubmitReply, StatusReply, ExplainReply, ClustersReply, SendToAgent,
                             SendAssignments, CloseAgent, JobsChanged>;
 
 struct Output {
@@ -158,14 +169,15 @@ struct Restored {
   std::vector<InsertShape> shapes;
   std::vector<PutCluster> clusters;
   std::vector<LiveJob> jobs;  // not ended
-  // Latest runs that have not ended, or the rest of whose logs may still come.
+  // Runs that have not ended, or the rest of whose logs may still come.
   std::vector<PutRun> runs;
   std::vector<RememberedRequest> requests;
 };
 
 struct Counters {
-  uint64_t queued = 0;
+  uint64_t queued = 0;  // held ones and those that wait for their time included
   uint64_t active_runs = 0;
+  uint64_t retries = 0;              // decided since the start
   uint64_t illegal_transitions = 0;  // events that were dropped, see the agent protocol
   uint64_t stale_messages = 0;       // from superseded sessions
 };

@@ -8,14 +8,6 @@
 namespace muster::core {
 namespace {
 
-// Cuts at a character's edge, so that the text stays UTF-8.
-void Truncate(size_t max_bytes, std::string* text) {
-  if (text->size() <= max_bytes) return;
-  size_t end = max_bytes;
-  while (end > 0 && (static_cast<unsigned char>((*text)[end]) & 0xC0) == 0x80) --end;
-  text->resize(end);
-}
-
 void BoundNodes(google::protobuf::RepeatedPtrField<std::string>* nodes) {
   // Of a name without a byte, too, memory must be kept.
   constexpr size_t kMinBytes = 1;
@@ -38,7 +30,25 @@ void Clamp(absl::Time from, absl::Time to, google::protobuf::Timestamp* timestam
   SetTimestamp(std::clamp(time, from, to), timestamp);
 }
 
+void BoundFailure(v1::Failure* failure) {
+  Truncate(kMaxFailureBytes, failure->mutable_message());
+  Truncate(kMaxDetailBytes, failure->mutable_suggestion());
+  auto* quotes = failure->mutable_quotes();
+  if (quotes->size() > kMaxQuotes) quotes->DeleteSubrange(kMaxQuotes, quotes->size() - kMaxQuotes);
+  for (v1::FailureQuote& quote : *quotes) {
+    Truncate(kMaxQuoteBytes, quote.mutable_source());
+    Truncate(kMaxQuoteBytes, quote.mutable_text());
+  }
+}
+
 }  // namespace
+
+void Truncate(size_t max_bytes, std::string* text) {
+  if (text->size() <= max_bytes) return;
+  size_t end = max_bytes;
+  while (end > 0 && (static_cast<unsigned char>((*text)[end]) & 0xC0) == 0x80) --end;
+  text->resize(end);
+}
 
 void Bound(absl::Time assigned, absl::Time now, v1::RunEvent* event) {
   event->DiscardUnknownFields();
@@ -55,10 +65,10 @@ void Bound(absl::Time assigned, absl::Time now, v1::RunEvent* event) {
   }
   if (event->has_start_time()) Clamp(from, to, event->mutable_start_time());
   if (event->has_end_time()) Clamp(from, to, event->mutable_end_time());
-  if (event->has_failure()) {
-    Truncate(kMaxDetailBytes, event->mutable_failure()->mutable_message());
-    Truncate(kMaxDetailBytes, event->mutable_failure()->mutable_suggestion());
+  if (event->has_estimated_start_time()) {
+    Clamp(from, now + kMaxEstimate, event->mutable_estimated_start_time());
   }
+  if (event->has_failure()) BoundFailure(event->mutable_failure());
 }
 
 }  // namespace muster::core

@@ -6,6 +6,7 @@
 #define MUSTER_BROKER_CORE_EVENT_BOUNDS_H_
 
 #include <cstddef>
+#include <string>
 
 #include "absl/time/time.h"
 #include "muster/v1/agent_link.pb.h"
@@ -20,8 +21,18 @@ inline constexpr size_t kMaxExternalIdBytes = 128;
 inline constexpr size_t kMaxNodeNameBytes = 253;
 // Of all the node names of a run: ten thousand of them with 26 bytes each.
 inline constexpr size_t kMaxNodesBytes = 256 << 10;
+// Of a failure's message, so that a job's view can say before it after how many runs.
+inline constexpr size_t kMaxFailureBytes = kMaxDetailBytes - 64;
+// As Failure.quotes and FailureQuote say.
+inline constexpr int kMaxQuotes = 8;
+inline constexpr size_t kMaxQuoteBytes = 512;
+// How far ahead a scheduler's estimate may be: Slurm says "in a year" of what it cannot tell.
+inline constexpr absl::Duration kMaxEstimate = absl::Hours(24 * 3660);
 // How far a node's clock may be from the broker's; what is beyond that is taken to be this far.
 inline constexpr absl::Duration kMaxClockError = absl::Hours(1);
+
+// Cuts at a character's edge, so that the text stays UTF-8.
+void Truncate(size_t max_bytes, std::string* text);
 
 // Cuts the event's texts, at characters, and its list of nodes, of which the lower ranks stay;
 // moves its times into the life of the run, from its assignment to now; drops fields that are not

@@ -1,6 +1,7 @@
 // What agents report of runs: applied once and in order, acknowledged after the commit.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "broker/core/event_bounds.h"
@@ -13,6 +14,17 @@
 namespace muster::core {
 namespace {
 
+// A reason explains one state, and is as old as its words.
+void UpdateReason(std::string reason, v1::Run* run) {
+  if (reason == run->reason()) return;
+  if (reason.empty()) {
+    run->clear_reason_since();
+  } else {
+    *run->mutable_reason_since() = run->observed_at();
+  }
+  run->set_reason(std::move(reason));
+}
+
 // Takes over what the event says; what it leaves out stays.
 void UpdateRun(v1::RunEvent& event, absl::Time now, v1::Run* run) {
   const bool moved = event.state() != run->state();
@@ -23,8 +35,14 @@ void UpdateRun(v1::RunEvent& event, absl::Time now, v1::Run* run) {
     SetTimestamp(now, run->mutable_observed_at());
   }
   if (!event.external_id().empty()) run->set_external_id(std::move(*event.mutable_external_id()));
-  // A reason explains one state.
-  if (moved || !event.reason().empty()) run->set_reason(std::move(*event.mutable_reason()));
+  if (moved || !event.reason().empty()) UpdateReason(std::move(*event.mutable_reason()), run);
+  run->set_restarts(std::max(run->restarts(), event.restarts()));
+  // The scheduler's estimate is of now, and of a run that waits.
+  run->clear_estimated_start_time();
+  if (event.has_estimated_start_time() &&
+      contract::JobStateFor(run->state()) == v1::JOB_STATE_PENDING) {
+    *run->mutable_estimated_start_time() = event.estimated_start_time();
+  }
   if (event.nodes_size() > 0) *run->mutable_nodes() = std::move(*event.mutable_nodes());
   if (event.has_start_time()) *run->mutable_start_time() = event.start_time();
   if (event.has_end_time()) *run->mutable_end_time() = event.end_time();
@@ -105,26 +123,31 @@ void Core::Impl::ApplyEvent(Cluster* cluster, v1::RunEvent& event, Step& step) {
     ++illegal_transitions_;
     return;
   }
+  const bool restarted = !contract::IsTerminal(to) && event.restarts() > run->restarts();
   Bound(ToTime(run->assign_time()), step.now, &event);
   UpdateRun(event, step.now, run.get());
   step.runs.emplace_back(cluster, id);
-  if (!moved) return;
+  if (!moved && !restarted) return;
   FillIn(run.get());
   if (contract::IsTerminal(to)) --cluster->active;
-  MoveJob(*run, id, std::move(*event.mutable_evidence()), step);
+  v1::Transition transition;
+  if (restarted) transition.set_kind(v1::TRANSITION_KIND_RESTARTED);
+  *transition.mutable_evidence() = std::move(*event.mutable_evidence());
+  MoveJob(*run, id, std::move(transition), step);
 }
 
-void Core::Impl::MoveJob(const v1::Run& run, RunId id, v1::Evidence evidence, Step& step) {
+void Core::Impl::MoveJob(const v1::Run& run, RunId id, v1::Transition transition, Step& step) {
   Job& job = jobs_.at(id.job);
-  job.set_state(contract::JobStateFor(run.state()));
+  const bool is_followed = IsFollowed(run, job);
+  job.set_state(is_followed ? v1::JOB_STATE_QUEUED : contract::JobStateFor(run.state()));
   if (run.has_start_time() && job.start_unix_micros == Job::kNotStarted) {
     job.start_unix_micros = ToUnixMicros(run.start_time());
   }
-  v1::Transition transition;
   transition.set_run(id.number);
   transition.set_run_state(run.state());
-  *transition.mutable_evidence() = std::move(evidence);
   Record(step, id.job, job, std::move(transition));
+  EndLateHold(id.job, job, step);
+  if (is_followed) AwaitNextRun(id.job, job, run, step);
 }
 
 }  // namespace muster::core

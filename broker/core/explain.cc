@@ -30,7 +30,8 @@ void Core::Impl::On(Explain& in, Step& step) {
   auto it = jobs_.find(in.job);
   if (it != jobs_.end()) {
     const Job& job = it->second;
-    if (job.state() == v1::JOB_STATE_QUEUED) reply.reason = WhyQueued(job);
+    const bool is_queued = job.state() == v1::JOB_STATE_QUEUED;
+    if (is_queued && IsReady(in.job, job)) reply.reason = WhyQueued(job);
     if (job.state() == v1::JOB_STATE_PENDING) reply.reason = WhyPending(in.job, job);
   }
   step.out->effects.push_back(std::move(reply));

@@ -19,6 +19,7 @@
 #include "broker/core/job_table.h"
 #include "broker/core/lanes.h"
 #include "broker/core/request_memory.h"
+#include "broker/core/retry_queue.h"
 #include "broker/core/shapes.h"
 
 namespace muster::core {
@@ -77,6 +78,26 @@ class Core::Impl {
                  std::map<SessionId, std::vector<std::string>>* cancellations);
   void SendCancellations(SessionId session, const std::vector<std::string>& run_keys, Step& step);
 
+  // ---- hold.cc
+  void On(Hold& in, Step& step);
+  absl::Status CheckHold(const Hold& in) const;
+  // To be called when the job has moved: a hold that came too late ends with the start.
+  void EndLateHold(uint64_t id, Job& job, Step& step);
+  using KeysBySession = std::map<SessionId, std::vector<std::string>>;
+  void TellOfHold(uint64_t id, const Job& job, KeysBySession* keys) const;
+  void SendHolds(SessionId session, const std::vector<std::string>& run_keys, bool held,
+                 Step& step);
+
+  // ---- retry.cc
+  // Whether the job gets another run after this one, which has ended.
+  bool IsFollowed(const v1::Run& ended, const Job& job) const;
+  // Lets the job, which is QUEUED again, wait for its next run.
+  void AwaitNextRun(uint64_t id, Job& job, const v1::Run& ended, Step& step);
+  // Puts those into line whose time has come.
+  void EndWaits(Step& step);
+  // The clock was set; what is left of each wait stays the same.
+  void ShiftWaits(absl::Duration by, Step& step);
+
   // ---- explain.cc
   void On(Explain& in, Step& step);
   std::string WhyQueued(const Job& job) const;
@@ -119,8 +140,9 @@ class Core::Impl {
   // ---- events.cc
   void On(AgentReported& in, Step& step);
   void ApplyEvent(Cluster* cluster, v1::RunEvent& event, Step& step);
-  // Takes the job to where its run now is, and records why.
-  void MoveJob(const v1::Run& run, RunId id, v1::Evidence evidence, Step& step);
+  // Takes the job to where its run now is, or back to the queue for another one, and records why:
+  // `transition` has the evidence and the kind.
+  void MoveJob(const v1::Run& run, RunId id, v1::Transition transition, Step& step);
 
   // ---- place.cc
   void AssignNext(Lane* lane, Cluster* cluster, Step& step,
@@ -128,6 +150,11 @@ class Core::Impl {
   static Cluster* FirstWithRoom(const ClusterSet& fits, size_t* from);
 
   // ---- queue upkeep, in core.cc
+  // Whether a QUEUED job stands in its shape's line: it is not held and its time has come.
+  bool IsReady(uint64_t id, const Job& job) const;
+  void LineUp(uint64_t id, const Job& job);
+  void StepAside(uint64_t id, const Job& job);
+  // The job becomes QUEUED, or is no longer; it waits in line if it is ready.
   void Enqueue(uint64_t id, const Job& job);
   void Dequeue(uint64_t id, const Job& job);
 
@@ -140,6 +167,7 @@ class Core::Impl {
 
   JobTable jobs_;
   uint64_t queued_ = 0;
+  RetryQueue retries_;
   Shapes shapes_;
   Lanes lanes_;
   RequestMemory requests_;
@@ -148,6 +176,7 @@ class Core::Impl {
   std::vector<std::unique_ptr<Cluster>> clusters_;  // by index; the first is null
   absl::flat_hash_map<SessionId, Cluster*> sessions_;
 
+  uint64_t retries_decided_ = 0;
   uint64_t illegal_transitions_ = 0;
   uint64_t stale_messages_ = 0;
 };
@@ -159,6 +188,8 @@ inline constexpr uint32_t kProtocolVersion = 1;
 inline constexpr size_t kMaxClusters = 10'000;
 // Bounds the messages that name clusters.
 inline constexpr size_t kMaxNamedClusters = 5;
+// Bounds the messages that name jobs.
+inline constexpr size_t kMaxNamedJobs = 10;
 
 v1::Evidence BrokerEvidence(std::string detail, absl::Time now);
 v1::Evidence UserEvidence(std::string detail, absl::Time now);

@@ -26,7 +26,7 @@ absl::Status CheckLane(const Lane& lane) {
 }  // namespace
 
 absl::Status Core::Impl::CheckInvariants() const {
-  uint64_t queued = 0, active = 0;
+  uint64_t queued = 0, active = 0, in_line = 0, waiting = 0;
   absl::flat_hash_map<uint32_t, uint64_t> by_shape;
   for (const auto& [id, job] : jobs_) {
     ++by_shape[job.shape];
@@ -34,6 +34,8 @@ absl::Status Core::Impl::CheckInvariants() const {
     if (contract::IsTerminal(job.state())) return Wrong("job {} has ended and is in memory", id);
     if (job.state() == v1::JOB_STATE_QUEUED) {
       ++queued;
+      if (IsReady(id, job)) ++in_line;
+      if (retries_.TimeOf(id)) ++waiting;
       if (job.cancel_requested) return Wrong("job {} is queued though it was canceled", id);
       continue;
     }
@@ -79,8 +81,12 @@ absl::Status Core::Impl::CheckInvariants() const {
   });
   lanes_.ForEach([&](const Lane* lane) { status.Update(CheckLane(*lane)); });
   if (!status.ok()) return status;
-  if (in_queues != queued)
-    return Wrong("{} jobs stand in queues, {} are queued", in_queues, queued);
+  if (in_queues != in_line) {
+    return Wrong("{} jobs stand in queues, {} are ready", in_queues, in_line);
+  }
+  if (waiting != retries_.size()) {
+    return Wrong("{} jobs wait for another run, {} times are kept", waiting, retries_.size());
+  }
   return absl::OkStatus();
 }
 

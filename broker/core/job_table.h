@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "absl/container/btree_map.h"
+#include "broker/core/changes.h"
 #include "broker/core/cluster.h"
 #include "broker/core/request_memory.h"
 #include "muster/v1/job.pb.h"
@@ -25,7 +26,9 @@ struct Job {
   int16_t priority = 0;
   uint8_t state_value = 0;
   bool cancel_requested = false;
+  HoldState hold = HoldState::kNone;
 
+  bool held() const { return hold == HoldState::kHeld; }
   v1::JobState state() const { return static_cast<v1::JobState>(state_value); }
   void set_state(v1::JobState state) { state_value = static_cast<uint8_t>(state); }
 };

@@ -62,6 +62,7 @@ void Core::Impl::AssignNext(Lane* lane, Cluster* cluster, Step& step,
   job.set_state(v1::JOB_STATE_PENDING);
   job.cluster = cluster->index;
   ++job.runs;
+  job.hold = HoldState::kNone;  // of this run no agent has heard of a hold
 
   auto run = std::make_unique<v1::Run>();
   run->set_number(job.runs);

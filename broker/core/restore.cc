@@ -45,6 +45,8 @@ void Core::Impl::RestoreJobs(const std::vector<LiveJob>& jobs) {
     job.priority = static_cast<int16_t>(saved.priority);
     job.set_state(saved.state);
     job.cancel_requested = saved.cancel_requested;
+    job.hold = saved.hold;
+    if (saved.retry_time) retries_.Add(saved.id, absl::ToUnixMicros(*saved.retry_time));
     if (saved.start_time) job.start_unix_micros = absl::ToUnixMicros(*saved.start_time);
     jobs_.emplace_hint(jobs_.end(), saved.id, job);
     shapes_.AddJob(shapes_.Find(job.shape));

@@ -178,7 +178,7 @@ void Core::Impl::Reconcile(Cluster* cluster, const v1::AgentHello& hello, Step& 
       releases.push_back(run.run_key());
     }
   }
-  std::vector<std::string> cancellations;
+  std::vector<std::string> cancellations, holds, freed;
   for (auto it = cluster->runs.begin(); it != cluster->runs.end();) {
     const auto& [id, run] = *it;
     const bool ended = contract::IsTerminal(run->state());
@@ -191,8 +191,11 @@ void Core::Impl::Reconcile(Cluster* cluster, const v1::AgentHello& hello, Step& 
     }
     if (!is_held) {
       cluster->to_resend.push_back(id);
-    } else if (!ended && jobs_.at(id.job).cancel_requested) {
-      cancellations.push_back(run->run_key());
+    } else if (!ended) {
+      const Job& job = jobs_.at(id.job);
+      if (job.cancel_requested) cancellations.push_back(run->run_key());
+      if (job.hold == HoldState::kHeld) holds.push_back(run->run_key());
+      if (job.hold == HoldState::kReleased) freed.push_back(run->run_key());
     }
     ++it;
   }
@@ -204,6 +207,8 @@ void Core::Impl::Reconcile(Cluster* cluster, const v1::AgentHello& hello, Step& 
     step.out->effects.push_back(std::move(send));
   });
   SendCancellations(session, cancellations, step);
+  SendHolds(session, holds, /*held=*/true, step);
+  SendHolds(session, freed, /*held=*/false, step);
 }
 
 int Core::Impl::ResendRuns(int limit, Step& step) {
@@ -222,6 +227,7 @@ int Core::Impl::ResendRuns(int limit, Step& step) {
       assignment.set_run(id.number);
       assignment.set_may_have_been_launched(true);
       assignment.set_cancel_requested(jobs_.at(id.job).cancel_requested);
+      assignment.set_held(jobs_.at(id.job).held());
       ++sent;
     }
     if (!resend.assignments.empty()) step.out->effects.push_back(std::move(resend));
@@ -299,6 +305,8 @@ void Core::Impl::On(Tick& in, Step& step) {
                                              absl::FormatDuration(patience))),
                  step);
   }
+  if (in.clock_set_by != absl::ZeroDuration()) ShiftWaits(in.clock_set_by, step);
+  EndWaits(step);
   constexpr size_t kMaxExpiredPerTick = 100'000;  // about 10 ms
   requests_.Expire(step.now - options_.request_memory, kMaxExpiredPerTick);
   shapes_.Sweep([this](Shape* shape) { lanes_.Leave(shape); });

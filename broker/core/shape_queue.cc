@@ -11,8 +11,10 @@ constexpr size_t kSweepAt = 64;
 }  // namespace
 
 void ShapeQueue::Push(Turn turn) {
-  std::deque<uint64_t>& line = lines_[turn.priority];
   ++size_;
+  // It is back before its mark was swept.
+  if (removed_.erase(turn.job) > 0) return;
+  std::deque<uint64_t>& line = lines_[turn.priority];
   if (line.empty() || line.back() < turn.job) {
     line.push_back(turn.job);
   } else {

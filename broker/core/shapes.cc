@@ -14,6 +14,7 @@ v1::JobSpec ShapeOf(const v1::JobSpec& spec) {
   if (spec.has_resources()) *shape.mutable_resources() = spec.resources();
   if (spec.has_time_limit()) *shape.mutable_time_limit() = spec.time_limit();
   if (spec.has_placement()) *shape.mutable_placement() = spec.placement();
+  if (spec.has_retry()) *shape.mutable_retry() = spec.retry();
   // Which image it is places nothing, only what kind of cluster can have it.
   if (!spec.image().empty()) shape.set_image(spec.image().front() == '/' ? "/" : "registry");
   if (!contract::WhySlurmOnly(spec).empty()) {

@@ -84,8 +84,13 @@ void Core::Impl::PutTouchedJob(Step& step, uint64_t id) {
     auto at = cluster.runs.find({id, job.runs});
     if (at != cluster.runs.end()) run = at->second.get();
   }
-  if (contract::IsTerminal(job.state())) {
-    update.end_time = run != nullptr ? ToTime(run->end_time()) : step.now;
+  const bool has_ended = contract::IsTerminal(job.state());
+  if (!has_ended) update.hold = job.hold;
+  if (auto time = retries_.TimeOf(id)) update.retry_time = absl::FromUnixMicros(*time);
+  if (has_ended) {
+    // A job that is canceled between two runs ends with neither.
+    const bool ends_with_run = run != nullptr && contract::JobStateFor(run->state()) == job.state();
+    update.end_time = ends_with_run ? ToTime(run->end_time()) : step.now;
     if (job.request != RequestMemory::kNone) requests_.JobEnded(job.request, step.now);
     shapes_.RemoveJob(shapes_.Find(job.shape));
     jobs_.erase(it);

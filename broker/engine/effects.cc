@@ -42,7 +42,7 @@ void Effects::Abandon() {
       (*explain)("");
     } else if (auto* submit = std::get_if<SubmitDone>(&reply)) {
       (*submit)(status);
-    } else if (auto* cancel = std::get_if<CancelDone>(&reply)) {
+    } else if (auto* cancel = std::get_if<StatusDone>(&reply)) {
       (*cancel)(status);
     } else {
       std::get<ClustersDone>(reply)(status);
@@ -94,8 +94,8 @@ void Effects::Do(core::SubmitReply& effect) {
   if (auto done = TakeReply<SubmitDone>(effect.ticket)) done(std::move(effect.result));
 }
 
-void Effects::Do(core::CancelReply& effect) {
-  if (auto done = TakeReply<CancelDone>(effect.ticket)) done(std::move(effect.status));
+void Effects::Do(core::StatusReply& effect) {
+  if (auto done = TakeReply<StatusDone>(effect.ticket)) done(std::move(effect.status));
 }
 
 void Effects::Do(core::ExplainReply& effect) {
@@ -148,7 +148,9 @@ absl::Status Effects::AddSpecs(std::vector<v1::Assignment>& assignments) {
   std::vector<uint64_t> ids;
   std::vector<v1::Assignment*> missing;
   for (v1::Assignment& assignment : assignments) {
-    if (auto cached = specs_.Take(assignment.job_id())) {
+    // Of an earlier run only the store tells.
+    const bool is_first = assignment.run() == 1;
+    if (auto cached = is_first ? specs_.Take(assignment.job_id()) : std::nullopt) {
       *assignment.mutable_spec() = *cached->spec;
       assignment.set_user(std::move(cached->user));
     } else {
@@ -162,6 +164,9 @@ absl::Status Effects::AddSpecs(std::vector<v1::Assignment>& assignments) {
   for (size_t i = 0; i < missing.size(); ++i) {
     *missing[i]->mutable_spec() = std::move((*stored)[i].spec);
     missing[i]->set_user(std::move((*stored)[i].user));
+    for (std::string& node : (*stored)[i].excluded_nodes) {
+      missing[i]->add_excluded_nodes(std::move(node));
+    }
   }
   return absl::OkStatus();
 }

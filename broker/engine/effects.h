@@ -25,7 +25,7 @@ namespace muster::broker {
 
 // How the answer to one request goes back. Called once, on the effects thread; must not block.
 using SubmitDone = std::function<void(absl::StatusOr<v1::SubmitJobsResponse>)>;
-using CancelDone = std::function<void(absl::Status)>;
+using StatusDone = std::function<void(absl::Status)>;  // of a cancel or a hold
 using ExplainDone = std::function<void(std::string reason)>;
 using ClustersDone = std::function<void(absl::StatusOr<core::ClustersReply>)>;
 using JobsChanged = std::function<void(const core::JobsChanged&)>;
@@ -64,10 +64,10 @@ class Effects {
   void CarryOut(core::Output committed);
 
  private:
-  using Reply = std::variant<SubmitDone, CancelDone, ExplainDone, ClustersDone>;
+  using Reply = std::variant<SubmitDone, StatusDone, ExplainDone, ClustersDone>;
 
   void Do(core::SubmitReply& effect);
-  void Do(core::CancelReply& effect);
+  void Do(core::StatusReply& effect);
   void Do(core::ExplainReply& effect);
   void Do(core::ClustersReply& effect);
   void Do(core::SendToAgent& effect);
@@ -79,7 +79,7 @@ class Effects {
   Done TakeReply(core::Ticket ticket);
   std::shared_ptr<AgentPeer> Peer(core::SessionId session);
   void Send(core::SessionId session, AgentPeer& peer, v1::ConnectResponse message);
-  // Fills in spec and user, from the cache or the store.
+  // Fills in spec, user and nodes to keep away from, from the cache or the store.
   absl::Status AddSpecs(std::vector<v1::Assignment>& assignments);
 
   store::Store* const store_;

@@ -67,7 +67,15 @@ void Engine::Submit(core::Submit request, SubmitDone done) {
   done(Refusal());
 }
 
-void Engine::Cancel(core::Cancel request, CancelDone done) {
+void Engine::Cancel(core::Cancel request, StatusDone done) {
+  request.ticket = effects_.Expect(done);
+  const core::Ticket ticket = request.ticket;
+  if (inbox_.Push(Inbox::Lane::kRequests, {std::move(request), nullptr, {}})) return;
+  effects_.Forget(ticket);
+  done(Refusal());
+}
+
+void Engine::Hold(core::Hold request, StatusDone done) {
   request.ticket = effects_.Expect(done);
   const core::Ticket ticket = request.ticket;
   if (inbox_.Push(Inbox::Lane::kRequests, {std::move(request), nullptr, {}})) return;
@@ -166,6 +174,7 @@ void Engine::ReportStats() {
   const auto most = [&](Inbox::Lane lane) { return marks.most[static_cast<size_t>(lane)]; };
   const Stats stats{.totals = {.queued_jobs = counters.queued,
                                .active_runs = counters.active_runs,
+                               .retries = counters.retries,
                                .dropped_events = counters.illegal_transitions,
                                .stale_messages = counters.stale_messages,
                                .refused_requests = marks.refused,

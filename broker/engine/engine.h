@@ -39,7 +39,7 @@ struct EngineOptions {
   // affects behaviour
   size_t max_waiting_jobs = 20'000;          // submitted, not yet handled; about 0.2 s of work
   size_t max_waiting_job_bytes = 256 << 20;  // of their specs
-  size_t max_waiting_requests = 4096;        // cancel, explain, list clusters
+  size_t max_waiting_requests = 4096;        // cancel, hold, explain, list clusters
   absl::Duration retry_after = absl::Milliseconds(200);  // what a refused client is told
   // affects performance
   size_t batch_items = 4096;  // jobs or events of each lane in one batch
@@ -67,7 +67,8 @@ class Engine {
   // RESOURCE_EXHAUSTED or UNAVAILABLE if the request was not taken.
 
   void Submit(core::Submit request, SubmitDone done);
-  void Cancel(core::Cancel request, CancelDone done);
+  void Cancel(core::Cancel request, StatusDone done);
+  void Hold(core::Hold request, StatusDone done);
   // An empty reason also if the request was not taken.
   void Explain(uint64_t job, ExplainDone done);
   void ListClusters(core::ListClusters which, ClustersDone done);

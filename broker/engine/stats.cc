@@ -12,6 +12,7 @@ void LogStats(const Stats& stats, const Stats::Totals& before) {
   LogEvent(spdlog::level::info, "stats",
            {{"queued_jobs", text(totals.queued_jobs)},
             {"active_runs", text(totals.active_runs)},
+            {"retries", text(totals.retries)},
             {"dropped_events", text(totals.dropped_events)},
             {"stale_messages", text(totals.stale_messages)},
             {"refused_requests", text(totals.refused_requests)},

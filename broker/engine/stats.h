@@ -13,6 +13,7 @@ struct Stats {
     uint64_t queued_jobs = 0;
     uint64_t active_runs = 0;
     // since the start
+    uint64_t retries = 0;           // jobs that went back to the queue for another run
     uint64_t dropped_events = 0;    // of agents, of runs that are not active or to illegal states
     uint64_t stale_messages = 0;    // of agents whose connection was superseded
     uint64_t refused_requests = 0;  // of clients, because a lane of the inbox was full

@@ -19,8 +19,10 @@
 namespace muster::broker {
 namespace {
 
-// The cancel is done, so the answer must arrive: beyond kMaxPageBytes only what every job has.
-void AddWithinBounds(std::vector<v1::Job> jobs, v1::CancelJobsResponse* out) {
+// What was asked for is done, so the answer must arrive: beyond kMaxPageBytes only what every job
+// has.
+template <typename Response>
+void AddWithinBounds(std::vector<v1::Job> jobs, Response* out) {
   size_t bytes = 0;
   for (v1::Job& job : jobs) {
     bytes += job.ByteSizeLong();
@@ -105,17 +107,20 @@ class JobsService : public v1::Jobs::CallbackService {
       reactor->Finish(rpc::ToGrpc(cancel.status()));
       return reactor;
     }
-    context_.engine->Cancel(*std::move(cancel), [this, reactor, in, out](absl::Status status) {
-      if (!status.ok()) return reactor->Finish(rpc::ToGrpc(status));
-      OnReaders(context_.readers, reactor, [this, reactor, in, out] {
-        auto jobs = context_.store->GetJobs(
-            absl::MakeConstSpan(in->job_ids().data(), in->job_ids().size()));
-        if (!jobs.ok()) return reactor->Finish(rpc::ToGrpc(jobs.status()));
-        AddWithinBounds(*std::move(jobs), out);
-        reactor->Finish(grpc::Status::OK);
-      });
-    });
+    context_.engine->Cancel(*std::move(cancel), AnswerWithJobs(reactor, in, out));
     return reactor;
+  }
+
+  grpc::ServerUnaryReactor* HoldJobs(grpc::CallbackServerContext* call,
+                                     const v1::HoldJobsRequest* in,
+                                     v1::HoldJobsResponse* out) override {
+    return Hold(call, ToHold(*in, User(call)), in, out);
+  }
+
+  grpc::ServerUnaryReactor* ReleaseJobs(grpc::CallbackServerContext* call,
+                                        const v1::ReleaseJobsRequest* in,
+                                        v1::ReleaseJobsResponse* out) override {
+    return Hold(call, ToHold(*in, User(call)), in, out);
   }
 
   grpc::ServerWriteReactor<v1::WatchJobsResponse>* WatchJobs(
@@ -131,6 +136,33 @@ class JobsService : public v1::Jobs::CallbackService {
  private:
   std::string User(grpc::CallbackServerContext* call) const {
     return context_.users->UserOf(call->peer());
+  }
+
+  template <typename Request, typename Response>
+  grpc::ServerUnaryReactor* Hold(grpc::CallbackServerContext* call, absl::StatusOr<core::Hold> hold,
+                                 const Request* in, Response* out) {
+    auto* reactor = call->DefaultReactor();
+    if (!hold.ok()) {
+      reactor->Finish(rpc::ToGrpc(hold.status()));
+      return reactor;
+    }
+    context_.engine->Hold(*std::move(hold), AnswerWithJobs(reactor, in, out));
+    return reactor;
+  }
+
+  // Shows the jobs of the request once it is on disk.
+  template <typename Request, typename Response>
+  StatusDone AnswerWithJobs(grpc::ServerUnaryReactor* reactor, const Request* in, Response* out) {
+    return [this, reactor, in, out](const absl::Status& done) {
+      if (!done.ok()) return reactor->Finish(rpc::ToGrpc(done));
+      OnReaders(context_.readers, reactor, [this, reactor, in, out] {
+        auto jobs = context_.store->GetJobs(
+            absl::MakeConstSpan(in->job_ids().data(), in->job_ids().size()));
+        if (!jobs.ok()) return reactor->Finish(rpc::ToGrpc(jobs.status()));
+        AddWithinBounds(*std::move(jobs), out);
+        reactor->Finish(grpc::Status::OK);
+      });
+    };
   }
 
   absl::Status List(const v1::ListJobsRequest& in, v1::ListJobsResponse* out) const {

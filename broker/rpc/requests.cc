@@ -60,6 +60,24 @@ absl::Status CheckIds(const google::protobuf::RepeatedField<uint64_t>& ids) {
   return absl::OkStatus();
 }
 
+// Requests that name jobs and a reason.
+template <typename Wish, typename Request>
+absl::StatusOr<Wish> ToWish(const Request& request, std::string user) {
+  if (request.job_ids().empty()) {
+    return contract::BadField("job_ids", "is empty; name at least one job");
+  }
+  if (absl::Status status = CheckIds(request.job_ids()); !status.ok()) return status;
+  if (request.reason().size() > kMaxReasonBytes) {
+    return contract::BadField("reason", fmt::format("has {} bytes; the most is {}",
+                                                    request.reason().size(), kMaxReasonBytes));
+  }
+  Wish wish;
+  wish.jobs.assign(request.job_ids().begin(), request.job_ids().end());
+  wish.reason = request.reason();
+  wish.user = std::move(user);
+  return wish;
+}
+
 }  // namespace
 
 absl::StatusOr<core::Submit> ToSubmit(const v1::SubmitJobRequest& request, std::string user) {
@@ -94,19 +112,17 @@ absl::StatusOr<core::Submit> ToSubmit(const v1::SubmitJobsRequest& request, std:
 }
 
 absl::StatusOr<core::Cancel> ToCancel(const v1::CancelJobsRequest& request, std::string user) {
-  if (request.job_ids().empty()) {
-    return contract::BadField("job_ids", "is empty; name at least one job");
-  }
-  if (absl::Status status = CheckIds(request.job_ids()); !status.ok()) return status;
-  if (request.reason().size() > kMaxReasonBytes) {
-    return contract::BadField("reason", fmt::format("has {} bytes; the most is {}",
-                                                    request.reason().size(), kMaxReasonBytes));
-  }
-  core::Cancel cancel;
-  cancel.jobs.assign(request.job_ids().begin(), request.job_ids().end());
-  cancel.reason = request.reason();
-  cancel.user = std::move(user);
-  return cancel;
+  return ToWish<core::Cancel>(request, std::move(user));
+}
+
+absl::StatusOr<core::Hold> ToHold(const v1::HoldJobsRequest& request, std::string user) {
+  return ToWish<core::Hold>(request, std::move(user));
+}
+
+absl::StatusOr<core::Hold> ToHold(const v1::ReleaseJobsRequest& request, std::string user) {
+  absl::StatusOr<core::Hold> release = ToWish<core::Hold>(request, std::move(user));
+  if (release.ok()) release->held = false;
+  return release;
 }
 
 absl::StatusOr<int> ToPageSize(int requested) {

@@ -11,15 +11,17 @@
 
 namespace muster::broker {
 
-inline constexpr int kMaxJobsPerCall = 1000;  // SubmitJobs, CancelJobs, WatchJobs
+inline constexpr int kMaxJobsPerCall = 1000;  // SubmitJobs, CancelJobs, HoldJobs, WatchJobs
 inline constexpr int kDefaultPageSize = 100;
 inline constexpr int kMaxPageSize = 1000;
-inline constexpr size_t kMaxReasonBytes = 256;  // CancelJobsRequest.reason
+inline constexpr size_t kMaxReasonBytes = 256;  // of cancels, holds and releases
 
 absl::StatusOr<core::Submit> ToSubmit(const v1::SubmitJobRequest& request, std::string user);
 // All requests say validate_only, or none.
 absl::StatusOr<core::Submit> ToSubmit(const v1::SubmitJobsRequest& request, std::string user);
 absl::StatusOr<core::Cancel> ToCancel(const v1::CancelJobsRequest& request, std::string user);
+absl::StatusOr<core::Hold> ToHold(const v1::HoldJobsRequest& request, std::string user);
+absl::StatusOr<core::Hold> ToHold(const v1::ReleaseJobsRequest& request, std::string user);
 
 // 0 is the default; more than kMaxPageSize is taken as that, as AIP-158 has it; less than 0 is
 // refused.

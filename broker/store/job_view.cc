@@ -1,11 +1,76 @@
 #include "broker/store/job_view.h"
 
-namespace muster::store {
+#include <fmt/format.h>
 
-void ShowLatestRun(const v1::Run& run, v1::Job* job) {
-  if (run.has_exit()) *job->mutable_exit() = run.exit();
-  if (run.has_failure()) *job->mutable_failure() = run.failure();
-  if (job->state() == v1::JOB_STATE_PENDING) job->set_reason(run.reason());
+#include <algorithm>
+
+#include "broker/core/timestamps.h"
+#include "contract/retry.h"
+#include "contract/text.h"
+
+namespace muster::store {
+namespace {
+
+std::string_view Describe(v1::FailureClass failure_class) {
+  switch (failure_class) {
+    case v1::FAILURE_CLASS_INFRA:
+      return "an infrastructure failure";
+    case v1::FAILURE_CLASS_IMAGE:
+      return "a failure of the image";
+    case v1::FAILURE_CLASS_PREEMPTED:
+      return "a preemption";
+    default:
+      return "a failure that another run may not have";
+  }
+}
+
+std::string WhyItWaits(uint32_t next_run, const v1::Job& job) {
+  const absl::Time time = core::ToTime(job.retry_time());
+  // Without the spec nothing says how many runs there may be.
+  const std::string of =
+      job.has_spec() ? fmt::format(" of {}", contract::RetryRuleOf(job.spec()).max_runs) : "";
+  return fmt::format("waits until {} UTC for run {}{} after {}: {}",
+                     ToStd(absl::FormatTime("%H:%M:%S", time, absl::UTCTimeZone())), next_run, of,
+                     Describe(job.failure().failure_class()), job.failure().message());
+}
+
+// A failure after which another run would have followed, if there were one left.
+bool UsedUpItsRuns(const v1::Run& latest, const v1::Job& job) {
+  return job.state() == v1::JOB_STATE_FAILED && latest.state() == v1::RUN_STATE_FAILED &&
+         latest.number() > 1 && latest.failure().retriable() && !job.cancel_requested();
+}
+
+}  // namespace
+
+void ShowState(const v1::Run* latest, v1::Job* job) {
+  if (latest != nullptr) {
+    if (latest->has_exit()) *job->mutable_exit() = latest->exit();
+    if (latest->has_failure()) *job->mutable_failure() = latest->failure();
+    if (job->state() == v1::JOB_STATE_PENDING) job->set_reason(latest->reason());
+    if (UsedUpItsRuns(*latest, *job)) {
+      job->mutable_failure()->set_message(
+          fmt::format("after {} runs: {}", latest->number(), latest->failure().message()));
+    }
+    if (job->has_retry_time()) job->set_reason(WhyItWaits(latest->number() + 1, *job));
+  }
+  if (job->held()) job->set_reason("held");
+}
+
+void ShowHold(const v1::Transition& step, v1::Job* job) {
+  job->set_reason(step.evidence().detail());
+}
+
+std::vector<std::string> FailedNodes(const google::protobuf::RepeatedPtrField<v1::Run>& runs) {
+  std::vector<std::string> nodes;
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+    // A run that was preempted says nothing against its nodes.
+    if (!contract::IsWorthAnother(*run, {.on_preemption = false})) continue;
+    for (const std::string& node : run->nodes()) {
+      if (nodes.size() == kMaxExcludedNodes) return nodes;
+      if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
+    }
+  }
+  return nodes;
 }
 
 }  // namespace muster::store

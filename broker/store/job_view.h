@@ -1,13 +1,29 @@
-// What a job shows of its latest run.
+// What a job shows of its runs and of what it waits for. Pure functions, for any thread.
 #ifndef MUSTER_BROKER_STORE_JOB_VIEW_H_
 #define MUSTER_BROKER_STORE_JOB_VIEW_H_
+
+#include <string>
+#include <vector>
 
 #include "muster/v1/job.pb.h"
 
 namespace muster::store {
 
-// Fills in exit, failure and, while the job is pending, the reason.
-void ShowLatestRun(const v1::Run& run, v1::Job* job);
+// Nodes that one assignment names at most.
+inline constexpr size_t kMaxExcludedNodes = 64;
+// Of a job's latest steps, how many are looked at for the one that held it.
+inline constexpr int kMaxStepsToHold = 100;
+
+// Fills in exit, failure and the reason, from the row of the job, its latest run, if it has one,
+// and its spec, if that is there.
+void ShowState(const v1::Run* latest, v1::Job* job);
+
+// Says who holds the job, and why, from the step at which it was held.
+void ShowHold(const v1::Transition& step, v1::Job* job);
+
+// The nodes of the runs that failed by their nodes' doing, the latest first, at most
+// kMaxExcludedNodes. `runs` are all of the job's, the first one first.
+std::vector<std::string> FailedNodes(const google::protobuf::RepeatedPtrField<v1::Run>& runs);
 
 }  // namespace muster::store
 

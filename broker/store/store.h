@@ -32,6 +32,7 @@ struct JobTransition {
 struct StoredSpec {
   v1::JobSpec spec;
   std::string user;
+  std::vector<std::string> excluded_nodes;  // see FailedNodes
 };
 
 class Store {

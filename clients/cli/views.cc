@@ -133,8 +133,22 @@ std::string Summary(const v1::Job& job) {
 }
 
 std::string StepText(const v1::Transition& transition) {
-  if (transition.kind() == v1::TRANSITION_KIND_SUBMITTED) return "submitted";
-  if (transition.kind() == v1::TRANSITION_KIND_CANCEL_REQUESTED) return "cancel requested";
+  switch (transition.kind()) {
+    case v1::TRANSITION_KIND_SUBMITTED:
+      return "submitted";
+    case v1::TRANSITION_KIND_CANCEL_REQUESTED:
+      return "cancel requested";
+    case v1::TRANSITION_KIND_HOLD_REQUESTED:
+      return "held";
+    case v1::TRANSITION_KIND_RELEASE_REQUESTED:
+      return "released";
+    case v1::TRANSITION_KIND_RETRY:
+      return "retry";
+    case v1::TRANSITION_KIND_RESTARTED:
+      return fmt::format("{}, restarted", contract::Name(transition.run_state()));
+    default:
+      break;
+  }
   if (transition.run() > 0) return std::string(contract::Name(transition.run_state()));
   return std::string(contract::Name(transition.job_state()));
 }

@@ -9,7 +9,9 @@
 #include <limits>
 
 #include "contract/characters.h"
+#include "contract/units.h"
 #include "google/protobuf/descriptor.h"
+#include "google/protobuf/duration.pb.h"
 
 namespace muster::client {
 namespace {
@@ -27,6 +29,18 @@ std::string ShortName(const EnumDescriptor& type, int index) {
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return name;
+}
+
+// A length of time, which people write as "90s" or "15m".
+bool IsDuration(const FieldDescriptor& field) {
+  return field.message_type()->full_name() == google::protobuf::Duration::descriptor()->full_name();
+}
+
+void SetDuration(absl::Duration duration, Message* message) {
+  auto* out = google::protobuf::DynamicCastToGenerated<google::protobuf::Duration>(message);
+  const int64_t seconds = absl::ToInt64Seconds(duration);
+  out->set_seconds(seconds);
+  out->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(duration - absl::Seconds(seconds))));
 }
 
 }  // namespace
@@ -81,6 +95,11 @@ void MessageReader::ReadField(const YamlValue& value, Message* message, const Fi
     case FieldDescriptor::CPPTYPE_ENUM:
       return ReadEnum(value, message, field);
     case FieldDescriptor::CPPTYPE_MESSAGE:
+      if (IsDuration(*field)) {
+        return in_.Parsed(value, contract::ParseDuration, [&](absl::Duration duration) {
+          SetDuration(duration, set.MutableMessage(message, field));
+        });
+      }
       return Read(value, set.MutableMessage(message, field));
     default:
       in_.Problem(value, "cannot be written in a job file yet; use the API");

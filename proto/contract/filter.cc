@@ -180,7 +180,7 @@ class Parser {
   absl::StatusOr<Filter> ParseRestriction() {
     Filter filter;
     if (!At(Token::Kind::kWord) || !SetField(lexer_.token().text, &filter)) {
-      return Expected("state, name, cluster, project, create_time, label.KEY, NOT or \"(\"");
+      return Expected("state, name, cluster, project, held, create_time, label.KEY, NOT or \"(\"");
     }
     lexer_.Advance();
     const bool is_ordered = filter.kind == Filter::Kind::kCreateTime;
@@ -198,11 +198,9 @@ class Parser {
 
   static bool SetField(std::string_view name, Filter* filter) {
     static constexpr std::pair<std::string_view, Filter::Kind> kFields[] = {
-        {"state", Filter::Kind::kState},
-        {"name", Filter::Kind::kName},
-        {"cluster", Filter::Kind::kCluster},
-        {"project", Filter::Kind::kProject},
-        {"create_time", Filter::Kind::kCreateTime},
+        {"state", Filter::Kind::kState},     {"name", Filter::Kind::kName},
+        {"cluster", Filter::Kind::kCluster}, {"project", Filter::Kind::kProject},
+        {"held", Filter::Kind::kHeld},       {"create_time", Filter::Kind::kCreateTime},
     };
     for (const auto& [field, kind] : kFields) {
       if (name != field) continue;
@@ -234,6 +232,9 @@ class Parser {
       if (!v1::JobState_Parse(name, &filter->state) || filter->state == v1::JOB_STATE_UNSPECIFIED) {
         return Expected("QUEUED, PENDING, RUNNING, SUSPENDED, SUCCEEDED, FAILED or CANCELED");
       }
+    } else if (filter->kind == Filter::Kind::kHeld) {
+      if (text != "true" && text != "false") return Expected("true or false");
+      filter->held = text == "true";
     } else if (filter->kind == Filter::Kind::kCreateTime) {
       if (!absl::ParseTime(absl::RFC3339_full, text, &filter->time, nullptr)) {
         return Expected("a time like 2026-01-31T18:00:00Z");
@@ -273,6 +274,8 @@ bool Filter::Matches(const v1::Job& job) const {
       return Compare(op, job.cluster(), value);
     case Kind::kProject:
       return Compare(op, job.project(), value);
+    case Kind::kHeld:
+      return Compare(op, job.held(), held);
     case Kind::kLabel:
       return LabelMatches(*this, job);
     case Kind::kCreateTime:

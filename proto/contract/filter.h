@@ -5,13 +5,14 @@
 //   sequence   = factor { "AND" factor }
 //   factor     = [ "NOT" ] ( "(" expression ")" | restriction )
 //   restriction = field operator value
-//   field      = "state" | "name" | "cluster" | "project" | "create_time" | "label." KEY
+//   field      = "state" | "name" | "cluster" | "project" | "held" | "create_time" |
+//                "label." KEY
 //   operator   = "=" | "!=" | "<" | "<=" | ">" | ">="     (the ordered ones for create_time only)
 //   value      = WORD | "\"" text with \" and \\ "\""
 //
 // Keywords are upper case; AND binds tighter than OR (unlike AIP-160, like SQL); times are RFC
-// 3339. An absent label equals no value: `label.a = "x"` is false and `label.a != "x"` is true for
-// a job without label a.
+// 3339, held is true or false. An absent label equals no value: `label.a = "x"` is false and
+// `label.a != "x"` is true for a job without label a.
 #ifndef MUSTER_PROTO_CONTRACT_FILTER_H_
 #define MUSTER_PROTO_CONTRACT_FILTER_H_
 
@@ -32,7 +33,19 @@ inline constexpr size_t kMaxFilterBytes = 4096;
 inline constexpr int kMaxFilterDepth = 32;
 
 struct Filter {
-  enum class Kind { kAll, kAnd, kOr, kNot, kState, kName, kCluster, kProject, kLabel, kCreateTime };
+  enum class Kind {
+    kAll,
+    kAnd,
+    kOr,
+    kNot,
+    kState,
+    kName,
+    kCluster,
+    kProject,
+    kLabel,
+    kHeld,
+    kCreateTime
+  };
   enum class Op { kEq, kNe, kLt, kLe, kGt, kGe };
 
   Kind kind = Kind::kAll;
@@ -40,10 +53,12 @@ struct Filter {
   std::string key;                                 // kLabel
   std::string value;                               // kName, kCluster, kProject, kLabel
   v1::JobState state = v1::JOB_STATE_UNSPECIFIED;  // kState
+  bool held = false;                               // kHeld
   absl::Time time;                                 // kCreateTime
   std::vector<Filter> children;                    // kAnd, kOr (two or more), kNot (one)
 
-  // Whether the job is taken; reads its state, name, cluster, project, labels and create_time.
+  // Whether the job is taken; reads its state, name, cluster, project, held, labels and
+  // create_time.
   bool Matches(const v1::Job& job) const;
 };
 

@@ -51,7 +51,6 @@ std::vector<std::string> FindUnhonoured(const v1::JobSpec& spec) {
   check(!spec.outputs().empty(), "outputs");
   check(!spec.dependencies().empty(), "dependencies");
   check(spec.has_array(), "array");
-  check(spec.has_retry(), "retry");
   check(spec.has_kubernetes(), "kubernetes");
   check(spec.has_machines(), "machines");
   check(!spec.slurm().signal().empty(), "slurm.signal");

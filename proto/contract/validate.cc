@@ -10,6 +10,7 @@
 #include "contract/honoured.h"
 #include "contract/image.h"
 #include "contract/program.h"
+#include "contract/retry.h"
 #include "contract/slurm_options.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -81,6 +82,14 @@ void FillDefaults(v1::JobSpec* spec) {
   }
   if (spec->has_slurm() && spec->slurm().tasks_per_node() == 0) {
     spec->mutable_slurm()->set_tasks_per_node(1);
+  }
+  // A job without a policy has none to show, and gets the defaults all the same.
+  if (spec->has_retry()) {
+    const RetryRule rule = RetryRuleOf(*spec);
+    spec->mutable_retry()->set_max_runs(rule.max_runs);
+    if (!spec->retry().has_backoff()) {
+      spec->mutable_retry()->mutable_backoff()->set_seconds(absl::ToInt64Seconds(rule.backoff));
+    }
   }
 }
 
@@ -272,6 +281,7 @@ absl::StatusOr<v1::JobSpec> NormalizeJobSpec(v1::JobSpec spec) {
   CheckLabels(spec, &errors);
   CheckPlacement(spec, &errors);
   CheckSlurmOptions(spec.slurm(), &errors);
+  CheckRetry(spec, &errors);
   if (!errors.empty()) return errors.ToStatus();
   return spec;
 }

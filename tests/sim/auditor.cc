@@ -107,6 +107,12 @@ void Auditor::Committed(absl::Span<const core::Change> changes) {
       }
     }
   }
+  for (const core::Change& change : changes) {
+    const auto* put = std::get_if<core::PutRun>(&change);
+    if (put == nullptr || put->run.state() != v1::RUN_STATE_FAILED) continue;
+    const JobBook& book = jobs_[put->job];
+    CheckFollowed(put->run.run_key(), book.runs.at(put->run.number()), book);
+  }
   CheckConservation();
 }
 
@@ -158,18 +164,36 @@ void Auditor::Commit(const core::AppendTransition& change) {
                               Text(book.state)));
   }
   if (transition.kind() == v1::TRANSITION_KIND_CANCEL_REQUESTED) book.cancel_requested = true;
+  if (transition.kind() == v1::TRANSITION_KIND_HOLD_REQUESTED) {
+    book.is_held = true;
+    ++book.holds;
+  }
+  if (transition.kind() == v1::TRANSITION_KIND_RELEASE_REQUESTED) book.is_held = false;
+  if (transition.kind() == v1::TRANSITION_KIND_RETRY) {
+    CheckRetryStep(change.job, &book, transition);
+  }
   if (transition.run() != 0) CheckRunStep(change.job, &book, transition);
   book.state = transition.job_state();
+  // A hold that came too late.
+  if (book.state != v1::JOB_STATE_QUEUED && book.state != v1::JOB_STATE_PENDING) {
+    book.is_held = false;
+  }
 }
 
 void Auditor::CheckRunStep(uint64_t job, JobBook* book, const v1::Transition& transition) {
   RunBook& run = book->runs[transition.run()];
   const v1::RunState to = transition.run_state();
-  if (!MayFollow(run.state, to)) {
+  const bool is_restart = transition.kind() == v1::TRANSITION_KIND_RESTARTED;
+  if (!MayFollow(run.state, to) && !(is_restart && run.state == to && !HasEnded(to))) {
     Fail("legal", fmt::format("run {} of job {} went from {} to {}", transition.run(), job,
                               Text(run.state), Text(to)));
   }
-  if (transition.job_state() != JobStateOf(to)) {
+  if (to == v1::RUN_STATE_ASSIGNED) CheckAssignment(job, *book, transition);
+  run.was_canceled = book->cancel_requested;
+  // Whether it should be is looked at when the whole end is known.
+  run.is_followed = to == v1::RUN_STATE_FAILED && transition.job_state() == v1::JOB_STATE_QUEUED;
+  if (run.is_followed) world_.Count("another run after a failure");
+  if (!run.is_followed && transition.job_state() != JobStateOf(to)) {
     Fail("legal", fmt::format("job {} is {} while its run is {}", job, Text(transition.job_state()),
                               Text(to)));
   }
@@ -186,6 +210,7 @@ void Auditor::Commit(const core::UpdateJob& change) {
     Fail("legal", fmt::format("job {} changed after its end", change.id));
   }
   book.last_update = change;
+  CheckWait(change.id, &book, change);
 }
 
 void Auditor::Commit(const core::PutRun& change) {
@@ -260,7 +285,8 @@ bool Auditor::IsAlive(const std::string& run_key) const {
   const auto committed = committed_runs_.find(run_key);
   if (committed == committed_runs_.end()) return false;
   const JobBook& book = jobs_.at(committed->second.first);
-  return !HasEnded(book.state) && book.runs.rbegin()->first == committed->second.second;
+  const auto& [number, latest] = *book.runs.rbegin();
+  return !HasEnded(book.state) && !HasEnded(latest.state) && number == committed->second.second;
 }
 
 void Auditor::Submitted(const std::string& run_key) {
@@ -332,18 +358,21 @@ void Auditor::CheckStore(const store::Store& store) {
 
 void Auditor::CheckReplay(const v1::Job& job, const std::vector<v1::Transition>& transitions) {
   v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
-  bool canceled = false;
+  bool canceled = false, held = false;
   std::map<uint32_t, v1::RunState> runs;
   uint64_t steps = 0;
   for (const v1::Transition& transition : transitions) {
     state = transition.job_state();
     canceled |= transition.kind() == v1::TRANSITION_KIND_CANCEL_REQUESTED;
+    if (transition.kind() == v1::TRANSITION_KIND_HOLD_REQUESTED) held = true;
+    if (transition.kind() == v1::TRANSITION_KIND_RELEASE_REQUESTED) held = false;
+    if (state != v1::JOB_STATE_QUEUED && state != v1::JOB_STATE_PENDING) held = false;
     if (transition.run() != 0) runs[transition.run()] = transition.run_state();
     if (transition.job_sequence() != ++steps) {
       Fail("history", fmt::format("the history of job {} has a gap", job.id()));
     }
   }
-  bool same = state == job.state() && canceled == job.cancel_requested() &&
+  bool same = state == job.state() && canceled == job.cancel_requested() && held == job.held() &&
               steps == job.job_sequence() && runs.size() == static_cast<size_t>(job.runs_size());
   for (const v1::Run& run : job.runs()) same = same && runs[run.number()] == run.state();
   if (!same) {

@@ -9,6 +9,10 @@
 //                  aside), only while the run is committed and its job has not ended
 //   stale          what an old connection or an old broker says changes nothing; epochs rise
 //   legal          only legal transitions; one end, which stays
+//   retry          a run that failed by its cluster's fault is followed by another one, and no
+//   other
+//                  end is; never before its time, and never beyond the job's budget
+//   hold           an acknowledged hold is in the store; a held job gets no run
 //   exit           the end that is reported is the one that the command had
 //   history        each job's transitions are numbered without gaps; a watch that is broken off
 //                  and resumed sees each once
@@ -41,8 +45,11 @@ namespace muster::sim {
 // How a command really ended.
 struct TrueEnd {
   enum class Kind { kExit, kSignal, kCanceled, kVanished, kRefused };
+  // Of a command that failed.
+  enum class Fault { kProgram, kCluster, kPreemption };
   Kind kind = Kind::kExit;
   int code = 0;
+  Fault fault = Fault::kProgram;
 };
 
 class Auditor {
@@ -56,10 +63,13 @@ class Auditor {
   // ---- clients
   void SubmitAcknowledged(const std::string& operation, uint64_t job);
   void CancelAcknowledged(uint64_t job);
+  void HoldAcknowledged(uint64_t job);
+  void ReleaseAcknowledged(uint64_t job);
   void Watched(uint64_t job, const v1::Transition& transition);
 
   // ---- the broker
   void Committed(absl::Span<const core::Change> changes);
+  void ClockJumped(absl::Duration by);
   void HandledStale(std::string_view what, size_t changes);
 
   // ---- the agents
@@ -89,6 +99,8 @@ class Auditor {
     v1::RunState state = v1::RUN_STATE_UNSPECIFIED;
     v1::Run last_put;
     bool logs_complete = false;
+    bool was_canceled = false;  // when it ended
+    bool is_followed = false;   // its end took the job back to the queue
   };
   struct JobBook {
     std::string operation;
@@ -96,6 +108,10 @@ class Auditor {
     v1::JobState state = v1::JOB_STATE_QUEUED;
     uint64_t job_sequence = 0;
     bool cancel_requested = false;
+    int holds = 0;  // steps that held it
+    bool is_held = false;
+    std::optional<absl::Time> wait_ends;  // as its last step back to the queue promised
+    absl::Time wait_begins;               // in true time, or a little before
     std::map<uint32_t, RunBook> runs;
     std::optional<core::UpdateJob> last_update;
   };
@@ -118,6 +134,11 @@ class Auditor {
 
   // submitted = queued + active + ended, where the runs of a job say which of them it is.
   void CheckConservation();
+  void CheckRetryStep(uint64_t job, JobBook* book, const v1::Transition& transition);
+  void CheckAssignment(uint64_t job, const JobBook& book, const v1::Transition& transition);
+  // Whether the end of a run was followed by what its job's policy and the truth ask for.
+  void CheckFollowed(const std::string& run_key, const RunBook& run, const JobBook& book);
+  void CheckWait(uint64_t job, JobBook* book, const core::UpdateJob& update);
   void CheckRunStep(uint64_t job, JobBook* book, const v1::Transition& transition);
   void CheckEnd(const std::string& run_key, const v1::Run& run, const JobBook& book);
   void CheckJob(const v1::Job& job);
@@ -137,6 +158,7 @@ class Auditor {
   std::vector<std::pair<uint64_t, uint64_t>> committed_history_;         // job, sequence
   std::vector<std::pair<uint64_t, uint64_t>> watched_;
   uint64_t last_sequence_ = 0;
+  absl::Time last_clock_jump_ = absl::InfinitePast();  // of the broker's machine
   uint64_t broker_epoch_ = 0;
   std::map<std::string, uint64_t> agent_epochs_;
 };

@@ -1,5 +1,6 @@
 #include "tests/sim/broker.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -33,6 +34,18 @@ SimBroker::SimBroker(World* world, Auditor* auditor)
 void SimBroker::Start() {
   auto restored = store_.Restore(now());
   if (world_.Has(Mutation::kForgetRequestIds)) restored->requests.clear();
+  for (core::LiveJob& job : restored->jobs) {
+    if (world_.Has(Mutation::kForgetRetryTimes)) job.retry_time.reset();
+    if (world_.Has(Mutation::kForgetHolds)) job.hold = core::HoldState::kNone;
+  }
+  if (world_.Has(Mutation::kForgetBudgets)) {
+    for (core::InsertShape& shape : restored->shapes) {
+      v1::JobSpec spec;
+      spec.ParseFromString(shape.spec_bytes);
+      spec.clear_retry();
+      shape.spec_bytes = spec.SerializeAsString();
+    }
+  }
   core_ = std::make_unique<core::Core>(CoreOptions(), *std::move(restored));
   world_.history.Note(world_.loop, "broker: starts");
   if (auto status = core_->CheckInvariants(); !status.ok()) {
@@ -56,7 +69,7 @@ void SimBroker::Crash(std::string_view why) {
   }
   links_.clear();
   submits_.clear();
-  cancels_.clear();
+  wishes_.clear();
   greeting_.clear();
   current_.clear();
   world_.loop.After(world_.random.Skewed(absl::Milliseconds(100), absl::Seconds(30)),
@@ -72,6 +85,15 @@ void SimBroker::Later(absl::Duration delay, std::function<void()> action) {
 void SimBroker::Tick() {
   Take(core::Tick{});
   Later(kTickInterval, [this] { Tick(); });
+}
+
+void SimBroker::JumpClock(absl::Duration by) {
+  clock_offset_ += by;
+  auditor_.ClockJumped(by);
+  if (!is_up()) return;
+  Take(core::Tick{by});
+  // The first thing that is handled at the new time.
+  std::rotate(inbox_.begin(), std::prev(inbox_.end()), inbox_.end());
 }
 
 void SimBroker::Take(core::Input input) {
@@ -197,9 +219,15 @@ void SimBroker::Submit(core::Submit request, SubmitDone done) {
   Take(std::move(request));
 }
 
-void SimBroker::Cancel(core::Cancel request, CancelDone done) {
+void SimBroker::Cancel(core::Cancel request, StatusDone done) {
   request.ticket = ++last_ticket_;
-  cancels_[request.ticket] = std::move(done);
+  wishes_[request.ticket] = std::move(done);
+  Take(std::move(request));
+}
+
+void SimBroker::Hold(core::Hold request, StatusDone done) {
+  request.ticket = ++last_ticket_;
+  wishes_[request.ticket] = std::move(done);
   Take(std::move(request));
 }
 
@@ -208,8 +236,8 @@ void SimBroker::Do(core::SubmitReply& effect) {
   if (!done.empty()) done.mapped()(std::move(effect.result));
 }
 
-void SimBroker::Do(core::CancelReply& effect) {
-  auto done = cancels_.extract(effect.ticket);
+void SimBroker::Do(core::StatusReply& effect) {
+  auto done = wishes_.extract(effect.ticket);
   if (!done.empty()) done.mapped()(std::move(effect.status));
 }
 
@@ -271,6 +299,9 @@ void SimBroker::Do(core::SendAssignments& effect) {
     }
     *assignment.mutable_spec() = specs->front().spec;
     assignment.set_user(specs->front().user);
+    for (const std::string& node : specs->front().excluded_nodes) {
+      assignment.add_excluded_nodes(node);
+    }
     *message.mutable_assignments()->add_assignments() = std::move(assignment);
   }
   link->second->ToAgent(std::move(message));

@@ -24,7 +24,7 @@ namespace muster::sim {
 class SimBroker {
  public:
   using SubmitDone = std::function<void(absl::StatusOr<v1::SubmitJobsResponse>)>;
-  using CancelDone = std::function<void(absl::Status)>;
+  using StatusDone = std::function<void(absl::Status)>;
 
   SimBroker(World* world, Auditor* auditor);
 
@@ -37,10 +37,11 @@ class SimBroker {
   std::shared_ptr<Link> Dial();
   // The answer may never come. Not while the broker is down.
   void Submit(core::Submit request, SubmitDone done);
-  void Cancel(core::Cancel request, CancelDone done);
+  void Cancel(core::Cancel request, StatusDone done);
+  void Hold(core::Hold request, StatusDone done);
 
-  // The clock of its machine jumps.
-  void JumpClock(absl::Duration by) { clock_offset_ += by; }
+  // The clock of its machine jumps, which the broker's engine notices and tells the core.
+  void JumpClock(absl::Duration by);
 
   // One connection breaks.
   void CutSomeLink();
@@ -63,7 +64,7 @@ class SimBroker {
   void Track(const core::Input& input, const core::Output& out, size_t effects_before);
 
   void Do(core::SubmitReply& effect);
-  void Do(core::CancelReply& effect);
+  void Do(core::StatusReply& effect);
   void Do(core::ExplainReply&) {}
   void Do(core::ClustersReply&) {}
   void Do(core::SendToAgent& effect);
@@ -85,7 +86,7 @@ class SimBroker {
   bool commit_is_due_ = false;
   std::map<core::SessionId, std::shared_ptr<Link>> links_;
   std::map<core::Ticket, SubmitDone> submits_;
-  std::map<core::Ticket, CancelDone> cancels_;
+  std::map<core::Ticket, StatusDone> wishes_;  // cancels and holds
   // The auditor's view of who speaks for a cluster, from what the core has sent.
   std::map<core::SessionId, std::string> greeting_;  // said hello
   std::map<std::string, core::SessionId> current_;

@@ -38,6 +38,17 @@ std::shared_ptr<const v1::JobSpec> SimClient::MakeSpec(const std::string& name,
   if (fate == 3) labels["signal"] = "9";
   if (fate == 4) labels["refused"] = "1";
   if (fate == 5) labels["vanishes"] = "1";
+  const auto until = [&](const char* label) {
+    labels[label] = fmt::format("{}", 1 + random.Below(4));
+  };
+  if (fate == 6 || fate == 7) until("flaky_until");
+  if (fate == 8) until("preempted_until");
+  if (fate == 9) until("no_image_until");
+  if (random.Chance(0.5)) {
+    spec.mutable_retry()->set_max_runs(static_cast<uint32_t>(1 + random.Below(4)));
+    spec.mutable_retry()->set_on_preemption(random.Chance(0.5));
+    spec.mutable_retry()->mutable_backoff()->set_seconds(static_cast<int64_t>(random.Below(30)));
+  }
   if (random.Chance(0.2)) {
     spec.mutable_placement()->add_clusters(clusters_[random.Below(clusters_.size())]);
   }
@@ -56,6 +67,9 @@ SimClient::Operation SimClient::MakeOperation(int number) {
   operation.another_spec = std::make_shared<const v1::JobSpec>(std::move(another));
   operation.wants_cancel = runs_for_ever || random.Chance(0.2);
   operation.cancel_after = random.Skewed(absl::Milliseconds(1), absl::Minutes(3));
+  operation.wants_hold = random.Chance(0.2);
+  operation.hold_after = random.Skewed(absl::Milliseconds(1), absl::Minutes(1));
+  operation.release_after = random.Between(absl::Milliseconds(1), absl::Minutes(2));
   return operation;
 }
 
@@ -105,6 +119,9 @@ void SimClient::OnSubmitted(const std::vector<size_t>& operations,
     if (operation.wants_cancel) {
       world_.loop.After(operation.cancel_after, [this, index = operations[i]] { Cancel(index); });
     }
+    if (operation.wants_hold) {
+      world_.loop.After(operation.hold_after, [this, index = operations[i]] { Hold(index); });
+    }
     if (world_.random.Chance(0.1)) {
       world_.loop.After(kPatience, [this, index = operations[i]] { RepeatWithAnotherSpec(index); });
     }
@@ -140,6 +157,46 @@ void SimClient::Cancel(size_t index) {
   });
 }
 
+void SimClient::Hold(size_t index) {
+  if (operations_[index].hold_is_answered) return;
+  world_.loop.After(kPatience, [this, index] { Hold(index); });
+  if (!broker_.is_up()) return;
+  core::Hold request;
+  request.jobs = {operations_[index].job};
+  request.user = "someone";
+  broker_.Hold(std::move(request), [this, index](const absl::Status& status) {
+    Operation& operation = operations_[index];
+    if (world_.Strikes(0.1) || operation.hold_is_answered) return;
+    operation.hold_is_answered = true;
+    if (absl::IsFailedPrecondition(status)) {
+      world_.Count("hold came too late");
+      operation.release_is_answered = true;
+      return;
+    }
+    if (!status.ok()) return auditor_.Fail("hold", status.ToString());
+    auditor_.HoldAcknowledged(operation.job);
+    world_.history.Note(world_.loop, "client: job {} is to be held", operation.job);
+    world_.loop.After(operation.release_after, [this, index] { Release(index); });
+  });
+}
+
+void SimClient::Release(size_t index) {
+  if (operations_[index].release_is_answered) return;
+  world_.loop.After(kPatience, [this, index] { Release(index); });
+  if (!broker_.is_up()) return;
+  core::Hold request;
+  request.jobs = {operations_[index].job};
+  request.user = "someone";
+  request.held = false;
+  broker_.Hold(std::move(request), [this, index](const absl::Status& status) {
+    if (world_.Strikes(0.1)) return;
+    if (!status.ok()) return auditor_.Fail("hold", status.ToString());
+    operations_[index].release_is_answered = true;
+    auditor_.ReleaseAcknowledged(operations_[index].job);
+    world_.history.Note(world_.loop, "client: job {} is released", operations_[index].job);
+  });
+}
+
 // Each look is a watch that was broken off and is resumed where it was.
 void SimClient::Watch() {
   const int limit = 1 + static_cast<int>(world_.random.Below(50));
@@ -155,7 +212,8 @@ void SimClient::Watch() {
 
 bool SimClient::IsDone() const {
   for (const Operation& operation : operations_) {
-    if (operation.job == 0 || (operation.wants_cancel && !operation.cancel_is_acknowledged)) {
+    if (operation.job == 0 || (operation.wants_cancel && !operation.cancel_is_acknowledged) ||
+        (operation.wants_hold && !operation.release_is_answered)) {
       return false;
     }
   }

@@ -34,6 +34,11 @@ class SimClient {
     absl::Duration cancel_after;
     uint64_t job = 0;
     bool cancel_is_acknowledged = false;
+    bool wants_hold = false;
+    absl::Duration hold_after;
+    absl::Duration release_after;  // that
+    bool hold_is_answered = false;
+    bool release_is_answered = false;
   };
 
   std::shared_ptr<const v1::JobSpec> MakeSpec(const std::string& name, bool runs_for_ever);
@@ -44,6 +49,8 @@ class SimClient {
                    const absl::StatusOr<v1::SubmitJobsResponse>& result);
   void RepeatWithAnotherSpec(size_t operation);
   void Cancel(size_t operation);
+  void Hold(size_t operation);
+  void Release(size_t operation);
   void Watch();
 
   World& world_;

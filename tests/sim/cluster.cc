@@ -58,7 +58,16 @@ void SimCluster::Launch(const v1::Assignment& assignment,
   world_.loop.After(CallTime(), [this, assignment, answer] {
     agent::LaunchOutcome outcome;
     outcome.evidence = EvidenceNow(v1::EVIDENCE_SOURCE_SBATCH, "what the launch said");
-    if (Number(assignment.spec(), "refused") != 0) {
+    const auto fails_until = [&](const char* label) {
+      return assignment.run() <= Number(assignment.spec(), label);
+    };
+    if (fails_until("no_image_until")) {
+      outcome.kind = Kind::kRefused;
+      outcome.failure.set_failure_class(v1::FAILURE_CLASS_IMAGE);
+      outcome.failure.set_message("the registry does not answer");
+      outcome.failure.set_retriable(true);
+      auditor_.Ended(assignment.run_key(), {TrueEnd::Kind::kRefused, 0, TrueEnd::Fault::kCluster});
+    } else if (Number(assignment.spec(), "refused") != 0) {
       outcome.kind = Kind::kRefused;
       outcome.failure.set_failure_class(v1::FAILURE_CLASS_CONFIG);
       outcome.failure.set_message("invalid partition");
@@ -166,6 +175,14 @@ void SimCluster::Accept(const v1::Assignment& assignment) {
   entry.exit_code = static_cast<int>(Number(assignment.spec(), "exit"));
   entry.signal = static_cast<int>(Number(assignment.spec(), "signal"));
   entry.vanishes = Number(assignment.spec(), "vanishes") != 0;
+  entry.is_preempted = assignment.run() <= Number(assignment.spec(), "preempted_until");
+  entry.is_clusters_fault = assignment.run() <= Number(assignment.spec(), "flaky_until");
+  if (entry.is_preempted || entry.is_clusters_fault) {
+    entry.exit_code = 1;
+    entry.signal = 0;
+    entry.vanishes = false;
+    if (entry.duration == absl::InfiniteDuration()) entry.duration = absl::Seconds(5);
+  }
   entries_[key] = std::move(entry);
   world_.history.Note(world_.loop, "{}: {} is accepted", name_, key);
   StartWhatFits();
@@ -217,8 +234,10 @@ void SimCluster::Run(Entry* entry) {
   Enter(entry, Phase::kRunning);
   Plan(entry, entry->duration, [this](Entry* e) {
     if (e->vanishes) return End(e, {TrueEnd::Kind::kVanished, 0});
-    const TrueEnd end = e->signal != 0 ? TrueEnd{TrueEnd::Kind::kSignal, e->signal}
-                                       : TrueEnd{TrueEnd::Kind::kExit, e->exit_code};
+    TrueEnd end = e->signal != 0 ? TrueEnd{TrueEnd::Kind::kSignal, e->signal}
+                                 : TrueEnd{TrueEnd::Kind::kExit, e->exit_code};
+    if (e->is_clusters_fault) end.fault = TrueEnd::Fault::kCluster;
+    if (e->is_preempted) end.fault = TrueEnd::Fault::kPreemption;
     e->has_record = true;
     e->end = end;
     e->end_time = world_.loop.now();
@@ -364,8 +383,14 @@ agent::Observation SimCluster::DescribeEnd(const Entry& entry) const {
   if (entry.end.kind != TrueEnd::Kind::kCanceled) seen.exit = exit;
   if (state == v1::RUN_STATE_FAILED) {
     seen.failure.emplace();
-    seen.failure->set_failure_class(v1::FAILURE_CLASS_PROGRAM);
+    const TrueEnd::Fault fault = entry.end.fault;
+    seen.failure->set_failure_class(fault == TrueEnd::Fault::kCluster ? v1::FAILURE_CLASS_INFRA
+                                    : fault == TrueEnd::Fault::kPreemption
+                                        ? v1::FAILURE_CLASS_PREEMPTED
+                                        : v1::FAILURE_CLASS_PROGRAM);
     seen.failure->set_message("the command failed");
+    seen.failure->set_retriable(fault == TrueEnd::Fault::kCluster ||
+                                world_.Has(Mutation::kRetryPlainFailures));
   }
   return seen;
 }

@@ -66,10 +66,12 @@ class SimCluster {
     absl::Duration duration;  // of the command; infinite: until it is canceled
     int exit_code = 0;
     int signal = 0;
-    bool vanishes = false;     // its node dies and leaves no record
-    bool has_started = false;  // its directory says so
-    bool in_queue = true;      // the scheduler knows it
-    bool has_record = false;   // of the command's end
+    bool is_preempted = false;       // the command is stopped for another job
+    bool is_clusters_fault = false;  // that the command fails
+    bool vanishes = false;           // its node dies and leaves no record
+    bool has_started = false;        // its directory says so
+    bool in_queue = true;            // the scheduler knows it
+    bool has_record = false;         // of the command's end
     TrueEnd end;
     absl::Time start_time;
     absl::Time end_time;

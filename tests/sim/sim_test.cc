@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "fmt/format.h"
 #include "tests/sim/auditor.h"
 #include "tests/sim/simulation.h"
 
@@ -60,6 +61,8 @@ TEST(Simulation, HasEveryFaultInSomeSeed) {
                            "suspension",
                            "foreign cancel",
                            "run reported as lost",
+                           "another run after a failure",
+                           "hold came too late",
                            "submit repeated after its answer"}) {
     EXPECT_GT(counts[what], 0u) << what;
   }
@@ -93,6 +96,7 @@ class AuditorTest : public testing::Test {
   AuditorTest() {
     auto spec = std::make_shared<v1::JobSpec>();
     (*spec->mutable_labels())["operation"] = "it";
+    spec->mutable_retry()->set_max_runs(2);
     core::InsertJob insert;
     insert.id = 1;
     insert.spec = std::move(spec);
@@ -102,7 +106,14 @@ class AuditorTest : public testing::Test {
 
   void Commit(core::Change change) { auditor_.Committed({std::move(change)}); }
 
-  void Step(uint32_t run, v1::RunState run_state, v1::JobState job_state) {
+  static google::protobuf::Timestamp Seconds(int64_t seconds) {
+    google::protobuf::Timestamp time;
+    time.set_seconds(seconds);
+    return time;
+  }
+
+  void Step(uint32_t run, v1::RunState run_state, v1::JobState job_state,
+            v1::TransitionKind kind = v1::TRANSITION_KIND_UNSPECIFIED, int64_t time = 0) {
     core::AppendTransition step;
     step.job = 1;
     step.transition.set_job_sequence(++job_sequence_);
@@ -110,15 +121,17 @@ class AuditorTest : public testing::Test {
     step.transition.set_run(run);
     step.transition.set_run_state(run_state);
     step.transition.set_job_state(job_state);
+    step.transition.set_kind(kind);
+    *step.transition.mutable_time() = Seconds(time);
     step.transition.mutable_evidence()->set_source(v1::EVIDENCE_SOURCE_AGENT);
     Commit(step);
   }
 
-  void Put(v1::RunState state, int code = 0) {
+  void Put(v1::RunState state, int code = 0, uint32_t number = 1) {
     core::PutRun put;
     put.job = 1;
-    put.run.set_number(1);
-    put.run.set_run_key("s1m0-1-1");
+    put.run.set_number(number);
+    put.run.set_run_key(fmt::format("s1m0-1-{}", number));
     put.run.set_state(state);
     put.run.mutable_exit()->set_code(code);
     Commit(put);
@@ -127,6 +140,24 @@ class AuditorTest : public testing::Test {
   void Assign() {
     Step(1, v1::RUN_STATE_ASSIGNED, v1::JOB_STATE_PENDING);
     Put(v1::RUN_STATE_ASSIGNED);
+  }
+
+  // A run of this number, from its assignment to its end, after which the job is in this state.
+  void FailRun(uint32_t number, TrueEnd::Fault fault, v1::JobState job_state, int64_t time = 0) {
+    const std::string key = fmt::format("s1m0-1-{}", number);
+    Step(number, v1::RUN_STATE_ASSIGNED, v1::JOB_STATE_PENDING, v1::TRANSITION_KIND_UNSPECIFIED,
+         time);
+    Put(v1::RUN_STATE_ASSIGNED, 0, number);
+    auditor_.Submitted(key);
+    auditor_.Started(key, 0);
+    auditor_.Ended(key, {TrueEnd::Kind::kExit, 3, fault});
+    Step(number, v1::RUN_STATE_LAUNCHING, v1::JOB_STATE_PENDING);
+    Step(number, v1::RUN_STATE_FAILED, job_state);
+    Put(v1::RUN_STATE_FAILED, 3, number);
+  }
+
+  void Retry(int64_t time) {
+    Step(0, v1::RUN_STATE_UNSPECIFIED, v1::JOB_STATE_QUEUED, v1::TRANSITION_KIND_RETRY, time);
   }
 
   bool Found(std::string_view invariant) const {
@@ -148,6 +179,68 @@ TEST_F(AuditorTest, FindsNothingInALifeAsItShouldBe) {
   Step(1, v1::RUN_STATE_FAILED, v1::JOB_STATE_FAILED);
   Put(v1::RUN_STATE_FAILED, 3);
   EXPECT_EQ(auditor_.violation(), "");
+}
+
+TEST_F(AuditorTest, FindsNothingInARetryAsItShouldBe) {
+  FailRun(1, TrueEnd::Fault::kCluster, v1::JOB_STATE_QUEUED);
+  Retry(100);
+  FailRun(2, TrueEnd::Fault::kCluster, v1::JOB_STATE_FAILED, 110);
+  EXPECT_EQ(auditor_.violation(), "");
+}
+
+TEST_F(AuditorTest, FindsARunBeforeItsTime) {
+  FailRun(1, TrueEnd::Fault::kCluster, v1::JOB_STATE_QUEUED);
+  Retry(100);
+  Step(2, v1::RUN_STATE_ASSIGNED, v1::JOB_STATE_PENDING, v1::TRANSITION_KIND_UNSPECIFIED, 109);
+  EXPECT_TRUE(Found("retry")) << auditor_.violation();
+}
+
+TEST_F(AuditorTest, FindsAWaitOfAnotherLength) {
+  FailRun(1, TrueEnd::Fault::kCluster, v1::JOB_STATE_QUEUED);
+  Retry(100);
+  core::UpdateJob update;
+  update.id = 1;
+  update.state = v1::JOB_STATE_QUEUED;
+  update.retry_time = absl::FromUnixSeconds(110);
+  Commit(update);
+  EXPECT_EQ(auditor_.violation(), "");
+  update.retry_time = absl::FromUnixSeconds(111);
+  Commit(update);
+  EXPECT_TRUE(Found("retry")) << auditor_.violation();
+}
+
+TEST_F(AuditorTest, FindsARunBeyondTheBudget) {
+  FailRun(1, TrueEnd::Fault::kCluster, v1::JOB_STATE_QUEUED);
+  Retry(100);
+  FailRun(2, TrueEnd::Fault::kCluster, v1::JOB_STATE_QUEUED, 110);
+  EXPECT_TRUE(Found("retry")) << auditor_.violation();
+}
+
+TEST_F(AuditorTest, FindsAPlainFailureThatIsTriedAgain) {
+  FailRun(1, TrueEnd::Fault::kProgram, v1::JOB_STATE_QUEUED);
+  EXPECT_TRUE(Found("retry")) << auditor_.violation();
+}
+
+TEST_F(AuditorTest, FindsAFailureOfTheClustersThatEndsTheJob) {
+  FailRun(1, TrueEnd::Fault::kCluster, v1::JOB_STATE_FAILED);
+  EXPECT_TRUE(Found("retry")) << auditor_.violation();
+}
+
+TEST_F(AuditorTest, FindsASecondRunBesideALiveOne) {
+  Assign();
+  Step(2, v1::RUN_STATE_ASSIGNED, v1::JOB_STATE_PENDING);
+  EXPECT_TRUE(Found("conservation")) << auditor_.violation();
+}
+
+TEST_F(AuditorTest, FindsARunOfAHeldJob) {
+  Step(0, v1::RUN_STATE_UNSPECIFIED, v1::JOB_STATE_QUEUED, v1::TRANSITION_KIND_HOLD_REQUESTED);
+  Assign();
+  EXPECT_TRUE(Found("hold")) << auditor_.violation();
+}
+
+TEST_F(AuditorTest, FindsAnAcknowledgedHoldThatIsNotCommitted) {
+  auditor_.HoldAcknowledged(1);
+  EXPECT_TRUE(Found("hold")) << auditor_.violation();
 }
 
 TEST_F(AuditorTest, FindsAnIllegalStep) {

@@ -29,6 +29,10 @@ enum class Mutation {
   kDropCancellations,      // the agent never hears of cancels
   kWrongExitCode,          // the backend misreads exit codes
   kHearOldConnections,     // the agent obeys what comes late over a connection that it has given up
+  kForgetRetryTimes,       // a restarted broker does not know how long jobs are to wait
+  kForgetBudgets,          // a restarted broker does not know how many runs a job may have
+  kForgetHolds,            // a restarted broker does not know which jobs are held
+  kRetryPlainFailures,     // the backend takes every failure for the cluster's fault
   kWatchSkips,             // a resumed watch begins one transition too late
 };
 
@@ -49,6 +53,10 @@ inline constexpr MutationName kMutations[] = {
     {Mutation::kDropCancellations, "drop-cancellations"},
     {Mutation::kWrongExitCode, "wrong-exit-code"},
     {Mutation::kHearOldConnections, "hear-old-connections"},
+    {Mutation::kForgetRetryTimes, "forget-retry-times"},
+    {Mutation::kForgetBudgets, "forget-budgets"},
+    {Mutation::kForgetHolds, "forget-holds"},
+    {Mutation::kRetryPlainFailures, "retry-plain-failures"},
     {Mutation::kWatchSkips, "watch-skips"},
 };
 

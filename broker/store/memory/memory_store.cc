@@ -43,9 +43,11 @@ absl::StatusOr<core::Restored> MemoryStore::Restore(absl::Time now) {
       live.cancel_requested = job.cancel_requested();
       live.runs = record.runs.empty() ? 0 : record.runs.rbegin()->first;
       if (job.has_start_time()) live.start_time = core::ToTime(job.start_time());
+      live.hold = record.hold;
+      if (job.has_retry_time()) live.retry_time = core::ToTime(job.retry_time());
     }
-    if (!record.runs.empty() && !record.latest_run_is_closed) {
-      out.runs.push_back({id, record.runs.rbegin()->second, /*is_last=*/false});
+    for (uint32_t number : record.open_runs) {
+      out.runs.push_back({id, record.runs.at(number), /*is_last=*/false});
     }
     if (record.request_id.empty()) continue;
     core::RememberedRequest request{job.project(), record.request_id, record.fingerprint, id, {}};
@@ -114,19 +116,29 @@ void MemoryStore::Apply(const core::InsertJob& change) {
 }
 
 void MemoryStore::Apply(const core::UpdateJob& change) {
-  v1::Job& job = jobs_.at(change.id).job;
+  Record& record = jobs_.at(change.id);
+  v1::Job& job = record.job;
   job.set_state(change.state);
   job.set_job_sequence(change.job_sequence);
   job.set_cancel_requested(change.cancel_requested);
-  job.set_cluster(change.cluster);
+  if (!change.cluster.empty()) job.set_cluster(change.cluster);
   if (change.start_time) core::SetTimestamp(*change.start_time, job.mutable_start_time());
   if (change.end_time) core::SetTimestamp(*change.end_time, job.mutable_end_time());
+  record.hold = change.hold;
+  job.set_held(change.hold == core::HoldState::kHeld);
+  job.clear_retry_time();
+  if (change.retry_time) core::SetTimestamp(*change.retry_time, job.mutable_retry_time());
 }
 
 void MemoryStore::Apply(const core::PutRun& change) {
   Record& record = jobs_.at(change.job);
-  record.runs[change.run.number()] = change.run;
-  record.latest_run_is_closed = change.is_last || change.run.logs_complete();
+  const uint32_t number = change.run.number();
+  record.runs[number] = change.run;
+  if (change.is_last || change.run.logs_complete()) {
+    record.open_runs.erase(number);
+  } else {
+    record.open_runs.insert(number);
+  }
 }
 
 void MemoryStore::Apply(const core::AppendTransition& change) {
@@ -150,9 +162,10 @@ absl::StatusOr<const MemoryStore::Record*> MemoryStore::Find(uint64_t id) const 
   return &it->second;
 }
 
-v1::Job MemoryStore::Show(const Record& record) {
+v1::Job MemoryStore::Show(const Record& record, bool include_spec) {
   v1::Job job = record.job;
-  if (!record.runs.empty()) ShowLatestRun(record.runs.rbegin()->second, &job);
+  if (include_spec) *job.mutable_spec() = *record.spec;
+  ShowState(record.runs.empty() ? nullptr : &record.runs.rbegin()->second, &job);
   return job;
 }
 
@@ -160,9 +173,14 @@ absl::StatusOr<v1::Job> MemoryStore::GetJob(uint64_t id) const {
   std::lock_guard lock(mutex_);
   auto record = Find(id);
   if (!record.ok()) return record.status();
-  v1::Job job = Show(**record);
-  *job.mutable_spec() = *(*record)->spec;
+  v1::Job job = Show(**record, /*include_spec=*/true);
   for (const auto& [number, run] : (*record)->runs) *job.add_runs() = run;
+  if (!job.held()) return job;
+  const std::vector<v1::Transition>& steps = (*record)->transitions;
+  const auto held = std::find_if(steps.rbegin(), steps.rend(), [](const v1::Transition& step) {
+    return step.kind() == v1::TRANSITION_KIND_HOLD_REQUESTED;
+  });
+  if (held != steps.rend()) ShowHold(*held, &job);
   return job;
 }
 
@@ -173,7 +191,7 @@ absl::StatusOr<std::vector<v1::Job>> MemoryStore::GetJobs(absl::Span<const uint6
   for (uint64_t id : ids) {
     auto record = Find(id);
     if (!record.ok()) return record.status();
-    jobs.push_back(Show(**record));
+    jobs.push_back(Show(**record, /*include_spec=*/false));
   }
   return jobs;
 }
@@ -196,8 +214,7 @@ absl::StatusOr<JobPage> MemoryStore::ListJobs(const contract::Filter& filter, in
       return page;
     }
     if (!filter.Matches(record.job)) continue;
-    page.jobs.push_back(Show(record));
-    if (include_spec) *page.jobs.back().mutable_spec() = *record.spec;
+    page.jobs.push_back(Show(record, include_spec));
     bytes += page.jobs.back().ByteSizeLong();
   }
   return page;
@@ -234,7 +251,12 @@ absl::StatusOr<std::vector<StoredSpec>> MemoryStore::GetSpecs(
   for (uint64_t id : ids) {
     auto record = Find(id);
     if (!record.ok()) return record.status();
-    out.push_back({*(*record)->spec, (*record)->job.user()});
+    const Record& found = **record;
+    out.push_back({*found.spec, found.job.user(), {}});
+    if (!found.spec->retry().exclude_failed_nodes()) continue;
+    google::protobuf::RepeatedPtrField<v1::Run> runs;
+    for (const auto& [number, run] : found.runs) *runs.Add() = run;
+    out.back().excluded_nodes = FailedNodes(runs);
   }
   return out;
 }

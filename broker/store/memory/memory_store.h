@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,7 +44,8 @@ class MemoryStore : public Store {
     v1::Job job;  // without spec and runs
     std::shared_ptr<const v1::JobSpec> spec;
     std::map<uint32_t, v1::Run> runs;
-    bool latest_run_is_closed = false;  // nothing more will be heard of it
+    std::set<uint32_t> open_runs;  // of which more may be heard
+    core::HoldState hold = core::HoldState::kNone;
     std::vector<v1::Transition> transitions;
     std::string request_id;
     core::Fingerprint fingerprint = 0;
@@ -62,7 +64,7 @@ class MemoryStore : public Store {
   void Apply(const core::PutBrokerEpoch& change);
 
   absl::StatusOr<const Record*> Find(uint64_t id) const;
-  static v1::Job Show(const Record& record);
+  static v1::Job Show(const Record& record, bool include_spec);
 
   const std::string instance_;
   const absl::Duration request_memory_;

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "broker/core/changes.h"
 #include "broker/core/timestamps.h"
 
 namespace muster::store {
@@ -25,6 +26,8 @@ void ReadJobRow(const Statement& row, v1::Job* job, uint32_t* runs) {
   set(10, job->mutable_name());
   set(11, job->mutable_project());
   set(12, job->mutable_user());
+  job->set_held(row.Int(14) == static_cast<int>(core::HoldState::kHeld));
+  if (!row.IsNull(15)) core::SetTimestamp(row.Int(15), job->mutable_retry_time());
 }
 
 }  // namespace muster::store

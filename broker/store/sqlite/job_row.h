@@ -13,7 +13,8 @@ namespace muster::store {
 // What ReadJobRow expects, of table job named j.
 inline constexpr std::string_view kJobColumns =
     "j.id, j.state, j.job_sequence, j.cancel_requested, j.runs, j.cluster, j.start_time,"
-    " j.end_time, j.priority, j.create_time, j.name, j.project, j.user, j.labels";
+    " j.end_time, j.priority, j.create_time, j.name, j.project, j.user, j.labels,"
+    " j.hold, j.retry_time";
 
 // Everything but spec, runs and what the latest run tells. `job` must be empty.
 void ReadJobRow(const Statement& row, v1::Job* job, uint32_t* runs);

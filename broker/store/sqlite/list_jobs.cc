@@ -125,8 +125,9 @@ absl::Status Reader::ListRange(Range range, Listing* listing) {
     }
     ++listing->scanned;
     if (!listing->filter.Matches(job)) continue;
-    absl::Status status = ReadLatestRun(runs, &job);
-    if (status.ok() && listing->include_spec) status = ReadSpec(job.id(), job.mutable_spec());
+    absl::Status status;
+    if (listing->include_spec) status = ReadSpec(job.id(), job.mutable_spec());
+    if (status.ok()) status = ReadLatestRun(runs, &job);
     if (!status.ok()) return status;
     listing->bytes += job.ByteSizeLong();
     listing->page.jobs.push_back(std::move(job));

@@ -48,6 +48,9 @@ absl::Status Reader::Prepare() {
       {&sequences_,
        "SELECT sequence FROM transition INDEXED BY transition_by_job"
        " WHERE job = ? AND sequence > ? ORDER BY sequence LIMIT ?"},
+      {&latest_steps_,
+       "SELECT transition FROM transition INDEXED BY transition_by_job"
+       " WHERE job = ? ORDER BY sequence DESC LIMIT ?"},
       {&last_sequence_, "SELECT ifnull(max(sequence), 0) FROM transition"},
   };
   for (const auto& [statement, sql] : all) {
@@ -80,14 +83,43 @@ absl::Status Reader::ReadJob(uint64_t id, v1::Job* job, uint32_t* runs) {
 }
 
 absl::Status Reader::ReadLatestRun(uint32_t runs, v1::Job* job) {
-  if (runs == 0) return absl::OkStatus();
-  ScopedReset reset(&run_);
-  absl::StatusOr<bool> row = run_.Start().Bind(RunRowId(job->id(), runs)).Step();
-  if (!row.ok() || !*row) return row.status();
   v1::Run run;
-  absl::Status status = Parse(run_.Blob(0), &run);
-  if (status.ok()) ShowLatestRun(run, job);
-  return status;
+  bool has_run = false;
+  if (runs > 0) {
+    ScopedReset reset(&run_);
+    absl::StatusOr<bool> row = run_.Start().Bind(RunRowId(job->id(), runs)).Step();
+    if (!row.ok()) return row.status();
+    has_run = *row;
+    if (has_run) {
+      if (absl::Status status = Parse(run_.Blob(0), &run); !status.ok()) return status;
+    }
+  }
+  ShowState(has_run ? &run : nullptr, job);
+  return absl::OkStatus();
+}
+
+absl::Status Reader::ReadHold(v1::Job* job) {
+  ScopedReset reset(&latest_steps_);
+  latest_steps_.Start().Bind(job->id()).Bind(kMaxStepsToHold);
+  v1::Transition step;
+  while (true) {
+    absl::StatusOr<bool> row = latest_steps_.Step();
+    if (!row.ok() || !*row) return row.status();
+    if (absl::Status status = Parse(latest_steps_.Blob(0), &step); !status.ok()) return status;
+    if (step.kind() != v1::TRANSITION_KIND_HOLD_REQUESTED) continue;
+    ShowHold(step, job);
+    return absl::OkStatus();
+  }
+}
+
+absl::Status Reader::ReadRuns(uint64_t id, google::protobuf::RepeatedPtrField<v1::Run>* runs) {
+  ScopedReset reset(&runs_);
+  runs_.Start().Bind(RunRowId(id, 0)).Bind(RunRowId(id + 1, 0));
+  while (true) {
+    absl::StatusOr<bool> row = runs_.Step();
+    if (!row.ok() || !*row) return row.status();
+    if (absl::Status status = Parse(runs_.Blob(0), runs->Add()); !status.ok()) return status;
+  }
 }
 
 absl::Status Reader::ReadSpec(uint64_t id, v1::JobSpec* spec) {
@@ -105,16 +137,11 @@ absl::StatusOr<v1::Job> Reader::GetJob(uint64_t id) {
   uint32_t runs = 0;
   absl::Status status = ReadJob(id, &job, &runs);
   if (status.ok()) status = ReadSpec(id, job.mutable_spec());
+  if (status.ok()) status = ReadRuns(id, job.mutable_runs());
   if (!status.ok()) return status;
-  ScopedReset reset(&runs_);
-  runs_.Start().Bind(RunRowId(id, 0)).Bind(RunRowId(id + 1, 0));
-  while (true) {
-    absl::StatusOr<bool> row = runs_.Step();
-    if (!row.ok()) return row.status();
-    if (!*row) break;
-    if (status = Parse(runs_.Blob(0), job.add_runs()); !status.ok()) return status;
-  }
-  if (job.runs_size() > 0) ShowLatestRun(job.runs(job.runs_size() - 1), &job);
+  ShowState(job.runs_size() > 0 ? &job.runs(job.runs_size() - 1) : nullptr, &job);
+  if (job.held()) status = ReadHold(&job);
+  if (!status.ok()) return status;
   return job;
 }
 
@@ -148,6 +175,10 @@ absl::StatusOr<std::vector<StoredSpec>> Reader::GetSpecs(absl::Span<const uint64
       return status;
     }
     stored.user = spec_and_user_.Text(1);
+    if (!stored.spec.retry().exclude_failed_nodes()) continue;
+    google::protobuf::RepeatedPtrField<v1::Run> runs;
+    if (absl::Status status = ReadRuns(id, &runs); !status.ok()) return status;
+    stored.excluded_nodes = FailedNodes(runs);
   }
   return specs;
 }

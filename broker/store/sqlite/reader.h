@@ -60,7 +60,10 @@ class Reader {
   absl::StatusOr<Statement*> ListStatement(ListPlan::Index index);
   // NOT_FOUND: no such job.
   absl::Status ReadJob(uint64_t id, v1::Job* job, uint32_t* runs);
+  // And what the job shows of it.
   absl::Status ReadLatestRun(uint32_t runs, v1::Job* job);
+  absl::Status ReadHold(v1::Job* job);
+  absl::Status ReadRuns(uint64_t id, google::protobuf::RepeatedPtrField<v1::Run>* runs);
   absl::Status ReadSpec(uint64_t id, v1::JobSpec* spec);
   absl::Status ListRange(Range range, Listing* listing);
   // Where jobs created within the plan's times can be, below `before`, the highest ids first.
@@ -77,7 +80,7 @@ class Reader {
 
   Statement begin_, end_;
   Statement job_, run_, runs_, spec_, spec_and_user_, blocks_;
-  Statement transitions_, transition_, sequences_, last_sequence_;
+  Statement transitions_, transition_, sequences_, latest_steps_, last_sequence_;
   std::map<ListPlan::Index, Statement> lists_;
 };
 

@@ -91,7 +91,7 @@ class Restorer {
       absl::Status status = ForEachRow(
           database_,
           "SELECT j.id, j.state, j.job_sequence, j.cancel_requested, j.runs, j.shape, j.priority,"
-          " j.start_time, j.project, r.request_id, r.fingerprint"
+          " j.start_time, j.project, r.request_id, r.fingerprint, j.hold, j.retry_time"
           " FROM job j INDEXED BY job_by_state LEFT JOIN request r ON r.job = j.id"
           " WHERE j.state = ? ORDER BY j.id",
           [this](const Statement& row) { return ReadLiveJob(row); }, state);
@@ -112,6 +112,8 @@ class Restorer {
     job.shape = static_cast<uint32_t>(row.Int(5));
     job.priority = static_cast<int32_t>(row.Int(6));
     if (!row.IsNull(7)) job.start_time = absl::FromUnixMicros(row.Int(7));
+    job.hold = static_cast<core::HoldState>(row.Int(11));
+    if (!row.IsNull(12)) job.retry_time = absl::FromUnixMicros(row.Int(12));
     live_shapes_.insert(job.shape);
     if (!row.IsNull(9)) {
       out_.requests.push_back({std::string(row.Text(8)), std::string(row.Text(9)),

@@ -104,8 +104,14 @@ CREATE TABLE cluster (
 ) STRICT;
 )sql";
 
+// Holds and retries.
+constexpr std::string_view kVersion2 = R"sql(
+ALTER TABLE job ADD COLUMN hold INTEGER NOT NULL DEFAULT 0;  -- a HoldState
+ALTER TABLE job ADD COLUMN retry_time INTEGER;  -- of its next run, while it waits for that
+)sql";
+
 // The step to version n + 1 is at n. Steps are never changed once released; new ones are added.
-constexpr std::string_view kSteps[] = {kVersion1};
+constexpr std::string_view kSteps[] = {kVersion1, kVersion2};
 static_assert(std::size(kSteps) == kSchemaVersion);
 
 std::string RandomInstance() {

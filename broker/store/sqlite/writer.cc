@@ -96,7 +96,7 @@ absl::Status Writer::Prepare() {
        " last_create_time = max(last_create_time, excluded.last_create_time)"},
       {&update_job_,
        "UPDATE job SET state = ?, job_sequence = ?, cancel_requested = ?, start_time = ?,"
-       " end_time = ? WHERE id = ?"},
+       " end_time = ?, hold = ?, retry_time = ? WHERE id = ?"},
       // Apart, because naming an indexed column costs an index update even if its value stays.
       {&update_cluster_of_job_,
        "UPDATE job SET runs = ?1, cluster = ?2 WHERE id = ?3 AND runs <> ?1"},
@@ -201,8 +201,10 @@ absl::Status Writer::Apply(const core::UpdateJob& change) {
       .Bind(change.cancel_requested);
   BindTime(change.start_time, update_job_);
   BindTime(change.end_time, update_job_);
+  update_job_.Bind(static_cast<int>(change.hold));
+  BindTime(change.retry_time, update_job_);
   if (absl::Status status = update_job_.Bind(change.id).Run(); !status.ok()) return status;
-  if (change.runs == 0) return absl::OkStatus();
+  if (change.cluster.empty()) return absl::OkStatus();
   return update_cluster_of_job_.Start()
       .Bind(change.runs)
       .Bind(std::string_view(change.cluster))

@@ -66,6 +66,9 @@ INSTANTIATE_TEST_SUITE_P(
                  "run: x\nresources: {cpus: 0.5, memory: 16Gi, gpus: H100:8}\nnodes: 2",
                  "command { script: 'x' } nodes: 2 resources { cpu_millis: 500 "
                  "memory_bytes: 17179869184 gpus { type: 'H100' count_millis: 8000 } }"},
+        GoodFile{"Retry", "run: x\nretry: {max_runs: 3, backoff: 1m30s, on_preemption: true}",
+                 "command { script: 'x' } "
+                 "retry { max_runs: 3 on_preemption: true backoff { seconds: 90 } }"},
         GoodFile{"GpuCountAlone", "run: x\nresources: {gpus: 2}",
                  "command { script: 'x' } resources { gpus { count_millis: 2000 } }"},
         GoodFile{"GpuList", "run: x\nresources: {gpus: [a100:1]}",
@@ -146,6 +149,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "t.yaml:3:11: resources.memory: \"16Q\" is not", "16Gi"},
         BadFile{"NotADuration", "run: x\ntime: soon",
                 "t.yaml:2:7: time: \"soon\" is not a duration", "1h30m"},
+        BadFile{"NotADurationInside", "run: x\nretry:\n  backoff: soon",
+                "t.yaml:3:12: retry.backoff: \"soon\" is not a duration", "1h30m"},
         BadFile{"NotCpus", "run: x\nresources: {cpus: four}",
                 "t.yaml:2:19: resources.cpus: \"four\"", "0.5"},
         BadFile{"NotGpus", "run: x\nresources: {gpus: 'H100:many'}",

@@ -42,6 +42,10 @@ TEST(Filter, ComparesEachField) {
   EXPECT_TRUE(Takes("project = \"vision\""));
   EXPECT_TRUE(Takes("label.team = a"));
   EXPECT_FALSE(Takes("label.team != a"));
+  EXPECT_TRUE(Takes("held = false"));
+  EXPECT_TRUE(Takes("held != true"));
+  EXPECT_FALSE(Takes("held = true"));
+  EXPECT_FALSE(ParseFilter("held = yes").ok());
 }
 
 TEST(Filter, ReadsAnAbsentLabelAsEqualToNothing) {
@@ -78,10 +82,10 @@ TEST(Filter, SaysWhereItIsWrongAndWhatWasExpected) {
     return std::string(ParseFilter(filter).status().message());
   };
   EXPECT_EQ(message("state RUNNING"), "filter: expected = or != at character 7, found \"RUNNING\"");
-  EXPECT_EQ(
-      message("state = RUNNING AND"),
-      "filter: expected state, name, cluster, project, create_time, label.KEY, NOT or \"(\" at "
-      "character 20, found the end");
+  EXPECT_EQ(message("state = RUNNING AND"),
+            "filter: expected state, name, cluster, project, held, create_time, label.KEY, NOT or "
+            "\"(\" at "
+            "character 20, found the end");
   EXPECT_EQ(message("(state = RUNNING"),
             "filter: expected AND, OR or \")\" at character 17, found the end");
   EXPECT_EQ(

@@ -300,7 +300,6 @@ TEST(NormalizeJobSpec, RefusesWhatIsNotHonouredYetAndNamesIt) {
       {"outputs", [](auto* s) { s->add_outputs(); }},
       {"dependencies", [](auto* s) { s->add_dependencies(); }},
       {"array", [](auto* s) { s->mutable_array(); }},
-      {"retry", [](auto* s) { s->mutable_retry(); }},
       {"kubernetes", [](auto* s) { s->mutable_kubernetes(); }},
       {"machines", [](auto* s) { s->mutable_machines(); }},
       {"placement.node_labels",

@@ -72,6 +72,14 @@ v1::RunEvent Event(uint64_t sequence, const std::string& run_key, v1::RunState s
   return event;
 }
 
+v1::RunEvent InfraFailure(uint64_t sequence, const std::string& run_key) {
+  v1::RunEvent event = Event(sequence, run_key, v1::RUN_STATE_FAILED);
+  event.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_INFRA);
+  event.mutable_failure()->set_message("node n1 failed");
+  event.mutable_failure()->set_retriable(true);
+  return event;
+}
+
 v1::RunEvent LogsComplete(uint64_t sequence, const std::string& run_key, v1::RunState state) {
   v1::RunEvent event = Event(sequence, run_key, state);
   event.set_logs_complete(true);
@@ -141,7 +149,17 @@ uint64_t CoreTest::MustSubmit(const v1::JobSpec& spec) {
 
 absl::Status CoreTest::Cancel(std::vector<uint64_t> jobs) {
   Do(core::Cancel{++last_ticket_, std::move(jobs), "enough", "bob"});
-  return TakeReply<CancelReply>().status;
+  return TakeReply<StatusReply>().status;
+}
+
+absl::Status CoreTest::Hold(std::vector<uint64_t> jobs) {
+  Do(core::Hold{++last_ticket_, std::move(jobs), "not yet", "bob", true});
+  return TakeReply<StatusReply>().status;
+}
+
+absl::Status CoreTest::Release(std::vector<uint64_t> jobs) {
+  Do(core::Hold{++last_ticket_, std::move(jobs), "", "carol", false});
+  return TakeReply<StatusReply>().status;
 }
 
 std::string CoreTest::Explain(uint64_t job) {
@@ -224,6 +242,16 @@ std::vector<std::string> CoreTest::Released(SessionId session) const {
     EXPECT_LE(message.releases().run_keys_size(), 1000);
     keys.insert(keys.end(), message.releases().run_keys().begin(),
                 message.releases().run_keys().end());
+  });
+  return keys;
+}
+
+std::vector<std::string> CoreTest::ToldToHold(SessionId session, bool held) const {
+  std::vector<std::string> keys;
+  ForEachSent(last_, session, [&](const v1::ConnectResponse& message) {
+    EXPECT_LE(message.holds().run_keys_size(), 1000);
+    if (message.holds().held() != held) return;
+    keys.insert(keys.end(), message.holds().run_keys().begin(), message.holds().run_keys().end());
   });
   return keys;
 }

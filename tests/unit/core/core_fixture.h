@@ -38,6 +38,8 @@ v1::AgentHello Hello(const std::string& cluster);
 // ---- events
 
 v1::RunEvent Event(uint64_t sequence, const std::string& run_key, v1::RunState state);
+// FAILED by the cluster's doing.
+v1::RunEvent InfraFailure(uint64_t sequence, const std::string& run_key);
 v1::RunEvent LogsComplete(uint64_t sequence, const std::string& run_key, v1::RunState state);
 
 class CoreTest : public ::testing::Test {
@@ -53,6 +55,8 @@ class CoreTest : public ::testing::Test {
   absl::StatusOr<uint64_t> SubmitOne(const v1::JobSpec& spec, const std::string& request_id = "");
   uint64_t MustSubmit(const v1::JobSpec& spec);
   absl::Status Cancel(std::vector<uint64_t> jobs);
+  absl::Status Hold(std::vector<uint64_t> jobs);
+  absl::Status Release(std::vector<uint64_t> jobs);
   std::string Explain(uint64_t job);
   std::vector<v1::Cluster> Clusters();
   ClustersReply ListClusters(core::ListClusters which);
@@ -69,6 +73,8 @@ class CoreTest : public ::testing::Test {
   std::vector<v1::Assignment> Assignments(SessionId session) const;
   std::vector<std::string> Cancelled(SessionId session) const;
   std::vector<std::string> Released(SessionId session) const;
+  // The runs that the agent was told to hold, or to let go on.
+  std::vector<std::string> ToldToHold(SessionId session, bool held = true) const;
   std::optional<uint64_t> Acked(SessionId session) const;
   std::optional<v1::BrokerWelcome> Welcomed(SessionId session) const;
   std::optional<absl::Status> Closed(SessionId session) const;

@@ -72,6 +72,93 @@ TEST_F(EventsTest, LongEvidenceIsCutAtACharacter) {
   EXPECT_EQ(History(job_).back().evidence().detail(), std::string(4095, 'a'));
 }
 
+TEST_F(EventsTest, QuotesOfAFailureAreBounded) {
+  v1::RunEvent event = InfraFailure(1, key_);
+  for (int i = 0; i < 1000; ++i) {
+    v1::FailureQuote* quote = event.mutable_failure()->add_quotes();
+    quote->set_source(std::string(10'000, 's'));
+    quote->set_text(std::string(10'000, 't'));
+  }
+  Report(session_, {event});
+  const v1::Failure failure = Job(job_).failure();
+  ASSERT_THAT(failure.quotes(), SizeIs(8));
+  EXPECT_EQ(failure.quotes(7).source().size(), 512u);
+  EXPECT_EQ(failure.quotes(7).text().size(), 512u);
+}
+
+TEST_F(EventsTest, ARestartByTheSchedulerIsAStepAndItsCountNeverFalls) {
+  Report(session_,
+         {Event(1, key_, v1::RUN_STATE_LAUNCHING), Event(2, key_, v1::RUN_STATE_RUNNING)});
+  v1::RunEvent requeued = Event(3, key_, v1::RUN_STATE_PENDING);
+  requeued.set_restarts(1);
+  Report(session_, {requeued});
+  EXPECT_EQ(Job(job_).runs(0).restarts(), 1u);
+  EXPECT_EQ(History(job_).back().kind(), v1::TRANSITION_KIND_RESTARTED);
+  EXPECT_EQ(History(job_).back().run_state(), v1::RUN_STATE_PENDING);
+  Report(session_, {Event(4, key_, v1::RUN_STATE_RUNNING)});
+  EXPECT_EQ(Job(job_).runs(0).restarts(), 1u);
+  EXPECT_EQ(History(job_).back().kind(), v1::TRANSITION_KIND_UNSPECIFIED);
+  // Nobody saw it pending.
+  v1::RunEvent again = Event(5, key_, v1::RUN_STATE_RUNNING);
+  again.set_restarts(2);
+  Report(session_, {again});
+  EXPECT_EQ(Job(job_).runs(0).restarts(), 2u);
+  EXPECT_EQ(History(job_).back().kind(), v1::TRANSITION_KIND_RESTARTED);
+  EXPECT_EQ(History(job_).back().run_state(), v1::RUN_STATE_RUNNING);
+  const size_t steps = History(job_).size();
+  again.set_sequence(6);
+  again.set_restarts(1);
+  Report(session_, {again});
+  EXPECT_EQ(Job(job_).runs(0).restarts(), 2u);
+  EXPECT_THAT(History(job_), SizeIs(steps));
+}
+
+TEST_F(EventsTest, ARestartOfARunThatHasEndedChangesNothingOfTheJob) {
+  Report(session_, {Event(1, key_, v1::RUN_STATE_FAILED)});
+  v1::RunEvent late = Event(2, key_, v1::RUN_STATE_FAILED);
+  late.set_restarts(3);
+  Report(session_, {late});
+  EXPECT_EQ(History(job_).back().kind(), v1::TRANSITION_KIND_UNSPECIFIED);
+  EXPECT_EQ(Job(job_).state(), v1::JOB_STATE_FAILED);
+}
+
+TEST_F(EventsTest, TheEstimatedStartIsThatOfTheLastEventAndEndsWithTheStart) {
+  v1::RunEvent event = Event(1, key_, v1::RUN_STATE_LAUNCHING);
+  Report(session_, {event});
+  event = Event(2, key_, v1::RUN_STATE_PENDING);
+  SetTimestamp(now_ + absl::Hours(30), event.mutable_estimated_start_time());
+  Report(session_, {event});
+  EXPECT_EQ(ToTime(Job(job_).runs(0).estimated_start_time()), now_ + absl::Hours(30));
+  event.set_sequence(3);
+  event.mutable_estimated_start_time()->set_seconds(9'000'000'000'000'000'000);
+  Report(session_, {event});
+  EXPECT_LT(ToTime(Job(job_).runs(0).estimated_start_time()), now_ + absl::Hours(24 * 4000));
+  Report(session_, {Event(4, key_, v1::RUN_STATE_PENDING)});
+  EXPECT_FALSE(Job(job_).runs(0).has_estimated_start_time());
+  event.set_sequence(5);
+  event.set_state(v1::RUN_STATE_RUNNING);
+  Report(session_, {event});
+  EXPECT_FALSE(Job(job_).runs(0).has_estimated_start_time());
+}
+
+TEST_F(EventsTest, AReasonIsAsOldAsItsWords) {
+  const auto pending = [&](uint64_t sequence, const char* reason, int64_t seen) {
+    v1::RunEvent event = Event(sequence, key_, v1::RUN_STATE_PENDING);
+    event.set_reason(reason);
+    event.mutable_evidence()->mutable_observed_at()->set_seconds(seen);
+    return event;
+  };
+  const int64_t begin = absl::ToUnixSeconds(now_);
+  Report(session_, {Event(1, key_, v1::RUN_STATE_LAUNCHING), pending(2, "Priority", begin)});
+  EXPECT_EQ(Job(job_).runs(0).reason_since().seconds(), begin);
+  Report(session_, {pending(3, "Priority", begin + 60)});
+  EXPECT_EQ(Job(job_).runs(0).reason_since().seconds(), begin);
+  Report(session_, {pending(4, "Resources", begin + 90)});
+  EXPECT_EQ(Job(job_).runs(0).reason_since().seconds(), begin + 90);
+  Report(session_, {Event(5, key_, v1::RUN_STATE_RUNNING)});
+  EXPECT_FALSE(Job(job_).runs(0).has_reason_since());
+}
+
 TEST_F(EventsTest, LongReasonsAndFailuresAreCut) {
   v1::RunEvent event = Event(1, key_, v1::RUN_STATE_FAILED);
   const std::string talk(100'000, 'x');

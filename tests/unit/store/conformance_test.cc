@@ -140,6 +140,116 @@ TEST_P(StoreTest, AJobShowsTheExitFailureAndReasonOfItsLatestRun) {
   EXPECT_EQ(whole->runs_size(), 2);
 }
 
+TEST_P(StoreTest, AJobThatWaitsForItsNextRunComesBackWithItsTime) {
+  core::UpdateJob update;
+  update.id = 1;
+  update.state = v1::JOB_STATE_QUEUED;
+  update.job_sequence = 4;
+  update.runs = 1;
+  update.cluster = "here";
+  update.retry_time = absl::FromUnixSeconds(1'750'000'000);  // 15:06:40 UTC
+  core::Change failed = RunOf(1, 1, v1::RUN_STATE_FAILED, true);
+  v1::Failure* failure = std::get<core::PutRun>(failed).run.mutable_failure();
+  failure->set_failure_class(v1::FAILURE_CLASS_INFRA);
+  failure->set_message("node n1 failed");
+  failure->set_retriable(true);
+  Commit({Insert(1), Step(1, 1, 1), failed, update});
+  Reopen();
+  auto job = store().GetJob(1);
+  ASSERT_TRUE(job.ok());
+  EXPECT_EQ(core::ToTime(job->retry_time()), *update.retry_time);
+  EXPECT_EQ(job->reason(),
+            "waits until 15:06:40 UTC for run 2 of 11 after an infrastructure failure: node n1 "
+            "failed");
+  EXPECT_EQ(store().GetJobs({1})->front().reason(),
+            "waits until 15:06:40 UTC for run 2 after an infrastructure failure: node n1 failed");
+  ASSERT_THAT(Restore().jobs, SizeIs(1));
+  EXPECT_EQ(Restore().jobs[0].retry_time, update.retry_time);
+
+  update.retry_time.reset();
+  update.cluster = "";
+  Commit({update});
+  EXPECT_FALSE(store().GetJob(1)->has_retry_time());
+  EXPECT_EQ(store().GetJob(1)->cluster(), "here") << "no cluster says nothing about it";
+  EXPECT_EQ(Restore().jobs[0].retry_time, std::nullopt);
+}
+
+TEST_P(StoreTest, AJobThatHasUsedUpItsRunsSaysSo) {
+  core::UpdateJob update;
+  update.id = 1;
+  update.state = v1::JOB_STATE_FAILED;
+  update.runs = 3;
+  update.cluster = "here";
+  core::Change failed = RunOf(1, 3, v1::RUN_STATE_FAILED, true);
+  std::get<core::PutRun>(failed).run.mutable_failure()->set_message("node n1 failed");
+  std::get<core::PutRun>(failed).run.mutable_failure()->set_retriable(true);
+  Commit({Insert(1), failed, update});
+  EXPECT_EQ(store().GetJob(1)->failure().message(), "after 3 runs: node n1 failed");
+  std::get<core::PutRun>(failed).run.mutable_failure()->set_retriable(false);
+  Commit({failed});
+  EXPECT_EQ(store().GetJob(1)->failure().message(), "node n1 failed");
+}
+
+TEST_P(StoreTest, AHeldJobSaysByWhomAndComesBackHeld) {
+  core::UpdateJob update;
+  update.id = 1;
+  update.state = v1::JOB_STATE_QUEUED;
+  update.hold = core::HoldState::kHeld;
+  core::Change step = Step(1, 2, 2);
+  v1::Transition& transition = std::get<core::AppendTransition>(step).transition;
+  transition.set_kind(v1::TRANSITION_KIND_HOLD_REQUESTED);
+  transition.mutable_evidence()->set_detail("held by bob: not yet");
+  Commit({Insert(1), Step(1, 1, 1), step, Step(1, 3, 3), update});
+  Reopen();
+  EXPECT_TRUE(store().GetJob(1)->held());
+  EXPECT_EQ(store().GetJob(1)->reason(), "held by bob: not yet");
+  EXPECT_EQ(store().GetJobs({1})->front().reason(), "held");
+  EXPECT_EQ(Restore().jobs[0].hold, core::HoldState::kHeld);
+
+  update.hold = core::HoldState::kReleased;
+  Commit({update});
+  EXPECT_FALSE(store().GetJob(1)->held());
+  EXPECT_EQ(store().GetJob(1)->reason(), "");
+  EXPECT_EQ(Restore().jobs[0].hold, core::HoldState::kReleased);
+}
+
+TEST_P(StoreTest, AnEarlierRunWhoseLogsAreNotCompleteIsRestoredBesideTheLatest) {
+  Commit({Insert(1), RunOf(1, 1, v1::RUN_STATE_FAILED, false), RunOf(1, 2, v1::RUN_STATE_PENDING),
+          Update(1, v1::JOB_STATE_PENDING, 2, "here")});
+  Reopen();
+  EXPECT_THAT(Restore().runs, SizeIs(2));
+  Commit({RunOf(1, 1, v1::RUN_STATE_FAILED, true)});
+  ASSERT_THAT(Restore().runs, SizeIs(1));
+  EXPECT_EQ(Restore().runs[0].run.number(), 2u);
+}
+
+TEST_P(StoreTest, SpecsCarryTheNodesOfFailedRunsForThoseWhoAsk) {
+  core::Change insert = Insert(1);
+  auto spec = std::make_shared<v1::JobSpec>(*std::get<core::InsertJob>(insert).spec);
+  spec->mutable_retry()->set_exclude_failed_nodes(true);
+  std::get<core::InsertJob>(insert).spec = spec;
+  std::vector<core::Change> changes = {insert, Insert(2)};
+  for (const uint64_t job : {1, 2}) {
+    for (uint32_t number = 1; number <= 3; ++number) {
+      core::Change change = RunOf(job, number, v1::RUN_STATE_FAILED, true);
+      v1::Run& run = std::get<core::PutRun>(change).run;
+      run.mutable_failure()->set_retriable(number != 2);  // the second one failed by itself
+      for (int node = 0; node < 40; ++node) {
+        run.add_nodes("run" + std::to_string(number) + "-n" + std::to_string(node));
+      }
+      changes.push_back(change);
+    }
+  }
+  Commit(changes);
+  const auto specs = store().GetSpecs({1, 2});
+  ASSERT_TRUE(specs.ok());
+  const std::vector<std::string>& nodes = (*specs)[0].excluded_nodes;
+  ASSERT_THAT(nodes, SizeIs(64));
+  EXPECT_EQ(nodes[0], "run3-n0");
+  EXPECT_EQ(nodes[40], "run1-n0");
+  EXPECT_THAT((*specs)[1].excluded_nodes, IsEmpty());
+}
+
 TEST_P(StoreTest, AJobThatHasEndedIsNotRestoredButItsRequestIsForADay) {
   Commit({Insert(1, {.request_id = "old"}), Insert(2, {.request_id = "new"}), Insert(3)});
   Commit(Finished(1, kStart));

@@ -47,6 +47,15 @@ TEST_P(ListTest, EachFieldFilters) {
   EXPECT_THAT(List("name = nobody"), IsEmpty());
 }
 
+TEST_P(ListTest, HeldJobsAreFound) {
+  Fill();
+  core::Change held = Update(2, v1::JOB_STATE_QUEUED, 2);
+  std::get<core::UpdateJob>(held).hold = core::HoldState::kHeld;
+  Commit({held});
+  EXPECT_THAT(List("held = true"), ElementsAre(2));
+  EXPECT_THAT(List("state = QUEUED AND held = false"), ElementsAre(3));
+}
+
 TEST_P(ListTest, RestrictionsCombine) {
   Fill();
   EXPECT_THAT(List("label.team = x AND state = RUNNING"), ElementsAre(1));

@@ -13,6 +13,7 @@
 #include "contract/errors.h"
 #include "contract/filter.h"
 #include "tests/unit/store/store_fixture.h"
+#include "tests/unit/store/version_1.h"
 
 namespace muster::store {
 namespace {
@@ -102,6 +103,43 @@ TEST_F(SqliteTest, AFileOfANewerReleaseIsRefused) {
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(ReasonOf(status), "DATABASE_TOO_NEW");
   EXPECT_THAT(std::string(status.message()), HasSubstr("schema 7"));
+}
+
+TEST_F(SqliteTest, AFileOfVersion1KeepsEverythingAndTakesHoldsAndRetries) {
+  std::ofstream(path()).close();
+  Execute(std::string(kVersion1Dump));
+  auto store = MustOpen();
+  ASSERT_NE(store, nullptr);
+  auto restored = store->Restore(kStart);
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(restored->instance, "k7m2");
+  EXPECT_EQ(restored->broker_epoch, 4u);
+  ASSERT_THAT(restored->jobs, SizeIs(3));
+  for (const core::LiveJob& job : restored->jobs) {
+    EXPECT_EQ(job.hold, core::HoldState::kNone);
+    EXPECT_EQ(job.retry_time, std::nullopt);
+  }
+  EXPECT_EQ(restored->jobs[0].priority, 5);
+  EXPECT_TRUE(restored->jobs[2].cancel_requested);
+  EXPECT_THAT(restored->runs, SizeIs(2));
+  EXPECT_THAT(restored->requests, SizeIs(1));
+  auto waiting = store->GetJob(1);
+  ASSERT_TRUE(waiting.ok()) << waiting.status();
+  EXPECT_EQ(waiting->name(), "waits");
+  EXPECT_EQ(waiting->labels().at("team"), "vision");
+  EXPECT_FALSE(waiting->held());
+  EXPECT_EQ(store->GetJob(3)->state(), v1::JOB_STATE_SUCCEEDED);
+
+  core::Change held = Update(1, v1::JOB_STATE_QUEUED, 2);
+  std::get<core::UpdateJob>(held).hold = core::HoldState::kHeld;
+  std::get<core::UpdateJob>(held).retry_time = kStart;
+  EXPECT_OK(store->Commit({held, Step(1, 7, 2), Insert(5), Step(5, 8, 1)}));
+  store.reset();
+  store = MustOpen();
+  EXPECT_TRUE(store->GetJob(1)->held());
+  EXPECT_TRUE(store->GetJob(1)->has_retry_time());
+  EXPECT_EQ(store->GetJob(1)->labels().at("team"), "vision");
+  EXPECT_FALSE(store->GetJob(5)->held());
 }
 
 TEST_F(SqliteTest, AFileOfAnotherProgramIsRefused) {

@@ -1,0 +1,110 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "broker/core/impl.h"
+#include "contract/errors.h"
+#include "contract/states.h"
+
+namespace muster::core {
+namespace {
+
+bool Waits(const Job& job) {
+  return !job.cancel_requested &&
+         (job.state() == v1::JOB_STATE_QUEUED || job.state() == v1::JOB_STATE_PENDING);
+}
+
+}  // namespace
+
+void Core::Impl::On(Hold& in, Step& step) {
+  if (absl::Status status = CheckHold(in); !status.ok()) {
+    step.out->effects.push_back(StatusReply{in.ticket, std::move(status)});
+    return;
+  }
+  std::string evidence = fmt::format("{} by {}", in.held ? "held" : "released", in.user);
+  if (!in.reason.empty()) evidence += fmt::format(": {}", in.reason);
+  KeysBySession keys;
+  for (uint64_t id : in.jobs) {
+    auto it = jobs_.find(id);
+    // A job that has ended is not held.
+    if (it == jobs_.end() || it->second.held() == in.held) continue;
+    Job& job = it->second;
+    const bool is_queued = job.state() == v1::JOB_STATE_QUEUED;
+    if (is_queued && IsReady(id, job)) StepAside(id, job);
+    const HoldState freed = is_queued ? HoldState::kNone : HoldState::kReleased;
+    job.hold = in.held ? HoldState::kHeld : freed;
+    if (is_queued && IsReady(id, job)) LineUp(id, job);
+    if (!is_queued) TellOfHold(id, job, &keys);
+    v1::Transition transition;
+    transition.set_kind(in.held ? v1::TRANSITION_KIND_HOLD_REQUESTED
+                                : v1::TRANSITION_KIND_RELEASE_REQUESTED);
+    *transition.mutable_evidence() = UserEvidence(evidence, step.now);
+    Record(step, id, job, std::move(transition));
+  }
+  for (const auto& [session, run_keys] : keys) SendHolds(session, run_keys, in.held, step);
+  step.out->effects.push_back(StatusReply{in.ticket, absl::OkStatus()});
+}
+
+absl::Status Core::Impl::CheckHold(const Hold& in) const {
+  const std::string_view verb = in.held ? "held" : "released";
+  std::string others;
+  size_t count = 0;
+  for (uint64_t id : in.jobs) {
+    if (id == 0 || id >= next_job_id_) {
+      return contract::Error(absl::StatusCode::kNotFound, "UNKNOWN_JOB",
+                             fmt::format("there is no job {}; nothing was {}", id, verb),
+                             {{"job_id", fmt::format("{}", id)}});
+    }
+    auto it = jobs_.find(id);
+    if (!in.held || (it != jobs_.end() && Waits(it->second))) continue;
+    if (count++ >= kMaxNamedJobs) continue;
+    // Of those that have ended only the store knows how.
+    const bool is_stopping = it != jobs_.end() && it->second.cancel_requested;
+    others += fmt::format("{}{} ({})", count > 1 ? ", " : "", id,
+                          it == jobs_.end() ? "has ended"
+                          : is_stopping     ? "is being canceled"
+                                            : contract::Name(it->second.state()));
+  }
+  if (count == 0) return absl::OkStatus();
+  if (count > kMaxNamedJobs) others += fmt::format(" and {} more", count - kMaxNamedJobs);
+  return contract::Error(
+      absl::StatusCode::kFailedPrecondition, "NOT_WAITING",
+      fmt::format("only jobs that wait can be held, and these do not: {}; nothing was held, hold "
+                  "the others without them",
+                  others),
+      {{"jobs", others}});
+}
+
+void Core::Impl::EndLateHold(uint64_t id, Job& job, Step& step) {
+  if (!job.held() || contract::IsTerminal(job.state()) || job.state() == v1::JOB_STATE_QUEUED ||
+      job.state() == v1::JOB_STATE_PENDING) {
+    return;
+  }
+  // The agent must not go on to hold what its scheduler may start again.
+  job.hold = HoldState::kReleased;
+  KeysBySession keys;
+  TellOfHold(id, job, &keys);
+  for (const auto& [session, run_keys] : keys) SendHolds(session, run_keys, /*held=*/false, step);
+}
+
+void Core::Impl::TellOfHold(uint64_t id, const Job& job, KeysBySession* keys) const {
+  const Cluster& cluster = *clusters_[job.cluster];
+  if (!cluster.session) return;
+  (*keys)[*cluster.session].push_back(cluster.runs.at({id, job.runs})->run_key());
+}
+
+void Core::Impl::SendHolds(SessionId session, const std::vector<std::string>& run_keys, bool held,
+                           Step& step) {
+  for (size_t begin = 0; begin < run_keys.size(); begin += kMaxPerMessage) {
+    const size_t end = std::min(begin + kMaxPerMessage, run_keys.size());
+    SendToAgent send;
+    send.session = session;
+    v1::Holds* message = send.message.mutable_holds();
+    message->set_held(held);
+    for (size_t i = begin; i < end; ++i) message->add_run_keys(run_keys[i]);
+    step.out->effects.push_back(std::move(send));
+  }
+}
+
+}  // namespace muster::core

@@ -1,0 +1,58 @@
+// Another run of a job whose run failed by its cluster's doing.
+#include "contract/retry.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "broker/core/event_bounds.h"
+#include "broker/core/impl.h"
+#include "contract/states.h"
+#include "contract/text.h"
+
+namespace muster::core {
+
+bool Core::Impl::IsFollowed(const v1::Run& ended, const Job& job) const {
+  const contract::RetryRule rule = contract::RetryRuleOf(shapes_.Find(job.shape)->spec);
+  return !job.cancel_requested && job.runs < rule.max_runs && contract::IsWorthAnother(ended, rule);
+}
+
+void Core::Impl::AwaitNextRun(uint64_t id, Job& job, const v1::Run& ended, Step& step) {
+  const contract::RetryRule rule = contract::RetryRuleOf(shapes_.Find(job.shape)->spec);
+  const uint32_t next = job.runs + 1u;
+  const absl::Duration wait = contract::BackoffBefore(next, rule);
+  const absl::Time time = step.now + wait;
+  if (wait > absl::ZeroDuration()) retries_.Add(id, absl::ToUnixMicros(time));
+  Enqueue(id, job);
+  ++retries_decided_;
+
+  std::string why = fmt::format(
+      "run {} of at most {} follows, not before {}, because run {} failed on cluster {} ({}): {}",
+      next, rule.max_runs, ToStd(absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone())),
+      ended.number(), ended.cluster(), contract::Name(ended.failure().failure_class()),
+      ended.failure().message());
+  Truncate(kMaxDetailBytes, &why);
+  v1::Transition transition;
+  transition.set_kind(v1::TRANSITION_KIND_RETRY);
+  *transition.mutable_evidence() = BrokerEvidence(std::move(why), step.now);
+  Record(step, id, job, std::move(transition));
+}
+
+void Core::Impl::EndWaits(Step& step) {
+  constexpr int kMaxPerTick = 10'000;  // about 10 ms, and a commit of as many rows
+  const int64_t now = absl::ToUnixMicros(step.now);
+  for (int i = 0; i < kMaxPerTick; ++i) {
+    const std::optional<uint64_t> id = retries_.TakeDue(now);
+    if (!id) return;
+    const Job& job = jobs_.at(*id);
+    if (!job.held()) LineUp(*id, job);
+    step.jobs.push_back(*id);  // its time is not stored any longer
+  }
+}
+
+void Core::Impl::ShiftWaits(absl::Duration by, Step& step) {
+  retries_.Shift(absl::ToInt64Microseconds(by));
+  retries_.ForEach([&](uint64_t id) { step.jobs.push_back(id); });
+}
+
+}  // namespace muster::core

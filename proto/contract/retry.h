@@ -1,0 +1,45 @@
+// When an ended run is followed by another one, and after how long: the meaning of RetryPolicy.
+// Pure functions, for any thread.
+#ifndef MUSTER_PROTO_CONTRACT_RETRY_H_
+#define MUSTER_PROTO_CONTRACT_RETRY_H_
+
+#include <cstdint>
+
+#include "absl/time/time.h"
+#include "muster/v1/job.pb.h"
+#include "muster/v1/job_spec.pb.h"
+
+namespace muster::contract {
+
+class FieldErrors;
+
+// A policy with its defaults.
+struct RetryRule {
+  uint32_t max_runs = 11;                      // of the job in all, 1 to kMaxRuns
+  bool on_preemption = false;                  // whether a preempted run is followed
+  absl::Duration backoff = absl::Seconds(10);  // before the second run, 0 to kMaxBackoff
+};
+
+// What fails so often is not mended by trying; a job's page still fits into one message.
+inline constexpr uint32_t kMaxRuns = 100;
+// A cluster that is mended is used again within this time.
+inline constexpr absl::Duration kMaxBackoff = absl::Hours(1);
+
+// Of a spec, or of the shape of one. Fields that are not set have their defaults.
+RetryRule RetryRuleOf(const v1::JobSpec& spec);
+
+// Whether a run that has ended like this may end better if it is tried again, so that another one
+// follows while the budget lasts. A LOST run never is: nobody can say that it has stopped, and two
+// runs of one job at the same time are worse than none.
+bool IsWorthAnother(const v1::Run& ended, const RetryRule& rule);
+
+// How long a job waits before its run of this number, from 2 on: twice as long as before the run
+// ahead of it.
+absl::Duration BackoffBefore(uint32_t run, const RetryRule& rule);
+
+// What is wrong with the spec's policy.
+void CheckRetry(const v1::JobSpec& spec, FieldErrors* errors);
+
+}  // namespace muster::contract
+
+#endif  // MUSTER_PROTO_CONTRACT_RETRY_H_

@@ -1,0 +1,96 @@
+// What the auditor knows of jobs that wait: for another run, and for their release.
+#include <algorithm>
+
+#include "fmt/format.h"
+#include "tests/sim/auditor.h"
+
+namespace muster::sim {
+namespace {
+
+absl::Time TimeOf(const v1::Transition& transition) {
+  return absl::FromUnixSeconds(transition.time().seconds()) +
+         absl::Nanoseconds(transition.time().nanos());
+}
+
+// A decision is committed within this time.
+constexpr absl::Duration kLongestCommit = absl::Seconds(1);
+
+uint32_t MaxRuns(const v1::RetryPolicy& policy) {
+  return policy.max_runs() > 0 ? policy.max_runs() : 11;
+}
+
+}  // namespace
+
+void Auditor::HoldAcknowledged(uint64_t job) {
+  const JobBook& book = jobs_[job];
+  if (book.holds == 0) {
+    Fail("hold", fmt::format("the hold of job {} was acknowledged and is not committed", job));
+  }
+}
+
+void Auditor::ReleaseAcknowledged(uint64_t job) {
+  if (jobs_[job].is_held) {
+    Fail("hold", fmt::format("the release of job {} was acknowledged and is not committed", job));
+  }
+}
+
+void Auditor::ClockJumped(absl::Duration by) {
+  last_clock_jump_ = world_.loop.now();
+  // Whether the broker takes the jump into account, or dies before it can, is open: the earlier of
+  // both times counts, until a row says more.
+  for (auto& [id, book] : jobs_) {
+    if (book.wait_ends) *book.wait_ends += std::min(by, absl::ZeroDuration());
+  }
+}
+
+void Auditor::CheckRetryStep(uint64_t job, JobBook* book, const v1::Transition& transition) {
+  if (book->runs.empty() || !book->runs.rbegin()->second.is_followed) {
+    return Fail("retry", fmt::format("job {} goes back to the queue after no failed run", job));
+  }
+  // The policy's arithmetic, apart from the contract's.
+  const v1::RetryPolicy& policy = book->spec->retry();
+  int64_t seconds = policy.has_backoff() ? policy.backoff().seconds() : 10;
+  for (uint32_t run = 1; run < book->runs.rbegin()->first && seconds < 3600; ++run) seconds *= 2;
+  book->wait_ends = TimeOf(transition) + absl::Seconds(std::min<int64_t>(seconds, 3600));
+  book->wait_begins = world_.loop.now() - kLongestCommit;
+}
+
+void Auditor::CheckAssignment(uint64_t job, const JobBook& book, const v1::Transition& transition) {
+  const uint32_t max_runs = MaxRuns(book.spec->retry());
+  if (transition.run() > max_runs) {
+    Fail("retry", fmt::format("job {} gets run {} of {}", job, transition.run(), max_runs));
+  }
+  if (book.is_held) Fail("hold", fmt::format("job {} is held and gets a run", job));
+  const absl::Time time = TimeOf(transition);
+  if (book.wait_ends && time < *book.wait_ends) {
+    Fail("retry", fmt::format("job {} gets run {} {} before its time", job, transition.run(),
+                              absl::FormatDuration(*book.wait_ends - time)));
+  }
+}
+
+void Auditor::CheckWait(uint64_t job, JobBook* book, const core::UpdateJob& update) {
+  if (!update.retry_time || !book->wait_ends || *update.retry_time == *book->wait_ends) return;
+  // What is left of a wait stays the same when the clock is set.
+  if (last_clock_jump_ < book->wait_begins) {
+    Fail("retry", fmt::format("the time of job {}'s next run is off by {}", job,
+                              absl::FormatDuration(*update.retry_time - *book->wait_ends)));
+  }
+  book->wait_ends = update.retry_time;
+}
+
+void Auditor::CheckFollowed(const std::string& run_key, const RunBook& run, const JobBook& book) {
+  const TrueRun& truth = runs_[run_key];
+  if (!truth.end) return;  // an end that was made up; see CheckEnd
+  const uint32_t max_runs = MaxRuns(book.spec->retry());
+  const TrueEnd::Fault fault = truth.end->fault;
+  const bool is_worth_it =
+      fault == TrueEnd::Fault::kCluster ||
+      (fault == TrueEnd::Fault::kPreemption && book.spec->retry().on_preemption());
+  const bool should = is_worth_it && !run.was_canceled && run.last_put.number() < max_runs;
+  if (should == run.is_followed) return;
+  Fail("retry", fmt::format("{} ended in way {} with fault {}, its job {} another run", run_key,
+                            static_cast<int>(truth.end->kind), static_cast<int>(fault),
+                            run.is_followed ? "gets" : "does not get"));
+}
+
+}  // namespace muster::sim

@@ -1,0 +1,98 @@
+#include "contract/retry.h"
+
+#include <gtest/gtest.h>
+
+#include "contract/errors.h"
+#include "contract/validate.h"
+
+namespace muster::contract {
+namespace {
+
+v1::JobSpec SpecWith(uint32_t max_runs, int64_t seconds, int32_t nanos = 0) {
+  v1::JobSpec spec;
+  spec.mutable_command()->set_script("true");
+  spec.mutable_retry()->set_max_runs(max_runs);
+  spec.mutable_retry()->mutable_backoff()->set_seconds(seconds);
+  spec.mutable_retry()->mutable_backoff()->set_nanos(nanos);
+  return spec;
+}
+
+v1::Run Ended(v1::RunState state, v1::FailureClass failure_class, bool retriable) {
+  v1::Run run;
+  run.set_state(state);
+  run.mutable_failure()->set_failure_class(failure_class);
+  run.mutable_failure()->set_retriable(retriable);
+  return run;
+}
+
+TEST(RetryRule, ASpecWithoutAPolicyHasTheDefaults) {
+  const RetryRule rule = RetryRuleOf({});
+  EXPECT_EQ(rule.max_runs, 11u);
+  EXPECT_FALSE(rule.on_preemption);
+  EXPECT_EQ(rule.backoff, absl::Seconds(10));
+}
+
+TEST(RetryRule, ANormalizedPolicyShowsItsDefaultsAndAMissingOneStaysMissing) {
+  v1::JobSpec spec;
+  spec.mutable_command()->set_script("true");
+  EXPECT_FALSE(NormalizeJobSpec(spec)->has_retry());
+  spec.mutable_retry()->set_on_preemption(true);
+  const auto normal = NormalizeJobSpec(spec);
+  ASSERT_TRUE(normal.ok()) << normal.status();
+  EXPECT_EQ(normal->retry().max_runs(), 11u);
+  EXPECT_EQ(normal->retry().backoff().seconds(), 10);
+}
+
+TEST(RetryRule, NoWaitAtAllCanBeAskedFor) {
+  const auto normal = NormalizeJobSpec(SpecWith(0, 0));
+  ASSERT_TRUE(normal.ok()) << normal.status();
+  EXPECT_EQ(RetryRuleOf(*normal).backoff, absl::ZeroDuration());
+}
+
+TEST(RetryRule, BoundsAreNamedWithTheirField) {
+  EXPECT_TRUE(NormalizeJobSpec(SpecWith(100, 3600)).ok());
+  struct {
+    v1::JobSpec spec;
+    const char* field;
+  } const cases[] = {{SpecWith(101, 1), "retry.max_runs"},
+                     {SpecWith(1, -1), "retry.backoff"},
+                     {SpecWith(1, 3600, 1), "retry.backoff"},
+                     {SpecWith(1, 9'000'000'000'000'000'000), "retry.backoff"},
+                     {SpecWith(1, 1, 1'000'000'000), "retry.backoff"},
+                     {SpecWith(1, 1, -1), "retry.backoff"}};
+  for (const auto& c : cases) {
+    const auto bad = GetBadRequest(NormalizeJobSpec(c.spec).status());
+    ASSERT_TRUE(bad.has_value()) << c.field;
+    EXPECT_EQ(bad->field_violations(0).field(), c.field);
+  }
+}
+
+TEST(IsWorthAnother, OnlyARunThatFailedByItsClustersDoing) {
+  const RetryRule plain;
+  RetryRule stubborn;
+  stubborn.on_preemption = true;
+  using v1::FAILURE_CLASS_INFRA, v1::FAILURE_CLASS_IMAGE, v1::FAILURE_CLASS_PREEMPTED;
+  EXPECT_TRUE(IsWorthAnother(Ended(v1::RUN_STATE_FAILED, FAILURE_CLASS_INFRA, true), plain));
+  EXPECT_TRUE(IsWorthAnother(Ended(v1::RUN_STATE_FAILED, FAILURE_CLASS_IMAGE, true), plain));
+  EXPECT_FALSE(IsWorthAnother(Ended(v1::RUN_STATE_FAILED, FAILURE_CLASS_INFRA, false), plain));
+  EXPECT_FALSE(IsWorthAnother(Ended(v1::RUN_STATE_LOST, FAILURE_CLASS_INFRA, true), plain));
+  EXPECT_FALSE(IsWorthAnother(Ended(v1::RUN_STATE_CANCELED, FAILURE_CLASS_INFRA, true), plain));
+  EXPECT_FALSE(IsWorthAnother(Ended(v1::RUN_STATE_FAILED, FAILURE_CLASS_PREEMPTED, true), plain));
+  EXPECT_TRUE(
+      IsWorthAnother(Ended(v1::RUN_STATE_FAILED, FAILURE_CLASS_PREEMPTED, false), stubborn));
+}
+
+TEST(Backoff, DoublesUpToAnHour) {
+  const RetryRule rule;
+  EXPECT_EQ(BackoffBefore(2, rule), absl::Seconds(10));
+  EXPECT_EQ(BackoffBefore(3, rule), absl::Seconds(20));
+  EXPECT_EQ(BackoffBefore(10, rule), absl::Seconds(2560));
+  EXPECT_EQ(BackoffBefore(11, rule), absl::Hours(1));
+  EXPECT_EQ(BackoffBefore(100, rule), absl::Hours(1));
+  RetryRule none;
+  none.backoff = absl::ZeroDuration();
+  EXPECT_EQ(BackoffBefore(100, none), absl::ZeroDuration());
+}
+
+}  // namespace
+}  // namespace muster::contract
