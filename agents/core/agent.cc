@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agents/core/broker_link.h"
+#include "agents/core/end_reader.h"
 #include "agents/core/inbox.h"
 #include "agents/core/launch_lane.h"
 #include "agents/core/steady_time.h"
@@ -75,6 +76,7 @@ class Agent::Impl {
         core_(CoreOptions(options_, backend_), std::move(content_)),
         dialer_(options_.broker_target),
         backoff_(options_.min_redial, options_.max_redial),
+        end_reader_(&backend_),
         shipper_(
             options_.logs,
             {.dial = [this](auto callbacks) { return dialer_.DialPush(std::move(callbacks)); },
@@ -232,6 +234,7 @@ class Agent::Impl {
     observer_.Post([this, runs = std::move(runs)] {
       Observed observed;
       observed.outcome = backend_.Observe(runs);
+      end_reader_.Complete(runs, &observed.outcome);
       observed.scheduler_calls = backend_.SchedulerCalls();
       inbox_.Post(ObserveDone{std::move(observed)});
     });
@@ -410,6 +413,7 @@ class Agent::Impl {
   int calls_in_flight_ = 0;
   std::optional<absl::Time> drain_until_;
 
+  EndReader end_reader_;  // the observer's
   LogShipper shipper_;
   LaunchLane launches_;
   WorkerLane others_;

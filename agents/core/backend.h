@@ -68,6 +68,9 @@ struct Observation {
   std::optional<absl::Time> end_time;
   std::optional<v1::ExitStatus> exit;
   std::optional<v1::Failure> failure;
+  // Of a failure that is neither the program's nor for want of memory: whether the ends of the
+  // run's logs may show that the cluster was at fault. Those two are always looked into.
+  bool may_logs_tell = false;
 };
 
 struct ObserveOutcome {
@@ -125,7 +128,9 @@ class Backend {
   virtual absl::Status Cancel(const RunHandle& run) = 0;
   // One source for each rank and stream.
   virtual std::vector<LogSource> Logs(const RunHandle& run) = 0;
-  // Where those paths are read, as long as the backend lives; null: on this machine.
+  // The directory of the run's results, for jobs with status_json; empty: it has none.
+  virtual std::string ResultsDirectory(const RunHandle& /*run*/) { return {}; }
+  // Where logs and results are read, as long as the backend lives; null: on this machine.
   virtual hosts::Host* LogHost() { return nullptr; }
   // The broker has the end and the logs: clean up what is not the user's.
   virtual void Forget(const RunHandle& run) = 0;

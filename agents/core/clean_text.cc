@@ -59,6 +59,10 @@ void CleanTexts(v1::RunEvent* event) {
   if (event->has_failure()) {
     CleanInPlace(event->mutable_failure()->mutable_message(), kMaxDetailBytes);
     CleanInPlace(event->mutable_failure()->mutable_suggestion(), kMaxDetailBytes);
+    for (v1::FailureQuote& quote : *event->mutable_failure()->mutable_quotes()) {
+      CleanInPlace(quote.mutable_source(), kMaxNameBytes);
+      CleanInPlace(quote.mutable_text(), kMaxDetailBytes);
+    }
   }
 }
 

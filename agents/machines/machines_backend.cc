@@ -49,6 +49,7 @@ LaunchOutcome Refused(v1::FailureClass failure_class, const std::string& message
   outcome.failure.set_failure_class(failure_class);
   outcome.failure.set_message(message);
   outcome.failure.set_suggestion(suggestion);
+  outcome.failure.set_retriable(failure_class == v1::FAILURE_CLASS_INFRA);
   outcome.evidence = AgentEvidence(message);
   return outcome;
 }

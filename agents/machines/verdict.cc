@@ -38,6 +38,8 @@ v1::Failure MakeFailure(v1::FailureClass failure_class, const std::string& messa
   failure.set_failure_class(failure_class);
   failure.set_message(message);
   failure.set_suggestion(suggestion);
+  // Another machine, or this one after its restart, may do better.
+  failure.set_retriable(failure_class == v1::FAILURE_CLASS_INFRA);
   return failure;
 }
 
@@ -237,6 +239,8 @@ Observation LostVerdict(const Witness& witness, const std::string& directory) {
       MakeFailure(v1::FAILURE_CLASS_INFRA,
                   fmt::format("the run's directory \"{}\" was removed or is damaged", directory),
                   "submit the job again; nothing but Muster may change its state directory");
+  // It may have run, and nobody knows to what end.
+  observation.failure->set_retriable(false);
   return observation;
 }
 

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 
+#include "agents/core/log_evidence.h"
 #include "agents/slurm/explain_image.h"
 #include "agents/slurm/fields.h"
 #include "agents/slurm/reasons.h"
+#include "contract/failure_patterns.h"
 #include "fmt/format.h"
 
 namespace muster::slurm {
@@ -17,13 +19,15 @@ namespace {
 constexpr int kLaunchSignal = 53;
 // What a shell ends with when there is no such program.
 constexpr int kNotFoundCode = 127;
-// Lines of Slurm's own that a message quotes.
+// Lines of Slurm's own that are quoted.
 constexpr size_t kQuotedLines = 3;
+constexpr std::string_view kSlurmOutput = "slurm.out";
 
 struct Words {
   v1::FailureClass failure_class = v1::FAILURE_CLASS_UNSPECIFIED;
   std::string message;
   std::string suggestion;
+  bool retriable = false;
 };
 
 constexpr std::string_view kReadLog = "Read its output.";
@@ -37,6 +41,13 @@ bool SaysOutOfMemory(std::string_view output) {
   return std::any_of(kSigns.begin(), kSigns.end(), [&](std::string_view sign) {
     return output.find(sign) != std::string_view::npos;
   });
+}
+
+// What srun and slurmstepd write of a step that came to nothing; compiled once, for any thread.
+bool ShowsFaultOfCluster(std::string_view output) {
+  static const contract::FailurePatterns patterns;
+  const std::optional<contract::LogVerdict> verdict = patterns.Find(output);
+  return verdict.has_value() && verdict->retriable;
 }
 
 // "signal 9 (KILL)"
@@ -71,22 +82,23 @@ Words ExplainRecord(const RunFacts& facts) {
       return {v1::FAILURE_CLASS_INFRA,
               fmt::format("The files of the run could not be read on rank {}", record.rank),
               "The agent's run_dir must be the same directory on the compute nodes; tell the "
-              "cluster's operator."};
+              "cluster's operator.",
+              /*retriable=*/true};
     case ExitRecord::Problem::kSrun:
       return {
           v1::FAILURE_CLASS_INFRA,
           fmt::format("srun could not run the {} on all nodes (exit code {})", what, record.code),
-          std::string(kSubmitAgain)};
+          std::string(kSubmitAgain), ShowsFaultOfCluster(facts.slurm_output)};
     case ExitRecord::Problem::kImage: {
       const ImageTrouble trouble = ExplainImage(facts.slurm_output);
-      return {trouble.failure_class, trouble.message, trouble.suggestion};
+      return {trouble.failure_class, trouble.message, trouble.suggestion, trouble.retriable};
     }
     case ExitRecord::Problem::kUnknown:
       return {
           v1::FAILURE_CLASS_INFRA,
           fmt::format("How the {} ended on rank {} is not known: a TERM came at the same moment",
                       what, record.rank),
-          std::string(kSubmitAgain)};
+          std::string(kSubmitAgain), /*retriable=*/true};
     case ExitRecord::Problem::kNone:
       break;
   }
@@ -114,13 +126,14 @@ Words ExplainWithoutRecord(const RunFacts& facts) {
     return {v1::FAILURE_CLASS_INFRA, "The node could not open the files of the run",
             "The agent's run_dir must be the same directory on the compute nodes, and writable "
             "there; tell the "
-            "cluster's operator."};
+            "cluster's operator.",
+            /*retriable=*/true};
   }
   if (history.exit_code == kClaimLostCode) {
     return {v1::FAILURE_CLASS_INFRA,
             "The Slurm job could not claim the run: another job of the run did, and that one is "
             "gone, or the node could not write to run_dir",
-            std::string(kSubmitAgain)};
+            std::string(kSubmitAgain), /*retriable=*/true};
   }
   return {v1::FAILURE_CLASS_PROGRAM,
           fmt::format("The run {} and could not write its exit record",
@@ -141,6 +154,7 @@ Words ExplainFailed(const RunFacts& facts) {
     words.failure_class = v1::FAILURE_CLASS_OOM;
     words.message = "The run used more memory than it had. " + words.message;
     words.suggestion = kMoreMemory;
+    words.retriable = false;
   }
   return words;
 }
@@ -157,9 +171,11 @@ Words Explain(JobPhase phase, const RunFacts& facts) {
       return {v1::FAILURE_CLASS_OOM, "The run used more memory than it had",
               std::string(kMoreMemory)};
     case JobPhase::kNodeFail:
-      return {v1::FAILURE_CLASS_INFRA, "A node of the run failed", std::string(kSubmitAgain)};
+      return {v1::FAILURE_CLASS_INFRA, "A node of the run failed", std::string(kSubmitAgain),
+              /*retriable=*/true};
     case JobPhase::kBootFail:
-      return {v1::FAILURE_CLASS_INFRA, "A node of the run did not boot", std::string(kSubmitAgain)};
+      return {v1::FAILURE_CLASS_INFRA, "A node of the run did not boot", std::string(kSubmitAgain),
+              /*retriable=*/true};
     case JobPhase::kPreempted:
       return {v1::FAILURE_CLASS_PREEMPTED,
               "The cluster stopped the run for a job of higher priority",
@@ -177,19 +193,18 @@ bool HasImageTrouble(const RunFacts& facts) {
 }
 
 // The last lines that Slurm itself wrote; of a container that did not start, what was said of it.
-std::string Quote(const RunFacts& facts) {
+void Quote(const RunFacts& facts, v1::Failure* failure) {
   if (HasImageTrouble(facts)) {
-    const ImageTrouble trouble = ExplainImage(facts.slurm_output);
-    return fmt::format("\n{}", fmt::join(trouble.words, "\n"));
+    for (const std::string& line : ExplainImage(facts.slurm_output).words)
+      agent::AddQuote(kSlurmOutput, line, failure);
+    return;
   }
   std::vector<std::string_view> lines = Lines(facts.slurm_output);
   std::erase_if(lines, [](std::string_view line) {
     return line.find("error:") == std::string_view::npos && !line.starts_with("muster:");
   });
   if (lines.size() > kQuotedLines) lines.erase(lines.begin(), lines.end() - kQuotedLines);
-  std::string quoted;
-  for (std::string_view line : lines) quoted += fmt::format("\n{}", line);
-  return quoted;
+  for (std::string_view line : lines) agent::AddQuote(kSlurmOutput, line, failure);
 }
 
 }  // namespace
@@ -231,8 +246,10 @@ v1::Failure ExplainEnd(JobPhase phase, std::string_view slurm_words, const RunFa
   failure.set_failure_class(words.failure_class);
   std::string message = words.message + ".";
   if (!slurm_words.empty()) message += fmt::format(" Slurm said: {}.", slurm_words);
-  failure.set_message(message + Quote(facts));
+  failure.set_message(message);
   failure.set_suggestion(words.suggestion);
+  failure.set_retriable(words.retriable);
+  Quote(facts, &failure);
   return failure;
 }
 

@@ -17,6 +17,7 @@ struct Rule {
   v1::FailureClass failure_class;
   std::string_view message;
   std::string_view suggestion;
+  bool retriable = false;
 };
 
 constexpr std::string_view kCredentials =
@@ -52,14 +53,23 @@ constexpr std::array kRules = {
          "Check the image's name and tag."},
     Rule{"Invalid image reference", kImage, "enroot cannot read the image's name",
          "Check the image's name: registry/name:tag, in lower case."},
-    Rule{"Could not resolve host", kImage, "The image's registry could not be reached", kReach},
-    Rule{"Failed to connect", kImage, "The image's registry could not be reached", kReach},
-    Rule{"timed out", kImage, "The image's registry could not be reached", kReach},
+    Rule{"returned error code: 429", kImage, "The registry has had too many requests",
+         "Submit the job again later.", true},
+    Rule{"returned error code: 5", kImage, "The registry failed", "Submit the job again later.",
+         true},
+    Rule{"Checksum mismatch", kImage, "The image came damaged from its registry",
+         "Submit the job again.", true},
+    Rule{"Could not resolve host", kImage, "The image's registry could not be reached", kReach,
+         true},
+    Rule{"Failed to connect", kImage, "The image's registry could not be reached", kReach, true},
+    Rule{"timed out", kImage, "The image's registry could not be reached", kReach, true},
     Rule{"No space left on device", kImage, "There was no room for the image",
-         "Tell the cluster's operator: the directory of the images, or the node's disk, is full."},
+         "Tell the cluster's operator: the directory of the images, or the node's disk, is full.",
+         true},
     Rule{"stopped before it ended", kImage, "The conversion of the image was stopped",
          "Submit the job again; if it comes to its time limit, have the cluster's operator raise "
-         "the agent's conversion_time_limit."},
+         "the agent's conversion_time_limit.",
+         true},
     Rule{"Invalid image format", kImage, "The image's file is no squashfs file",
          "Convert the image again."},
     Rule{"is no squashfs file", kImage, "The image's file is no squashfs file",
@@ -70,7 +80,8 @@ constexpr std::array kRules = {
          "Check its path, and that the compute nodes see it."},
     Rule{"exited too soon", kImage, "The image's entrypoint ended before the command began",
          "Use an image whose entrypoint runs what it is given."},
-    Rule{"Failed to mount", kImage, "The container's file system could not be made", kOperator},
+    Rule{"Failed to mount", kImage, "The container's file system could not be made", kOperator,
+         true},
     Rule{"Command not found", kImage, "The cluster's enroot is not whole", kOperator},
 };
 
@@ -135,6 +146,7 @@ ImageTrouble ExplainImage(std::string_view output) {
     trouble.failure_class = rule.failure_class;
     trouble.message = rule.message;
     trouble.suggestion = rule.suggestion;
+    trouble.retriable = rule.retriable;
     return trouble;
   }
   trouble.message = "The container could not be started";

@@ -7,7 +7,7 @@
 
 namespace muster::slurm {
 
-// "waiting for free nodes (Resources)", "held by its user: release it with scontrol release
+// "waiting for free nodes (Resources)", "held by its user: let it go on with muster release
 // (JobHeldUser)". Slurm's own word stays in it; a reason that the table does
 // not know is returned as it came. Empty for "None": Slurm has not looked at the job yet.
 std::string ExplainReason(std::string_view reason);

@@ -13,6 +13,7 @@ struct Refusal {
   v1::FailureClass failure_class;
   std::string_view meaning;  // "there is no such partition"
   std::string_view remedy;   // a sentence
+  bool retriable = false;    // it is the site's doing, and passes
 };
 
 // `words`: what follows "Batch job submission failed: ". Null: the table does not know them, and

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "absl/time/time.h"
+#include "agents/core/log_evidence.h"
 #include "agents/slurm/fields.h"
 #include "agents/slurm/reasons.h"
 #include "agents/slurm/refusals.h"
@@ -110,6 +111,10 @@ SubmitOutcome Refused(std::string_view slurm_words, const hosts::CommandResult& 
                   fmt::format("Slurm refused the run: {}{}. Slurm said: {}", refusal->meaning,
                               reason.empty() ? "" : ": " + reason, slurm_words),
                   refusal->remedy);
+  // How many jobs may be submitted at a time: others make room when they end.
+  const bool is_full = reason.find("SubmitJob") != std::string::npos;
+  outcome.failure.set_retriable(refusal->retriable || is_full);
+  agent::AddQuote("sbatch", slurm_words, &outcome.failure);
   return outcome;
 }
 

@@ -1,5 +1,6 @@
 #include "agents/slurm/verdict.h"
 
+#include "agents/core/log_evidence.h"
 #include "agents/slurm/explain_end.h"
 #include "agents/slurm/reasons.h"
 #include "fmt/format.h"
@@ -172,6 +173,12 @@ SlurmEnd EndAccordingToRecord(const RunFacts& facts) {
   return end;
 }
 
+// What people type to see the same.
+std::string_view CommandOf(v1::EvidenceSource source) {
+  if (source == v1::EVIDENCE_SOURCE_SQUEUE) return "squeue";
+  return source == v1::EVIDENCE_SOURCE_SACCT ? "sacct" : "exit record";
+}
+
 Observation Ended(const RunFacts& facts, const SlurmEnd& end) {
   const bool record_failed = facts.record.has_value() && !facts.record->EndedWithZero();
   v1::RunState state = v1::RUN_STATE_FAILED;
@@ -191,7 +198,10 @@ Observation Ended(const RunFacts& facts, const SlurmEnd& end) {
   const bool slurm_code_counts =
       end.phase == JobPhase::kFailed || end.phase == JobPhase::kCompleted;
   SetTimesAndExit(facts, slurm_code_counts, &observation);
-  if (state == v1::RUN_STATE_FAILED) observation.failure = ExplainEnd(end.phase, end.words, facts);
+  if (state != v1::RUN_STATE_FAILED) return observation;
+  observation.failure = ExplainEnd(end.phase, end.words, facts);
+  agent::AddQuote(CommandOf(end.source), end.words, &*observation.failure);
+  observation.may_logs_tell = end.phase == JobPhase::kDeadline;
   return observation;
 }
 

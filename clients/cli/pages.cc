@@ -112,6 +112,9 @@ void AppendFailure(const v1::Job& job, Page* page) {
     page->Raw(fmt::format("  {}\n", Harmless(line)));
     message.erase(0, line.size() + 1);
   }
+  for (const v1::FailureQuote& quote : failure.quotes()) {
+    page->Raw(fmt::format("  {}: {}\n", Harmless(quote.source()), Harmless(quote.text())));
+  }
   if (!failure.suggestion().empty()) {
     page->Raw(fmt::format("  What to do: {}\n", OneLine(failure.suggestion())));
   }

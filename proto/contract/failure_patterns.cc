@@ -163,8 +163,12 @@ std::optional<LogVerdict> FailurePatterns::Find(std::string_view log_tail) const
     if (!table_->rows[i]->Match(text, 0, text.size(), RE2::UNANCHORED, &match, 1)) continue;
     const Row& row = kRows[i];
     const auto at = static_cast<size_t>(match.data() - text.data());
-    return LogVerdict{std::string(row.name), row.failure_class, row.retriable,
-                      Plain(LineAround(log_tail, at)), std::string(row.suggestion)};
+    return LogVerdict{std::string(row.name),
+                      i,
+                      row.failure_class,
+                      row.retriable,
+                      Plain(LineAround(log_tail, at)),
+                      std::string(row.suggestion)};
   }
   return std::nullopt;
 }

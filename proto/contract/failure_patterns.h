@@ -20,6 +20,8 @@ inline constexpr size_t kMaxQuotedLineBytes = 400;
 struct LogVerdict {
   // The row of the table, "cuda-out-of-memory", for counting.
   std::string pattern;
+  // Its place in the table: of the verdicts on several logs of one run, the lowest counts.
+  size_t row = 0;
   v1::FailureClass failure_class = v1::FAILURE_CLASS_UNSPECIFIED;
   // Whether the fault is of the infrastructure and another try may do better.
   bool retriable = false;

@@ -69,5 +69,5 @@ def test_an_image_that_does_not_exist_fails_the_job_as_image(world, api, agent):
     assert job.state == FAILED
     failure = job.runs[-1].failure
     assert failure.failure_class == job_pb2.FAILURE_CLASS_IMAGE
-    assert "returned error code: 404 Not Found" in failure.message
+    assert "returned error code: 404 Not Found" in failure.quotes[0].text
     assert "name and tag" in failure.suggestion

@@ -281,7 +281,8 @@ TEST_F(SlurmImageTest, AnImageThatCannotBeHadFailsTheRunInEnrootsWords) {
     ASSERT_TRUE(run.last.failure.has_value());
     EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
     EXPECT_THAT(run.last.failure->message(), HasSubstr("The registry has no such image"));
-    EXPECT_THAT(run.last.failure->message(), HasSubstr("returned error code: 404 Not Found"));
+    EXPECT_THAT(run.last.failure->ShortDebugString(),
+                HasSubstr("returned error code: 404 Not Found"));
     EXPECT_FALSE(run.last.exit.has_value());
   }
 }
@@ -291,7 +292,8 @@ TEST_F(SlurmImageTest, APrivateImageWithoutCredentialsSaysWhereTheyGo) {
   const TestRun run = RunIn(*backend, "nvcr.io/nvidia/tao:1", "echo never");
   ASSERT_TRUE(run.last.failure.has_value());
   EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
-  EXPECT_THAT(run.last.failure->message(), HasSubstr("[ERROR] Could not process JSON input"));
+  EXPECT_THAT(run.last.failure->ShortDebugString(),
+              HasSubstr("[ERROR] Could not process JSON input"));
   EXPECT_THAT(run.last.failure->suggestion(), HasSubstr("~/.config/enroot/.credentials"));
 }
 
@@ -300,12 +302,13 @@ TEST_F(SlurmImageTest, AFileThatIsNotThereOrNoSquashfsFailsTheRun) {
   const TestRun missing = RunIn(*backend, "/nonexistent/x.sqsh", "echo never");
   ASSERT_TRUE(missing.last.failure.has_value());
   EXPECT_EQ(missing.last.failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
-  EXPECT_THAT(missing.last.failure->message(), HasSubstr("/nonexistent/x.sqsh is not there"));
+  EXPECT_THAT(missing.last.failure->ShortDebugString(),
+              HasSubstr("/nonexistent/x.sqsh is not there"));
   const std::string junk = cluster_->runs() + "/junk.sqsh";
   std::ofstream(junk) << "junk";
   const TestRun broken = RunIn(*backend, junk, "echo never");
   ASSERT_TRUE(broken.last.failure.has_value());
-  EXPECT_THAT(broken.last.failure->message(), HasSubstr("is no squashfs file"));
+  EXPECT_THAT(broken.last.failure->ShortDebugString(), HasSubstr("is no squashfs file"));
 }
 
 TEST_F(SlurmImageTest, AnImageWithoutBashIsNamed) {
@@ -332,7 +335,7 @@ TEST_F(SlurmImageTest, MountsAreShownAndOneThatIsNotThereIsNamed) {
   const TestRun missing = RunSpec(*backend, spec);
   ASSERT_TRUE(missing.last.failure.has_value());
   EXPECT_EQ(missing.last.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
-  EXPECT_THAT(missing.last.failure->message(), HasSubstr("does not exist: /nonexistent"));
+  EXPECT_THAT(missing.last.failure->ShortDebugString(), HasSubstr("does not exist: /nonexistent"));
 }
 
 TEST_F(SlurmImageTest, ARunInAContainerCanBeCanceled) {
@@ -409,7 +412,7 @@ TEST(SlurmWithoutPyxisTest, ARunWithAnImageIsToldThatTheClusterHasNoContainers) 
     EXPECT_EQ(run.handle.state, v1::RUN_STATE_FAILED);
     ASSERT_TRUE(run.last.failure.has_value());
     EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
-    EXPECT_THAT(run.last.failure->message(), HasSubstr(missing));
+    EXPECT_THAT(run.last.failure->ShortDebugString(), HasSubstr(missing));
     EXPECT_THAT(run.last.failure->suggestion(), HasSubstr("Pyxis"));
   }
 }

@@ -118,6 +118,14 @@ TEST(JobPage, TellsWhatHappenedAndWhatToDo) {
   }
 }
 
+TEST(JobPage, AFailureQuotesWhatLedToItsVerdict) {
+  v1::Job job = FailedJob();
+  v1::FailureQuote* quote = job.mutable_failure()->add_quotes();
+  quote->set_source("rank-0.err");
+  quote->set_text("NVRM: Xid 79\x1b");
+  EXPECT_THAT(JobPage(job, {}, {}, kNow), HasSubstr("  rank-0.err: NVRM: Xid 79\\x1b\n"));
+}
+
 TEST(JobPage, ACommandThatIsOneWordWithBlanksIsExplained) {
   v1::Job job = FailedJob();
   job.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_CONFIG);

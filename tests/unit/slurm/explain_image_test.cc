@@ -101,6 +101,25 @@ TEST(ExplainImageTest, AnImageWithoutBashIsNamed) {
   EXPECT_THAT(trouble.suggestion, HasSubstr("bash"));
 }
 
+TEST(ExplainImageTest, OnlyWhatTheRegistryOrTheNetworkDidIsWorthAnotherTry) {
+  const std::pair<const char*, bool> cases[] = {
+      {"[ERROR] URL https://r/v2/x returned error code: 503 Service Unavailable", true},
+      {"[ERROR] URL https://r/v2/x returned error code: 429 Too Many Requests", true},
+      {"curl: (7) Failed to connect to r port 443: Connection refused", true},
+      {"curl: (6) Could not resolve host: r", true},
+      {"[ERROR] Checksum mismatch", true},
+      {"[ERROR] URL https://r/v2/x returned error code: 401 Unauthorized", false},
+      {"[ERROR] URL https://r/v2/x returned error code: 404 Not Found", false},
+      {"[ERROR] Invalid image reference: docker://R", false},
+      {"something new", false},
+  };
+  for (const auto& [words, retriable] : cases) {
+    EXPECT_EQ(ExplainImage(std::string("slurmstepd-n1: error: pyxis: ") + words + "\n").retriable,
+              retriable)
+        << words;
+  }
+}
+
 TEST(ExplainImageTest, WordsThatNobodyKnowsAreQuotedAsTheyAre) {
   const ImageTrouble trouble = ExplainImage("slurmstepd-n1: error: pyxis: something new\n");
   EXPECT_EQ(trouble.message, "The container could not be started");

@@ -154,7 +154,7 @@ TEST(ExplainReasonTest, ABudgetThatIsUsedUpIsNotTakenForOneThatIsOnlyLent) {
 }
 
 TEST(ExplainReasonTest, WhatCanBeDoneIsSaidApart) {
-  EXPECT_EQ(RemedyOfReason("JobHeldUser"), "release it with scontrol release");
+  EXPECT_EQ(RemedyOfReason("JobHeldUser"), "let it go on with muster release");
   EXPECT_EQ(RemedyOfReason("Priority"), "");
   EXPECT_EQ(RemedyOfReason("Nonsense"), "");
 }

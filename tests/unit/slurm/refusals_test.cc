@@ -52,6 +52,11 @@ TEST(FindRefusalTest, WhatIsTheClustersFaultIsNotTheJobs) {
        {"I/O error writing script/environment to file",
         "Required partition not available (inactive or drain)", "System submissions disabled"}) {
     EXPECT_EQ(FindRefusal(answer)->failure_class, v1::FAILURE_CLASS_INFRA) << answer;
+    EXPECT_TRUE(FindRefusal(answer)->retriable) << answer;
+  }
+  for (const char* answer : {"Invalid partition name specified", "Invalid qos specification",
+                             "User's job submission is disabled"}) {
+    EXPECT_FALSE(FindRefusal(answer)->retriable) << answer;
   }
 }
 

@@ -137,9 +137,9 @@ TEST(JudgeTest, AJobInTheQueueIsInTheStateThatSlurmTells) {
 }
 
 TEST(JudgeTest, AnUnknownWordChangesNothing) {
-  EXPECT_FALSE(Judged(Facts().Queue("EXPEDITING")).has_value());
-  EXPECT_FALSE(Judged(Facts().Queue("EXPEDITING").For(absl::Hours(9))).has_value());
-  EXPECT_FALSE(Judged(Facts().History("EXPEDITING").For(absl::Seconds(59))).has_value());
+  EXPECT_FALSE(Judged(Facts().Queue("UPDATE_DB")).has_value());
+  EXPECT_FALSE(Judged(Facts().Queue("UPDATE_DB").For(absl::Hours(9))).has_value());
+  EXPECT_FALSE(Judged(Facts().History("UPDATE_DB").For(absl::Seconds(59))).has_value());
 }
 
 TEST(JudgeTest, AQueueThatCouldNotBeAskedChangesNothing) {
@@ -348,7 +348,45 @@ TEST(JudgeTest, SlurmsMemoryPollingIsOutOfMemoryToo) {
                                .History("FAILED", 0, 9)
                                .Output("slurmstepd-n1: error: Exceeded job memory limit\n"));
   EXPECT_EQ(seen->failure->failure_class(), v1::FAILURE_CLASS_OOM);
-  EXPECT_THAT(seen->failure->message(), HasSubstr("Exceeded job memory limit"));
+  ASSERT_EQ(seen->failure->quotes_size(), 2);
+  EXPECT_EQ(seen->failure->quotes(0).source(), "slurm.out");
+  EXPECT_THAT(seen->failure->quotes(0).text(), HasSubstr("Exceeded job memory limit"));
+  EXPECT_FALSE(seen->failure->retriable());
+}
+
+TEST(JudgeTest, OnlyTheClustersFaultsAreWorthAnotherRun) {
+  const auto retriable = [](const RunFacts& facts) { return Judged(facts)->failure->retriable(); };
+  EXPECT_TRUE(retriable(Facts().Queue("NODE_FAIL", "NodeDown")));
+  EXPECT_TRUE(retriable(Facts().Queue("BOOT_FAIL")));
+  EXPECT_TRUE(retriable(Facts().Queue("FAILED").History("FAILED", 0, 53)));
+  EXPECT_TRUE(retriable(Facts().Queue("FAILED").Record(1).Problem(ExitRecord::Problem::kFiles)));
+  EXPECT_FALSE(retriable(Facts().Queue("TIMEOUT", "TimeLimit")));
+  EXPECT_FALSE(retriable(Facts().Queue("PREEMPTED")));
+  EXPECT_FALSE(retriable(Facts().Queue("OUT_OF_MEMORY")));
+  EXPECT_FALSE(retriable(Facts().Queue("DEADLINE")));
+  EXPECT_FALSE(retriable(Facts().Queue("REVOKED")));
+  EXPECT_FALSE(retriable(Facts().Queue("FAILED").Record(3)));
+  EXPECT_FALSE(retriable(Facts().Queue("FAILED").For(absl::Seconds(30))));
+  Facts srun = Facts().Queue("FAILED").Record(1).Problem(ExitRecord::Problem::kSrun);
+  EXPECT_FALSE(retriable(srun));
+  EXPECT_TRUE(retriable(srun.Output(
+      "srun: error: Task launch for 7.0 failed on node n2: Communication connection failure\n")));
+}
+
+TEST(JudgeTest, AVerdictQuotesWhatSlurmSaidAndWhere) {
+  const auto node = Judged(Facts().Queue("NODE_FAIL", "NodeDown"));
+  ASSERT_EQ(node->failure->quotes_size(), 1);
+  EXPECT_EQ(node->failure->quotes(0).source(), "squeue");
+  EXPECT_EQ(node->failure->quotes(0).text(), "NODE_FAIL (NodeDown)");
+  const auto gone = Judged(Facts().History("TIMEOUT").Output(kTimeLimitOutput));
+  ASSERT_EQ(gone->failure->quotes_size(), 2);
+  EXPECT_THAT(gone->failure->quotes(0).text(), HasSubstr("DUE TO TIME LIMIT"));
+  EXPECT_EQ(gone->failure->quotes(1).source(), "sacct");
+}
+
+TEST(JudgeTest, LogsMayTellOfADeadlineButNotOfATimeLimit) {
+  EXPECT_TRUE(Judged(Facts().Queue("DEADLINE"))->may_logs_tell);
+  EXPECT_FALSE(Judged(Facts().Queue("TIMEOUT"))->may_logs_tell);
 }
 
 TEST(JudgeTest, AJobThatLeftTheQueueIsWhatTheHistorySays) {

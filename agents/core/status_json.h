@@ -1,6 +1,6 @@
 // TAO's status.json: what a training says about itself, one JSON object on each line. Pure.
-#ifndef MUSTER_AGENTS_SLURM_STATUS_JSON_H_
-#define MUSTER_AGENTS_SLURM_STATUS_JSON_H_
+#ifndef MUSTER_AGENTS_CORE_STATUS_JSON_H_
+#define MUSTER_AGENTS_CORE_STATUS_JSON_H_
 
 #include <cstddef>
 #include <map>
@@ -10,7 +10,7 @@
 
 #include "muster/v1/job.pb.h"
 
-namespace muster::slurm {
+namespace muster::agent {
 
 // The file grows for as long as a training runs: only its end is read, which holds the last
 // entries.
@@ -39,16 +39,11 @@ struct StatusFile {
 // `text`: the file, or its end. Any bytes; a first line that begins in its middle is a bad one.
 StatusFile ReadStatusFile(std::string_view text);
 
-// What status.json adds to an end that the exit code and Slurm have told. An exit code other than 0
-// is a failure whatever the file says. With 0, a last FAILURE makes the run a failure of the
-// program, because TAO catches its own errors; anything else is a success, also a file without a
-// last entry: the command's code is the proof, and `note` says what the file lacks.
-struct TrainingEnd {
-  std::optional<v1::Failure> failure;
-  std::string note;
-};
-TrainingEnd JudgeTraining(const StatusFile& file, int exit_code);
+// Why a run is no success although its command ended with 0; nothing if it is one. TAO catches its
+// own errors, so a last FAILURE is one, of the program; and a training that ended well says so, so
+// an end without a SUCCESS is none either.
+std::optional<v1::Failure> JudgeTraining(const StatusFile& file);
 
-}  // namespace muster::slurm
+}  // namespace muster::agent
 
-#endif  // MUSTER_AGENTS_SLURM_STATUS_JSON_H_
+#endif  // MUSTER_AGENTS_CORE_STATUS_JSON_H_

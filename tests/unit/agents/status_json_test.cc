@@ -1,10 +1,10 @@
-#include "agents/slurm/status_json.h"
+#include "agents/core/status_json.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "rapidcheck/gtest.h"
 
-namespace muster::slurm {
+namespace muster::agent {
 namespace {
 
 using ::testing::HasSubstr;
@@ -81,26 +81,25 @@ TEST(StatusJsonTest, OnlyTheEndOfALongFileIsRead) {
   EXPECT_EQ(ReadStatusFile(std::string(kMaxStatusLineBytes, '[') + "\n").bad_lines, 1u);
 }
 
-TEST(JudgeTrainingTest, AnEndWithoutALastEntryIsWhatTheExitCodeSays) {
+TEST(JudgeTrainingTest, AnEndWithoutALastEntryIsNoSuccess) {
   for (const StatusFile& file : {Read({}), Read({kStarted, kRunning}), Read({kSkipped})}) {
-    const TrainingEnd end = JudgeTraining(file, 0);
-    EXPECT_FALSE(end.failure.has_value());
-    EXPECT_THAT(end.note, HasSubstr("no "));
+    const std::optional<v1::Failure> failure = JudgeTraining(file);
+    ASSERT_TRUE(failure.has_value());
+    EXPECT_EQ(failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
+    EXPECT_THAT(failure->message(), HasSubstr("has no "));
+    EXPECT_FALSE(failure->retriable());
   }
 }
 
 TEST(JudgeTrainingTest, AFailureThatTaoCaughtIsAFailureOfTheProgram) {
-  const TrainingEnd end = JudgeTraining(Read({kStarted, kFailure}), 0);
-  ASSERT_TRUE(end.failure.has_value());
-  EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
-  EXPECT_THAT(end.failure->message(), HasSubstr("No classes in the dataset"));
+  const std::optional<v1::Failure> failure = JudgeTraining(Read({kStarted, kFailure}));
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_EQ(failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
+  EXPECT_THAT(failure->message(), HasSubstr("says FAILURE"));
 }
 
-TEST(JudgeTrainingTest, ASuccessIsNoneIfTheCommandFailed) {
-  EXPECT_FALSE(JudgeTraining(Read({kSuccess}), 0).failure.has_value());
-  // The exit code makes the failure; the file only adds a note.
-  EXPECT_FALSE(JudgeTraining(Read({kSuccess}), 1).failure.has_value());
-  EXPECT_EQ(JudgeTraining(Read({kSuccess}), 1).note, "status.json says SUCCESS");
+TEST(JudgeTrainingTest, ASuccessIsOne) {
+  EXPECT_FALSE(JudgeTraining(Read({kStarted, kSuccess})).has_value());
 }
 
 RC_GTEST_PROP(StatusJsonTest, AnyBytesAreRead, ()) {
@@ -114,4 +113,4 @@ RC_GTEST_PROP(StatusJsonTest, AnyBytesAreRead, ()) {
 }
 
 }  // namespace
-}  // namespace muster::slurm
+}  // namespace muster::agent

@@ -1,4 +1,4 @@
-#include "agents/slurm/status_json.h"
+#include "agents/core/status_json.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -6,7 +6,7 @@
 #include "contract/characters.h"
 #include "fmt/format.h"
 
-namespace muster::slurm {
+namespace muster::agent {
 namespace {
 
 using nlohmann::json;
@@ -76,24 +76,22 @@ StatusFile ReadStatusFile(std::string_view text) {
   return file;
 }
 
-TrainingEnd JudgeTraining(const StatusFile& file, int exit_code) {
-  TrainingEnd end;
-  if (file.entries == 0) {
-    end.note = "status.json has no entry";
-  } else if (file.status == TrainingStatus::kNone || file.status == TrainingStatus::kRunning) {
-    end.note = "status.json has no last entry, SUCCESS or FAILURE";
-  } else {
-    end.note = file.status == TrainingStatus::kSuccess ? "status.json says SUCCESS"
-                                                       : "status.json says FAILURE";
-  }
-  if (exit_code != 0 || file.status != TrainingStatus::kFailure) return end;
+std::optional<v1::Failure> JudgeTraining(const StatusFile& file) {
+  if (file.status == TrainingStatus::kSuccess) return std::nullopt;
   v1::Failure failure;
   failure.set_failure_class(v1::FAILURE_CLASS_PROGRAM);
-  failure.set_message(fmt::format("The command ended with 0, but its status.json says FAILURE{}{}",
-                                  file.message.empty() ? "" : ": ", file.message));
-  failure.set_suggestion("Read its output: muster logs.");
-  end.failure = std::move(failure);
-  return end;
+  if (file.status == TrainingStatus::kFailure) {
+    failure.set_message("The command ended with 0, but its status.json says FAILURE.");
+    failure.set_suggestion("Read its output: muster logs.");
+  } else {
+    failure.set_message(fmt::format(
+        "The command ended with 0, but its status.json {}.",
+        file.entries == 0 ? "has no entry" : "has no last entry: neither SUCCESS nor FAILURE"));
+    failure.set_suggestion(
+        "Read its output: it may have been cut short. If the command writes no such file, leave "
+        "status_json out.");
+  }
+  return failure;
 }
 
-}  // namespace muster::slurm
+}  // namespace muster::agent

@@ -1,0 +1,198 @@
+#include "agents/core/end_reader.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "agents/hosts/local_host.h"
+#include "tests/unit/agents/fake_backend.h"
+#include "tests/unit/hosts/temp_dir.h"
+
+namespace muster::agent {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kKey[] = "k7m2-1-1";
+constexpr char kXid[] = "GPU has fallen off the bus\n";
+
+// Of one run with many ranks; its files and its results are where the test puts them.
+class RunWithFiles : public FakeBackend {
+ public:
+  RunWithFiles(Shared<ClusterState>* cluster, std::string directory, hosts::Host* host)
+      : FakeBackend(cluster, directory), directory_(std::move(directory)), host_(host) {}
+
+  std::vector<LogSource> Logs(const RunHandle&) override {
+    std::vector<LogSource> sources;
+    for (uint32_t rank = 0; rank < 100; ++rank) {
+      for (const auto& [stream, suffix] :
+           {std::pair(v1::LOG_STREAM_STDOUT, "out"), std::pair(v1::LOG_STREAM_STDERR, "err")}) {
+        sources.push_back({rank, stream, fmt::format("{}/rank-{}.{}", directory_, rank, suffix)});
+      }
+    }
+    return sources;
+  }
+  std::string ResultsDirectory(const RunHandle&) override { return directory_ + "/results"; }
+  hosts::Host* LogHost() override { return host_; }
+
+ private:
+  const std::string directory_;
+  hosts::Host* host_;
+};
+
+// Of which nothing can be read for now.
+class SilentHost : public hosts::LocalHost {
+ public:
+  bool is_silent = true;
+
+  absl::StatusOr<hosts::CommandResult> Run(const hosts::Command& command) override {
+    if (is_silent) return absl::UnavailableError("no route");
+    return LocalHost::Run(command);
+  }
+  std::vector<absl::StatusOr<hosts::FileInfo>> StatMany(
+      const std::vector<std::string>& paths) override {
+    if (!is_silent) return LocalHost::StatMany(paths);
+    return std::vector<absl::StatusOr<hosts::FileInfo>>(paths.size(),
+                                                        absl::UnavailableError("no route"));
+  }
+};
+
+class EndReaderTest : public testing::Test {
+ protected:
+  EndReaderTest() {
+    auto assignment = std::make_shared<v1::Assignment>();
+    assignment->mutable_spec()->set_status_json(true);
+    run_.run_key = kKey;
+    run_.assignment = assignment;
+    std::filesystem::create_directories(dir_.path() + "/results/a/b");
+  }
+
+  void Write(const std::string& name, const std::string& text) {
+    std::ofstream(dir_.path() + "/" + name) << text;
+  }
+  void WriteStatus(const std::string& status, const std::string& where = "results") {
+    Write(where + "/status.json", R"({"status": "STARTED", "message": "go"})"
+                                  "\n{\"status\": \"" +
+                                      status + "\", \"message\": \"so it ends\"}\n");
+  }
+  // What is reported of the end; nothing: it was held back.
+  std::optional<Observation> Complete(v1::RunState state, uint32_t rank = 0) {
+    Observation seen;
+    seen.run_key = kKey;
+    seen.state = state;
+    seen.start_time = start_time_;
+    if (state == v1::RUN_STATE_FAILED) {
+      seen.exit.emplace().set_rank(rank);
+      seen.failure.emplace().set_failure_class(v1::FAILURE_CLASS_PROGRAM);
+    }
+    ObserveOutcome outcome;
+    outcome.observations.push_back(seen);
+    reader_.Complete({run_}, &outcome);
+    if (outcome.observations.empty()) return std::nullopt;
+    return outcome.observations.front();
+  }
+  std::optional<Observation> CompleteInTheEnd(v1::RunState state) {
+    EXPECT_FALSE(Complete(state).has_value());
+    EXPECT_FALSE(Complete(state).has_value());
+    return Complete(state);
+  }
+
+  hosts::TempDir dir_;
+  Shared<ClusterState> cluster_;
+  SilentHost host_;
+  RunWithFiles backend_{&cluster_, dir_.path(), &host_};
+  EndReader reader_{&backend_};
+  RunHandle run_;
+  absl::Time start_time_ = absl::Now();
+};
+
+TEST_F(EndReaderTest, ReadsTheRankThatFailedFirstAndTheLowestOnes) {
+  host_.is_silent = false;
+  Write("rank-99.err", kXid);
+  Write("rank-50.err", kXid);
+  EXPECT_TRUE(Complete(v1::RUN_STATE_FAILED, 99)->failure->retriable());
+  EXPECT_FALSE(Complete(v1::RUN_STATE_FAILED, 0)->failure->retriable());
+  Write("rank-1.out", kXid);
+  const auto seen = Complete(v1::RUN_STATE_FAILED, 0);
+  EXPECT_EQ(seen->failure->failure_class(), v1::FAILURE_CLASS_INFRA);
+  EXPECT_EQ(seen->failure->quotes(0).source(), "rank-1.out");
+}
+
+TEST_F(EndReaderTest, OfALongLogOnlyTheEndIsRead) {
+  host_.is_silent = false;
+  Write("rank-0.err", kXid + std::string(contract::kMaxLogTailBytes, 'x'));
+  EXPECT_FALSE(Complete(v1::RUN_STATE_FAILED)->failure->retriable());
+  Write("rank-0.err", std::string(2 * contract::kMaxLogTailBytes, 'x') + "\n" + kXid);
+  EXPECT_TRUE(Complete(v1::RUN_STATE_FAILED)->failure->retriable());
+}
+
+TEST_F(EndReaderTest, AHostThatIsAwayHoldsAnEndBackForAWhile) {
+  Write("rank-0.err", kXid);
+  EXPECT_FALSE(CompleteInTheEnd(v1::RUN_STATE_FAILED)->failure->retriable());
+  EXPECT_FALSE(Complete(v1::RUN_STATE_FAILED).has_value());
+  host_.is_silent = false;
+  EXPECT_TRUE(Complete(v1::RUN_STATE_FAILED)->failure->retriable());
+}
+
+TEST_F(EndReaderTest, ASuccessThatStatusJsonConfirmsIsOne) {
+  host_.is_silent = false;
+  WriteStatus("SUCCESS", "results/a/b");
+  const auto seen = Complete(v1::RUN_STATE_SUCCEEDED);
+  ASSERT_TRUE(seen.has_value());
+  EXPECT_EQ(seen->state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_FALSE(seen->failure.has_value());
+}
+
+TEST_F(EndReaderTest, AFailureInStatusJsonIsOneAndItsMessageIsQuoted) {
+  host_.is_silent = false;
+  WriteStatus("FAILURE");
+  const auto seen = Complete(v1::RUN_STATE_SUCCEEDED);
+  ASSERT_TRUE(seen.has_value());
+  EXPECT_EQ(seen->state, v1::RUN_STATE_FAILED);
+  EXPECT_EQ(seen->failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
+  EXPECT_EQ(seen->failure->quotes(0).source(), "status.json");
+  EXPECT_EQ(seen->failure->quotes(0).text(), "so it ends");
+  EXPECT_THAT(seen->evidence.detail(), HasSubstr("status.json"));
+}
+
+TEST_F(EndReaderTest, AnEndWithoutALastEntryIsNoSuccess) {
+  host_.is_silent = false;
+  WriteStatus("RUNNING");
+  const auto seen = CompleteInTheEnd(v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(seen->state, v1::RUN_STATE_FAILED);
+  EXPECT_THAT(seen->failure->message(), HasSubstr("no last entry"));
+}
+
+TEST_F(EndReaderTest, NoStatusJsonIsNoSuccess) {
+  host_.is_silent = false;
+  const auto seen = CompleteInTheEnd(v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(seen->state, v1::RUN_STATE_FAILED);
+  EXPECT_THAT(seen->failure->message(), HasSubstr("has no entry"));
+}
+
+TEST_F(EndReaderTest, AStatusJsonOfAnEarlierRunSaysNothing) {
+  host_.is_silent = false;
+  WriteStatus("FAILURE");
+  start_time_ = absl::Now() + absl::Seconds(60);
+  const auto seen = CompleteInTheEnd(v1::RUN_STATE_SUCCEEDED);
+  EXPECT_THAT(seen->failure->message(), HasSubstr("has no entry"));
+}
+
+TEST_F(EndReaderTest, AClustersFaultThatTheProgramCaughtIsWorthAnotherRun) {
+  host_.is_silent = false;
+  WriteStatus("FAILURE");
+  Write("rank-0.err", kXid);
+  EXPECT_TRUE(Complete(v1::RUN_STATE_SUCCEEDED)->failure->retriable());
+}
+
+TEST_F(EndReaderTest, OtherStatesPassAsTheyAre) {
+  EXPECT_EQ(Complete(v1::RUN_STATE_RUNNING)->state, v1::RUN_STATE_RUNNING);
+  EXPECT_EQ(Complete(v1::RUN_STATE_CANCELED)->state, v1::RUN_STATE_CANCELED);
+}
+
+}  // namespace
+}  // namespace muster::agent
