@@ -267,6 +267,12 @@ class Grammar {
   CLI::App app_{"Submit jobs to Muster and follow them.", "muster"};
 };
 
+// sbatch can answer in any form; the others print the columns that they are asked for.
+bool HasOwnForm(Verb verb) {
+  return verb == Verb::kSqueue || verb == Verb::kScancel || verb == Verb::kSacct ||
+         verb == Verb::kSinfo;
+}
+
 // What CLI11 cannot see. Empty: nothing is wrong.
 std::string Inconsistency(const Invocation& call, bool has_command) {
   switch (call.verb) {
@@ -302,6 +308,10 @@ std::string Inconsistency(const Invocation& call, bool has_command) {
       break;
     default:
       break;
+  }
+  if (HasOwnForm(call.verb) && (call.format.has_value() || call.quiet)) {
+    return "this verb takes Slurm's options, behind it; for other forms use muster list or muster "
+           "clusters";
   }
   if (call.wait && call.validate_only) return "--wait and --validate exclude each other";
   return "";
@@ -364,8 +374,9 @@ std::variant<Invocation, int> ParseCommandLine(int argc, char** argv) {
   if (has_command) call.command.assign(dashes + 1, own);
   // The API carries UTF-8 only. A file's name may be anything, and what describes a job is checked
   // with the job.
-  char** const odd = std::find_if(argv, dashes, [](char* text) { return !contract::IsUtf8(text); });
-  if (odd != dashes && call.verb != Verb::kSubmit && call.verb != Verb::kRun &&
+  char** const last = HasOwnForm(call.verb) ? end : dashes;
+  char** const odd = std::find_if(argv, last, [](char* text) { return !contract::IsUtf8(text); });
+  if (odd != last && call.verb != Verb::kSubmit && call.verb != Verb::kRun &&
       call.verb != Verb::kPlan) {
     return UsageError(fmt::format("{} is not UTF-8", contract::Quoted(*odd)));
   }

@@ -19,7 +19,7 @@ void AppendWaiting(const v1::Job& job, absl::Time now, Page* page) {
   if (job.cancel_requested()) page->Line("Cancel", "requested");
   if (job.runs().empty()) return;
   const v1::Run& run = *job.runs().rbegin();
-  if (run.reason() != job.reason()) page->Line("In Slurm", OneLine(run.reason()));
+  if (run.reason() != job.reason()) page->Line("Scheduler", OneLine(run.reason()));
   page->Time("Since", run.reason_since(), now);
   page->Time("Would start", run.estimated_start_time(), now);
   page->Time("Confirmed", run.observed_at(), now);

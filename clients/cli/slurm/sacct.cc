@@ -336,7 +336,8 @@ int Sacct(Session& session) {
     for (const Column& column : kColumns) session.terminal.Out(fmt::format("{}\n", column.name));
     return kOk;
   }
-  const auto records = FindJobs(session.client, asked->query, NeedsRuns(asked->columns));
+  const auto records = FindJobs(session.client, asked->query,
+                                !asked->query.states.empty() || NeedsRuns(asked->columns));
   if (!records.ok()) return Fail(session, records.status());
   const Printer printer(asked->columns, asked->given);
   std::string out = asked->given.Find("noheader") == nullptr ? printer.Heading() : "";

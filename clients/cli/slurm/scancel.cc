@@ -88,10 +88,12 @@ absl::StatusOr<std::vector<uint64_t>> Chosen(Session& session, Asked* asked) {
   if (!asked->is_selection) return asked->query.ids;
   asked->query.filter =
       "(state = QUEUED OR state = PENDING OR state = RUNNING OR state = SUSPENDED)";
+  // Some states only the run tells.
+  const bool with_runs = !asked->query.states.empty();
   if (asked->query.states.empty()) {
     asked->query.states = {"PENDING", "CONFIGURING", "RUNNING", "SUSPENDED", "COMPLETING"};
   }
-  const auto records = FindJobs(session.client, asked->query, false);
+  const auto records = FindJobs(session.client, asked->query, with_runs);
   if (!records.ok()) return records.status();
   std::vector<uint64_t> ids;
   for (const JobRecord& record : *records) ids.push_back(record.job.id());

@@ -70,7 +70,7 @@ constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
 
 struct Asked {
   NodeQuery query;
-  std::vector<std::string> clusters;  // empty: all
+  std::vector<std::string> clusters;  // empty: all of Slurm
   ColumnFormat format;
   bool with_heading = true;
 };
@@ -151,7 +151,9 @@ int Sinfo(Session& session) {
   if (names.empty()) {
     const auto clusters = AllClusters(session.client);
     if (!clusters.ok()) return Fail(session, clusters.status());
-    for (const auto& [name, cluster] : *clusters) names.push_back(name);
+    for (const auto& [name, cluster] : *clusters) {
+      if (cluster.kind() == v1::CLUSTER_KIND_SLURM) names.push_back(name);
+    }
   }
   int code = kOk;
   for (const std::string& name : names) {

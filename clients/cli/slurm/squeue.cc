@@ -233,6 +233,7 @@ struct Asked {
   ColumnFormat format;
   std::vector<SortKey> sort;
   bool with_heading = true;
+  bool with_runs = false;
 };
 
 absl::Status ReadJobs(const client::slurm::CommandWords& words, JobQuery* query) {
@@ -276,6 +277,8 @@ absl::StatusOr<Asked> Read(const std::vector<std::string>& words) {
   if (!keys.ok()) return keys.status();
   asked.sort = *std::move(keys);
   asked.with_heading = given.Find("noheader") == nullptr;
+  // Some states only the run tells.
+  asked.with_runs = states != nullptr || NeedsRuns(asked.format);
   return asked;
 }
 
@@ -287,7 +290,7 @@ int Squeue(Session& session) {
     Fail(session, asked.status());
     return kUsage;
   }
-  auto records = FindJobs(session.client, asked->query, NeedsRuns(asked->format));
+  auto records = FindJobs(session.client, asked->query, asked->with_runs);
   if (!records.ok()) return Fail(session, records.status());
   const absl::Time now = absl::Now();
   Sort(asked->sort, now, &*records);

@@ -258,6 +258,8 @@ TEST_F(SlurmVerbsTest, WhatCannotBeHonouredIsRefusedByName) {
       {{"sacct", "-S", "soon"}, "Invalid time specification: \"soon\""},
       {{"sacct", "-l"}, "--long is not taken"},
       {{"sinfo", "-T"}, "--reservation is not taken"},
+      {{"-o", "json", "squeue"}, "this verb takes Slurm's options, behind it"},
+      {{"squeue", "-u", "\xff"}, "is not UTF-8"},
       {{"sinfo", "-o", "%z"}, "\"%z\" is not a column"}};
   for (const auto& [words, says] : cases) {
     const Outcome outcome = Run(words);
