@@ -60,6 +60,7 @@ SlurmBackend::SlurmBackend(SlurmConfig config, std::unique_ptr<hosts::Host> host
     : config_(std::move(config)),
       host_(std::move(host)),
       commands_(config_, host_.get()),
+      arrays_(config_.run_dir, host_.get()),
       scheduler_(std::make_unique<CommandScheduler>(host_.get(), &commands_)),
       images_(config_, host_.get(), scheduler_.get()),
       watcher_(host_.get(), RunPaths::EndedDirectory(config_.run_dir), config_.record_interval) {}
@@ -74,6 +75,7 @@ absl::Status SlurmBackend::Probe() {
   if (absl::Status status = CheckRunDirectoryIsWritable(); !status.ok()) return status;
   const std::lock_guard lock(mutex_);
   keeps_accounting_ = settings->keeps_accounting;
+  max_array_size_ = settings->max_array_size;
   return absl::OkStatus();
 }
 
@@ -115,6 +117,7 @@ absl::StatusOr<v1::Inventory> SlurmBackend::Inventory() {
   gpu_types_ = GpuTypesOf(*pools);
   pools_ = *std::move(pools);
   keeps_accounting_ = settings->keeps_accounting;
+  max_array_size_ = settings->max_array_size;
   return inventory;
 }
 
@@ -158,7 +161,16 @@ absl::Status SlurmBackend::Cancel(const agent::RunHandle& run) {
   }
   // By id where it is known: by name, the whole queue is read first.
   const std::optional<JobId> id = ParseJobId(run.external_id);
-  return id.has_value() ? scheduler_->Cancel(*id) : scheduler_->CancelNamed(run.run_key);
+  if (id.has_value()) return scheduler_->Cancel(*id);
+  absl::Status status = scheduler_->CancelNamed(run.run_key);
+  if (status.ok()) status = arrays_.Load();
+  if (!status.ok() || arrays_.PlacesOf(run.run_key).empty()) return status;
+  const absl::StatusOr<std::vector<QueueRow>> queue = SharedQueue();
+  if (!queue.ok()) return queue.status();
+  for (const QueueRow& row : *queue) {
+    if (RunOf(row.name, row.job_id) == run.run_key) status.Update(scheduler_->Cancel(row.job_id));
+  }
+  return status;
 }
 
 std::vector<agent::LogSource> SlurmBackend::Logs(const agent::RunHandle& run) {
@@ -190,6 +202,7 @@ void SlurmBackend::Forget(const agent::RunHandle& run) {
       status.Update(host_->RemoveTree(fmt::format("{}/{}", paths.directory(), name)));
     }
   }
+  if (arrays_.Load().ok()) arrays_.Forget(run.run_key);
   // Files that cannot be removed cost disk, no truth.
   const std::lock_guard lock(mutex_);
   tracks_.erase(run.run_key);

@@ -15,6 +15,7 @@
 #include "agents/core/backend.h"
 #include "agents/core/steady_time.h"
 #include "agents/hosts/host.h"
+#include "agents/slurm/arrays.h"
 #include "agents/slurm/commands.h"
 #include "agents/slurm/image_cache.h"
 #include "agents/slurm/inventory.h"
@@ -35,6 +36,9 @@ class SlurmBackend : public agent::Backend {
   absl::StatusOr<std::string> Preview(const v1::Assignment& assignment) override;
   absl::Status Adopt(const std::vector<agent::RunHandle>& runs) override;
   agent::LaunchOutcome Launch(const v1::Assignment& assignment) override;
+  std::vector<agent::LaunchOutcome> LaunchMany(
+      const std::vector<std::shared_ptr<const v1::Assignment>>& assignments) override;
+  size_t MaxLaunchBatch() const override;
   agent::LookupOutcome Lookup(const agent::RunHandle& run) override;
   agent::ObserveOutcome Observe(const std::vector<agent::RunHandle>& runs) override;
   absl::Status Cancel(const agent::RunHandle& run) override;
@@ -60,23 +64,50 @@ class SlurmBackend : public agent::Backend {
     std::optional<uint32_t> void_restart;
     std::set<JobId> strays_canceled;
   };
-  using Queue = std::multimap<std::string, QueueRow>;  // by job name
+  struct Queue {
+    std::multimap<std::string, QueueRow> rows;  // by run key, or else by job name
+    std::set<uint64_t> arrays;                  // those that it lists any task of
+  };
+  struct Fresh;
 
   RunPaths PathsOf(std::string_view run_key) const { return {config_.run_dir, run_key}; }
 
   absl::Status CheckRunDirectoryIsWritable();
 
   // ---- launch
-  // `image`: what srun gets; empty: the run has no container.
-  absl::Status WriteRunFiles(const v1::Assignment& assignment, const RunPaths& paths,
-                             const Submission& submission, const std::string& image);
+  // What the launch of a run comes to before its submission; nothing if it is to be submitted.
+  std::optional<agent::LaunchOutcome> Prepare(
+      const absl::StatusOr<hosts::FileInfo>& before,
+      std::map<std::string, absl::StatusOr<ImageCache::Ready>>* images, Fresh* fresh);
+  std::optional<agent::LaunchOutcome> FindLaunched(const v1::Assignment& assignment,
+                                                   const absl::StatusOr<hosts::FileInfo>& before);
   // Of a spec without an image: nothing is needed.
   absl::StatusOr<ImageCache::Ready> PrepareImage(const v1::JobSpec& spec);
-  agent::LaunchOutcome Submit(const v1::Assignment& assignment, const Submission& submission);
+  // `image`: what srun gets; empty: the run has no container.
+  absl::StatusOr<std::vector<RunFile>> FilesOf(const v1::Assignment& assignment,
+                                               const RunPaths& paths, const std::string& image);
+  absl::Status WriteRunFiles(std::vector<Fresh>* runs, const Submission& submission);
+  absl::StatusOr<Submission> SubmissionOf(const std::vector<Fresh>& runs);
+  void Submit(std::vector<Fresh> runs, std::vector<agent::LaunchOutcome>* outcomes);
+  void SubmitInHalves(std::vector<Fresh> runs, std::vector<agent::LaunchOutcome>* outcomes);
+  agent::LaunchOutcome OutcomeOf(const v1::Assignment& assignment, SubmitOutcome submitted,
+                                 const JobId& id);
+
+  // ---- look-up
+  // The run whose job is called so; the name itself if it is no task of an array that is known.
+  std::string RunOf(const std::string& name, const JobId& id) const;
+  // The whole queue, as it was at most a second ago and not before the last submission.
+  absl::StatusOr<std::vector<QueueRow>> SharedQueue();
+  agent::LookupOutcome LookUpInHistory(const agent::RunHandle& run,
+                                       const std::vector<ArrayPlace>& places,
+                                       const std::vector<QueueRow>& queue,
+                                       std::optional<JobId>* id);
   // Which Slurm job owns the run: nothing if none has claimed it yet, or if one died over its
   // claim; an error if that cannot be read.
   absl::StatusOr<std::optional<JobId>> ReadOwner(const RunPaths& paths);
-  absl::StatusOr<std::vector<HistoryRow>> HistoryByName(const agent::RunHandle& run);
+  // Less the submissions that were refused.
+  absl::StatusOr<std::vector<HistoryRow>> HistoryByName(const agent::RunHandle& run,
+                                                        const std::string& name);
   void CancelStrays(const std::string& run_key, const JobId& job_id,
                     const std::vector<QueueRow>& rows);
 
@@ -90,9 +121,11 @@ class SlurmBackend : public agent::Backend {
   void MarkSince(RunFacts* facts);
   void MarkLimit(const agent::RunHandle& run, RunFacts* facts);
   void AskHistory(const std::vector<agent::RunHandle>& runs, std::vector<RunFacts>* facts);
+  // What Slurm wrote into its output of the run's job.
+  std::string SlurmOutputOf(const std::string& run_key, const JobId& job_id) const;
   void AskAccounting(const std::vector<RunFacts*>& facts, absl::Time since);
   void AskController(const std::vector<RunFacts*>& facts);
-  std::string ReadSlurmOutput(const RunPaths& paths);
+  std::string ReadSlurmOutput(const std::string& path);
 
   // Constant after construction.
   const SlurmConfig config_;
@@ -102,6 +135,7 @@ class SlurmBackend : public agent::Backend {
 
   // Thread-safe by themselves.
   Commands commands_;
+  Arrays arrays_;
   const std::unique_ptr<Scheduler> scheduler_;
   ImageCache images_;
   RecordWatcher watcher_;
@@ -112,9 +146,17 @@ class SlurmBackend : public agent::Backend {
   GpuTypes gpu_types_;
   std::vector<v1::Pool> pools_;  // as they were last seen; empty before
   bool keeps_accounting_ = true;
+  size_t max_array_size_ = 0;                          // before it is known: no arrays
+  absl::Time last_submit_ = absl::InfinitePast();      // by time_; when its answer came
   absl::Time last_queue_time_ = absl::InfinitePast();  // by time_
   absl::Duration last_queue_duration_;
   absl::Status last_queue_status_;
+
+  // What look-ups share; held while Slurm is asked, so that those who come meanwhile wait for it.
+  std::mutex shared_queue_mutex_;
+  // Guarded by shared_queue_mutex_.
+  std::vector<QueueRow> shared_queue_;
+  absl::Time shared_queue_time_ = absl::InfinitePast();  // by time_; when it was asked for
 };
 
 }  // namespace muster::slurm

@@ -85,7 +85,10 @@ bool SlurmBackend::IsQueueDue() const {
 
 absl::StatusOr<SlurmBackend::Queue> SlurmBackend::AskQueue() {
   const absl::Time begin = time_.Now();
-  absl::StatusOr<std::vector<QueueRow>> rows = scheduler_->Queue();
+  // Without the lists of arrays a task could not be told from a job of somebody else's.
+  const absl::Status loaded = arrays_.Load();
+  absl::StatusOr<std::vector<QueueRow>> rows =
+      loaded.ok() ? scheduler_->Queue() : absl::StatusOr<std::vector<QueueRow>>(loaded);
   {
     const std::lock_guard lock(mutex_);
     last_queue_time_ = begin;
@@ -95,8 +98,9 @@ absl::StatusOr<SlurmBackend::Queue> SlurmBackend::AskQueue() {
   if (!rows.ok()) return rows.status();
   Queue queue;
   for (QueueRow& row : *rows) {
-    std::string name = row.name;
-    queue.emplace(std::move(name), std::move(row));
+    if (row.job_id.task.has_value()) queue.arrays.insert(row.job_id.number);
+    std::string name = RunOf(row.name, row.job_id);
+    queue.rows.emplace(std::move(name), std::move(row));
   }
   return queue;
 }
@@ -128,21 +132,23 @@ RunFacts SlurmBackend::Gather(const agent::RunHandle& run, const std::optional<Q
   }
   std::vector<QueueRow> rows;
   if (queue.has_value()) {
-    const auto [first, last] = queue->equal_range(run.run_key);
+    const auto [first, last] = queue->rows.equal_range(run.run_key);
     for (auto row = first; row != last; ++row) rows.push_back(row->second);
+    facts.array_is_known = queue->arrays.contains(facts.job_id.number);
   }
   ChooseRow(run, rows, &facts);
   DropVoidRecord(&facts);
   if (facts.queue.has_value() && facts.queue->reason == "Dependency") {
     const std::optional<std::string> name = ConversionOf(run);
-    const auto row = name.has_value() ? queue->find(*name) : queue->end();
-    if (row != queue->end() && !HasEnded(row->second.state.phase)) facts.conversion = row->second;
+    const auto row = name.has_value() ? queue->rows.find(*name) : queue->rows.end();
+    if (row != queue->rows.end() && !HasEnded(row->second.state.phase))
+      facts.conversion = row->second;
   }
   MarkSince(&facts);
   MarkLimit(run, &facts);
   const bool live = facts.queue.has_value() && !HasEnded(facts.queue->state.phase);
   if (queue.has_value() && !live && !ProvesSuccess(facts))
-    facts.slurm_output = ReadSlurmOutput(PathsOf(run.run_key));
+    facts.slurm_output = ReadSlurmOutput(SlurmOutputOf(run.run_key, facts.job_id));
   return facts;
 }
 
@@ -156,6 +162,7 @@ void SlurmBackend::ChooseRow(const agent::RunHandle& run, const std::vector<Queu
   } else if (facts->queue_answered &&
              (rows.size() > 1 || row == nullptr || HasEnded(row->state.phase))) {
     const absl::StatusOr<std::optional<JobId>> owner = ReadOwner(PathsOf(run.run_key));
+    facts->may_have_started = !owner.ok() || owner->has_value();
     if (owner.ok() && owner->has_value()) {
       facts->job_id = **owner;
     } else if (row == nullptr && LowestRow(rows) != nullptr) {
@@ -253,7 +260,9 @@ void SlurmBackend::AskAccounting(const std::vector<RunFacts*>& facts, absl::Time
     if (!rows.ok()) continue;
     for (const HistoryRow& row : *rows) {
       // Ids wrap around: the name tells whether it is the same job.
-      if (row.job_id == run->job_id && row.name == run->run_key) run->history = row;
+      if (row.job_id == run->job_id && RunOf(row.name, row.job_id) == run->run_key)
+        run->history = row;
+      if (row.job_id.number == run->job_id.number) run->array_is_known = true;
     }
   }
 }
@@ -271,16 +280,23 @@ void SlurmBackend::AskController(const std::vector<RunFacts*>& facts) {
     run->history_answer = row.ok()                         ? RunFacts::History::kAnswered
                           : absl::IsNotFound(row.status()) ? RunFacts::History::kUnavailable
                                                            : RunFacts::History::kNoAnswer;
-    if (row.ok() && row->name == run->run_key) run->history = *std::move(row);
+    if (row.ok() && RunOf(row->name, run->job_id) == run->run_key) run->history = *std::move(row);
   }
 }
 
-std::string SlurmBackend::ReadSlurmOutput(const RunPaths& paths) {
-  const absl::StatusOr<hosts::FileInfo> info = host_->Stat(paths.slurm_output());
+std::string SlurmBackend::SlurmOutputOf(const std::string& run_key, const JobId& job_id) const {
+  for (const ArrayPlace& place : arrays_.PlacesOf(run_key)) {
+    if (job_id.task == place.task)
+      return ArrayPaths(config_.run_dir, place.array).output(place.task);
+  }
+  return PathsOf(run_key).slurm_output();
+}
+
+std::string SlurmBackend::ReadSlurmOutput(const std::string& path) {
+  const absl::StatusOr<hosts::FileInfo> info = host_->Stat(path);
   if (!info.ok()) return {};
   const uint64_t offset = info->size > kSlurmOutputBytes ? info->size - kSlurmOutputBytes : 0;
-  const std::string end =
-      host_->ReadFileRange(paths.slurm_output(), offset, kSlurmOutputBytes).value_or("");
+  const std::string end = host_->ReadFileRange(path, offset, kSlurmOutputBytes).value_or("");
   return std::string(SinceLastStart(end));
 }
 

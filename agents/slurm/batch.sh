@@ -2,6 +2,7 @@
 #
 # Runs one run under Slurm.
 #   batch.sh DIRECTORY              as the batch script
+#   batch.sh LIST array             likewise, of a task of an array, whose runs LIST names, one a line
 #   batch.sh DIRECTORY step PHASE   as each task of srun, when there are several
 #   batch.sh DIRECTORY become PHASE to become the program of a phase
 #
@@ -10,6 +11,15 @@
 
 set -u
 shopt -s lastpipe
+job_id=${SLURM_JOB_ID-} slurm_out=$1/slurm-logs/slurm.out
+if [[ ${2-} == array ]]; then
+  job_id=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID slurm_out=$1.out/$SLURM_ARRAY_TASK_ID
+  mapfile -t runs <"$1"
+  set -- "${1%/*/*}/${runs[SLURM_ARRAY_TASK_ID]?the list of runs cannot be read}"
+  # That it is a task of an array is no matter of the run's program.
+  unset runs "${!SLURM_ARRAY_@}"
+  export SLURM_JOB_NAME=${1##*/}
+fi
 run_dir=$1
 run_key=${run_dir##*/}
 # A TERM (scancel, time limit) goes to the command, too; this shell stays to write down how that ended. It may come here
@@ -25,21 +35,21 @@ note() { printf 'muster: %s\n' "$*" >&2; }
 claim() {
   local owner='' created=''
   set -o noclobber
-  { { created=1 && printf '%s\n' "$SLURM_JOB_ID"; } >"$run_dir/claim"; } 2>/dev/null
+  { { created=1 && printf '%s\n' "$job_id"; } >"$run_dir/claim"; } 2>/dev/null
   # Read again: a file server may accept bytes for which it has no room.
   { read -r owner <"$run_dir/claim"; } 2>/dev/null
-  if [[ $owner != "$SLURM_JOB_ID" ]]; then
+  if [[ $owner != "$job_id" ]]; then
     if [[ $created ]]; then
       rm -f "$run_dir/claim"
-      note "run $run_key cannot be claimed: $run_dir cannot be written to; job $SLURM_JOB_ID does nothing"
+      note "run $run_key cannot be claimed: $run_dir cannot be written to; job $job_id does nothing"
     else
-      note "run $run_key belongs to Slurm job ${owner:-unknown}; job $SLURM_JOB_ID does nothing"
+      note "run $run_key belongs to Slurm job ${owner:-unknown}; job $job_id does nothing"
     fi
     exit 75
   fi
   if [[ ! $created ]]; then
     if ! { : >"$run_dir/claim.${SLURM_RESTART_COUNT:-0}"; } 2>/dev/null; then
-      note "job $SLURM_JOB_ID has been started already (restart ${SLURM_RESTART_COUNT:-0}); this start does nothing"
+      note "job $job_id has been started already (restart ${SLURM_RESTART_COUNT:-0}); this start does nothing"
       exit 75
     fi
     restart
@@ -173,7 +183,7 @@ container_failed() {
       'muster: restart '*) failed= ;;
       *'error: pyxis: '* | *"unrecognized option '--container-"* | *'execve(): /bin/bash: '*) failed=1 ;;
     esac
-  done <"$run_dir/slurm-logs/slurm.out"
+  done <"$slurm_out"
   [[ $failed ]]
 }
 
@@ -224,7 +234,7 @@ write_record() {
   form+='code=%d signal=%d terminated=%d continued=%d rank=%d\nstart=%d end=%d\ncomplete\n'
   printf -v end '%(%s)T' -1
   # shellcheck disable=SC2059 # one printf is one write: the record is seldom seen in part
-  printf "$form" "$SLURM_JOB_ID" "${SLURM_RESTART_COUNT:-0}" "$phase" "${problem:-none}" \
+  printf "$form" "$job_id" "${SLURM_RESTART_COUNT:-0}" "$phase" "${problem:-none}" \
     "$((signal ? 0 : status))" "$signal" "${terminated:-0}" "${continued:-0}" "$rank" \
     "$start" "$end" >|"$record"
 }

@@ -139,6 +139,7 @@ absl::StatusOr<ClusterSettings> ParseSettings(std::string_view output) {
     if (key == "SLURM_VERSION") settings.version = value;
     if (key == "AccountingStorageType")
       settings.keeps_accounting = value == "accounting_storage/slurmdbd";
+    if (key == "MaxArraySize") settings.max_array_size = ParseNumber<size_t>(value).value_or(0);
     if (key == "MinJobAge") {
       settings.min_job_age =
           absl::Seconds(ParseNumber<int64_t>(value.substr(0, value.find(' '))).value_or(0));

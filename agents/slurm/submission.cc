@@ -6,6 +6,7 @@
 #include "agents/slurm/submit.h"
 #include "contract/errors.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 
 namespace muster::slurm {
 namespace {
@@ -76,12 +77,14 @@ absl::StatusOr<std::string> Gres(const v1::JobSpec& spec, const GpuTypes& types)
   return gres + (gres.empty() || others.empty() ? "" : ",") + others;
 }
 
-// Two submissions of one run cannot overlap, whatever else the run waits for.
-std::string Dependency(const v1::JobSpec& spec, std::optional<uint64_t> after) {
-  std::string dependency = "singleton";
-  if (after.has_value()) dependency += fmt::format(",afterany:{}", *after);
-  if (!spec.slurm().dependency().empty()) dependency += "," + spec.slurm().dependency();
-  return dependency;
+// Two submissions of one run cannot overlap, whatever else the run waits for. The tasks of an array
+// have one name, so that they would run one after the other: there the claim must do alone.
+std::string Dependency(const v1::JobSpec& spec, std::optional<uint64_t> after, bool is_array) {
+  std::vector<std::string> conditions;
+  if (!is_array) conditions.emplace_back("singleton");
+  if (after.has_value()) conditions.push_back(fmt::format("afterany:{}", *after));
+  if (!spec.slurm().dependency().empty()) conditions.push_back(spec.slurm().dependency());
+  return fmt::format("{}", fmt::join(conditions, ","));
 }
 
 // Whether the job says itself how its tasks and nodes go together.
@@ -131,15 +134,16 @@ std::vector<std::string> SbatchArguments(const Submission& submission) {
 }
 
 absl::StatusOr<Submission> MakeSubmission(const v1::Assignment& assignment, const RunPaths& paths,
-                                          const GpuTypes& gpu_types,
-                                          std::optional<uint64_t> after) {
+                                          const GpuTypes& gpu_types, std::optional<uint64_t> after,
+                                          const TaskArray* array) {
   const v1::JobSpec& spec = assignment.spec();
   const v1::Resources& resources = spec.resources();
   const uint64_t tasks = std::max<uint64_t>(1, spec.slurm().tasks_per_node());
   const uint64_t cpus = std::max<uint64_t>(1, DivideUp(resources.cpu_millis(), 1000));
   Options options;
-  options.Add("--job-name=" + paths.run_key());
-  options.AddText("--dependency", "slurm.dependency", Dependency(spec, after));
+  options.Add("--job-name=" + (array == nullptr ? paths.run_key() : array->name));
+  if (array != nullptr) options.Add(fmt::format("--array=0-{}", array->tasks - 1));
+  options.AddText("--dependency", "slurm.dependency", Dependency(spec, after, array != nullptr));
   if (!SpreadsTasks(spec.slurm())) {
     options.Add(fmt::format("--nodes={}", std::max<uint32_t>(1, spec.nodes())));
     options.Add(fmt::format("--ntasks-per-node={}", tasks));
@@ -162,11 +166,20 @@ absl::StatusOr<Submission> MakeSubmission(const v1::Assignment& assignment, cons
   options.Add("--export=ALL");
   // A requeued job goes on in the same files; log files only grow.
   options.Add("--open-mode=append");
-  options.Add("--chdir=" + paths.directory());
-  options.Add("--output=" + paths.slurm_output());
+  options.Add("--chdir=" + (array == nullptr ? paths.directory() : array->paths.outputs()));
+  options.Add("--output=" +
+              (array == nullptr ? paths.slurm_output() : array->paths.outputs() + "/%a"));
   absl::StatusOr<std::vector<std::string>> words = std::move(options).Take();
   if (!words.ok()) return words.status();
+  if (array != nullptr)
+    return Submission{*std::move(words), paths.script(), {array->paths.list(), "array"}};
   return Submission{*std::move(words), paths.script(), {paths.directory()}};
+}
+
+bool MayBeTask(const v1::JobSpec& spec) {
+  const std::string& dependency = spec.slurm().dependency();
+  return spec.slurm().mail_type().empty() && dependency.find("singleton") == std::string::npos &&
+         dependency.find("aftercorr") == std::string::npos;
 }
 
 }  // namespace muster::slurm

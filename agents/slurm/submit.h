@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "agents/core/backend.h"
 #include "agents/hosts/host.h"
+#include "agents/slurm/arrays.h"
 #include "agents/slurm/run_files.h"
 #include "muster/v1/agent_link.pb.h"
 
@@ -35,11 +36,24 @@ struct Submission {
 // What follows "sbatch" on its command line.
 std::vector<std::string> SbatchArguments(const Submission& submission);
 
-// The run's job. `after` is the Slurm job whose end, however it comes, the run waits for.
-// INVALID_ARGUMENT names the field of the spec that Slurm could not be given.
+// An array of runs with the same options: what it is called, where its files are, how many it has.
+struct TaskArray {
+  std::string name;
+  ArrayPaths paths;
+  size_t tasks = 0;
+};
+
+// The run's job. `after` is the Slurm job whose end, however it comes, the run waits for. `array`:
+// the job of all its runs, of which this is the first. INVALID_ARGUMENT names the field of the spec
+// that Slurm could not be given.
 absl::StatusOr<Submission> MakeSubmission(const v1::Assignment& assignment, const RunPaths& paths,
                                           const GpuTypes& gpu_types,
-                                          std::optional<uint64_t> after = std::nullopt);
+                                          std::optional<uint64_t> after = std::nullopt,
+                                          const TaskArray* array = nullptr);
+
+// Whether the run means the same as a task of an array: not if it waits for jobs by their name or
+// task by task, or if mails are asked for, of which an array sends one for all.
+bool MayBeTask(const v1::JobSpec& spec);
 
 // The spec's time limit as Slurm counts it; 0 if it has none.
 uint64_t TimeLimitMinutes(const v1::JobSpec& spec);

@@ -231,6 +231,26 @@ Observation Lost(const RunFacts& facts) {
   return observation;
 }
 
+// Slurm keeps nothing of a task that is canceled before it starts: no line in its queue, and none
+// in its accounting.
+bool WasCanceledInTheQueue(const RunFacts& facts, const Patience& patience) {
+  if (!facts.job_id.task.has_value() || facts.record.has_value() || facts.may_have_started)
+    return false;
+  return facts.cancel_asked ||
+         (facts.array_is_known && facts.missing_for >= patience.absence_grace);
+}
+
+Observation CanceledInTheQueue(const RunFacts& facts) {
+  Observation observation = MakeObservation(facts, v1::RUN_STATE_CANCELED);
+  SetEvidence(v1::EVIDENCE_SOURCE_SQUEUE, facts,
+              fmt::format("Slurm job {}: neither squeue nor any history lists this task of an "
+                          "array, and it has not claimed the run: it was canceled{} while it "
+                          "waited",
+                          facts.job_id.ToString(), facts.cancel_asked ? "" : ", not by Muster,"),
+              &observation);
+  return observation;
+}
+
 // squeue answered and has no such job.
 std::optional<Observation> JudgeMissing(const RunFacts& facts, const Patience& patience) {
   if (std::optional<SlurmEnd> end = EndAccordingToSlurm(facts)) return Ended(facts, *end);
@@ -245,6 +265,7 @@ std::optional<Observation> JudgeMissing(const RunFacts& facts, const Patience& p
     return Ended(facts, {PhaseInOutput(facts.slurm_output), v1::EVIDENCE_SOURCE_AGENT, ""});
   }
   const bool answered = silent || facts.history_answer == RunFacts::History::kAnswered;
+  if (answered && WasCanceledInTheQueue(facts, patience)) return CanceledInTheQueue(facts);
   if (answered && facts.missing_for >= patience.absence_grace) return Lost(facts);
   return std::nullopt;
 }

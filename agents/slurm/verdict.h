@@ -53,6 +53,11 @@ struct RunFacts {
   // What Slurm wrote into the batch script's output since the job's last start; its end is enough.
   std::string slurm_output;
 
+  // Whether a job has claimed the run, as far as is known. Only asked if squeue lists none.
+  bool may_have_started = false;
+  // Whether Slurm knows the array whose task the job is, or another of its tasks.
+  bool array_is_known = false;
+
   // Muster asked for the end of this run.
   bool cancel_asked = false;
   // Since when the job has been seen to have ended, or to be missing from the queue.

@@ -64,6 +64,17 @@ class BatchScriptTest : public ::testing::Test {
         before, job_id, paths_->directory(), paths_->slurm_output());
     EXPECT_EQ(std::system(command.c_str()), 0);
   }
+  // Likewise, as task 1 of array 30, whose run this is.
+  void StartAsTask(const std::string& name) {
+    const std::string list = root_ + "/arrays/" + name;
+    std::filesystem::create_directories(list + ".out");
+    std::ofstream(list) << "k7m2-41-1\n" << paths_->run_key() << "\n";
+    const std::string command = fmt::format(
+        "(export SLURM_JOB_ID=32 SLURM_ARRAY_JOB_ID=30 SLURM_ARRAY_TASK_ID=1 SLURM_JOB_NAME={0} "
+        "SLURM_JOB_NUM_NODES=1 SLURM_JOB_USER=u; exec /bin/bash {1} {2} array 2>&1) >>{2}.out/1",
+        name, paths_->script(), list);
+    std::system(command.c_str());
+  }
   ExitRecord EndOf(const std::string& script) {
     Prepare(script);
     return End();
@@ -104,6 +115,27 @@ TEST_F(BatchScriptTest, AnExitCodeIsNeverTakenForASignal) {
     EXPECT_EQ(end.code, code);
     EXPECT_EQ(end.signal, 0) << code;
   }
+}
+
+TEST_F(BatchScriptTest, ATaskOfAnArrayRunsItsOwnRunAndClaimsItByItsIndex) {
+  Prepare("echo \"$SLURM_JOB_NAME\"; env | grep SLURM_ARRAY; exit 3");
+  StartAsTask("k7m2-41-1.array-0a");
+  EXPECT_EQ(ReadWhole(paths_->claim()), "30_1\n");
+  EXPECT_EQ(ReadWhole(paths_->standard_output(0)), "k7m2-42-1\n")
+      << "the program is none of an array";
+  const std::optional<ExitRecord> record = ParseExitRecord(ReadWhole(paths_->exit_record()));
+  ASSERT_TRUE(record.has_value()) << ReadWhole(root_ + "/arrays/k7m2-41-1.array-0a.out/1");
+  EXPECT_EQ(record->job_id, (JobId{30, 1}));
+  EXPECT_EQ(record->code, 3);
+}
+
+TEST_F(BatchScriptTest, ATaskWhoseRunIsClaimedDoesNothing) {
+  Prepare("echo ran");
+  Start(17);
+  StartAsTask("k7m2-41-1.array-0a");
+  EXPECT_EQ(ReadWhole(paths_->standard_output(0)), "ran\n");
+  EXPECT_THAT(ReadWhole(root_ + "/arrays/k7m2-41-1.array-0a.out/1"),
+              testing::HasSubstr("belongs to Slurm job 17; job 30_1 does nothing"));
 }
 
 TEST_F(BatchScriptTest, ASignalIsNeverTakenForAnExitCode) {

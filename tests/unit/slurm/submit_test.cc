@@ -152,6 +152,35 @@ TEST_F(SubmissionTest, TheScriptAndItsArgumentsFollowTheOptions) {
   EXPECT_EQ(SbatchArguments(*submission), words);
 }
 
+TEST_F(SubmissionTest, AnArrayHasItsOwnNameAndFilesAndNoSingleton) {
+  spec().mutable_slurm()->set_dependency("afterok:5");
+  const TaskArray array{"k7m2-42-1.array-0a", ArrayPaths("/shared/runs", "k7m2-42-1.array-0a"), 3};
+  const auto submission = MakeSubmission(assignment_, paths_, {}, 9, &array);
+  ASSERT_TRUE(submission.ok()) << submission.status();
+  const std::string list = "/shared/runs/arrays/k7m2-42-1.array-0a";
+  for (const std::string& word :
+       {std::string("--job-name=k7m2-42-1.array-0a"), std::string("--array=0-2"),
+        std::string("--dependency=afterany:9,afterok:5"), "--chdir=" + list + ".out",
+        "--output=" + list + ".out/%a"}) {
+    EXPECT_THAT(submission->options, Contains(word));
+  }
+  EXPECT_EQ(submission->script, paths_.script());
+  EXPECT_THAT(submission->arguments, testing::ElementsAre(list, "array"));
+}
+
+TEST_F(SubmissionTest, ARunThatAnArrayWouldMeanOtherwiseIsNoTask) {
+  EXPECT_TRUE(MayBeTask(spec()));
+  spec().mutable_slurm()->set_dependency("afterok:5");
+  EXPECT_TRUE(MayBeTask(spec()));
+  for (const char* dependency : {"singleton", "afterok:5,singleton", "aftercorr:5"}) {
+    spec().mutable_slurm()->set_dependency(dependency);
+    EXPECT_FALSE(MayBeTask(spec())) << dependency;
+  }
+  spec().mutable_slurm()->clear_dependency();
+  spec().mutable_slurm()->set_mail_type("END");
+  EXPECT_FALSE(MayBeTask(spec()));
+}
+
 TEST_F(SubmissionTest, AmountsAreRoundedUp) {
   spec().set_nodes(3);
   spec().mutable_resources()->set_cpu_millis(7500);

@@ -33,6 +33,19 @@ class Facts {
     facts_.queue->start_time = absl::FromUnixSeconds(900);
     return *this;
   }
+  // A task of array 17.
+  Facts& Task() {
+    facts_.job_id = {17, 4};
+    return *this;
+  }
+  Facts& ArrayIsKnown() {
+    facts_.array_is_known = true;
+    return *this;
+  }
+  Facts& MayHaveStarted() {
+    facts_.may_have_started = true;
+    return *this;
+  }
   Facts& LastState(v1::RunState state) {
     facts_.last_state = state;
     return *this;
@@ -431,6 +444,32 @@ TEST(JudgeTest, WithoutAccountingTheRecordAndSlurmsLastWordsDecide) {
             v1::RUN_STATE_CANCELED);
   EXPECT_EQ(StateOf(Facts().Answer(History::kUnavailable).Record(0).Terminated().CancelAsked()),
             v1::RUN_STATE_CANCELED);
+}
+
+// Slurm keeps nothing of it.
+TEST(JudgeTest, ATaskThatWasCanceledWhileItWaitedIsCanceledAndNotLost) {
+  const auto seen = Judged(Facts().Task().CancelAsked().Answer(History::kAnswered));
+  EXPECT_EQ(seen->state, v1::RUN_STATE_CANCELED);
+  EXPECT_EQ(seen->external_id, "17_4");
+  EXPECT_THAT(seen->evidence.detail(), HasSubstr("canceled while it waited"));
+  EXPECT_EQ(StateOf(Facts().Task().CancelAsked().Answer(History::kUnavailable)),
+            v1::RUN_STATE_CANCELED);
+  EXPECT_FALSE(Judged(Facts().Task().CancelAsked().Answer(History::kNoAnswer)).has_value());
+  EXPECT_FALSE(Judged(Facts().CancelAsked().Answer(History::kAnswered)).has_value())
+      << "of a job of its own there would be a trace";
+  EXPECT_FALSE(
+      Judged(Facts().Task().CancelAsked().MayHaveStarted().Answer(History::kAnswered)).has_value());
+}
+
+TEST(JudgeTest, ATaskThatOthersCanceledIsToldFromALostOneByTheRestOfItsArray) {
+  Facts facts;
+  facts.Task().Answer(History::kAnswered).ArrayIsKnown().For(absl::Seconds(59));
+  EXPECT_FALSE(Judged(facts).has_value());
+  facts.For(absl::Seconds(60));
+  EXPECT_EQ(StateOf(facts), v1::RUN_STATE_CANCELED);
+  EXPECT_THAT(Judged(facts)->evidence.detail(), HasSubstr("not by Muster"));
+  EXPECT_EQ(StateOf(Facts().Task().Answer(History::kAnswered).For(absl::Seconds(60))),
+            v1::RUN_STATE_LOST);
 }
 
 TEST(SinceLastStartTest, DropsWhatSlurmSaidOfEarlierStarts) {

@@ -1,0 +1,163 @@
+#include "agents/slurm/arrays.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "agents/slurm/fields.h"
+#include "agents/slurm/run_files.h"
+#include "fmt/format.h"
+
+namespace muster::slurm {
+namespace {
+
+constexpr uint32_t kPrivateDirectory = 0700;
+constexpr uint32_t kPrivateFile = 0600;
+// A run key is a part of names that have at most 253 bytes.
+constexpr size_t kMaxListBytes = kMaxArrayTasks * 256;
+
+std::string NewName(std::string_view first_run) {
+  std::random_device device;
+  return fmt::format("{}.array-{:08x}", first_run, device());
+}
+
+// A list none of whose runs has files is one that was not removed in time. Not if it is new: files
+// that were lost in a power cut may be those of runs that are looked for.
+constexpr absl::Duration kOldList = absl::Hours(24);
+
+// Beside the lists are outputs, and files that are still being written.
+bool IsList(std::string_view name) {
+  const size_t dot = name.find(".array-");
+  return dot != std::string_view::npos && name.find('.', dot + 1) == std::string_view::npos;
+}
+
+}  // namespace
+
+absl::Status Arrays::Load() {
+  const std::lock_guard lock(mutex_);
+  if (is_loaded_) return absl::OkStatus();
+  absl::StatusOr<std::vector<std::string>> names =
+      host_.ListDirectory(ArrayPaths::Directory(runs_directory_));
+  if (!names.ok() && names.status().code() != absl::StatusCode::kNotFound) return names.status();
+  if (names.ok()) {
+    std::erase_if(*names, [](const std::string& name) { return !IsList(name); });
+    if (absl::Status status = Read(*names); !status.ok()) return status;
+    FindHeld();
+  }
+  is_loaded_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status Arrays::Read(const std::vector<std::string>& names) {
+  std::vector<hosts::FilePart> parts;
+  for (const std::string& name : names)
+    parts.push_back({ArrayPaths(runs_directory_, name).list(), 0, kMaxListBytes});
+  // One read after the other, not to be bound by what ReadMany holds altogether.
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const absl::StatusOr<std::string> list = host_.ReadMany({parts[i]}).front();
+    if (list.status().code() == absl::StatusCode::kNotFound) continue;
+    if (!list.ok()) {
+      arrays_.clear();
+      places_.clear();
+      return list.status();
+    }
+    std::vector<std::string> runs;
+    for (std::string_view line : Lines(*list)) runs.emplace_back(line);
+    Put(names[i], std::move(runs));
+  }
+  return absl::OkStatus();
+}
+
+void Arrays::FindHeld() {
+  for (auto& [name, array] : arrays_) {
+    std::vector<std::string> scripts;
+    for (const std::string& run : array.runs)
+      scripts.push_back(RunPaths(runs_directory_, run).script());
+    const std::vector<absl::StatusOr<hosts::FileInfo>> infos = host_.StatMany(scripts);
+    for (size_t i = 0; i < infos.size(); ++i)
+      array.is_held[i] = infos[i].status().code() != absl::StatusCode::kNotFound;
+  }
+  std::erase_if(arrays_, [this](const auto& entry) {
+    const auto& [name, array] = entry;
+    if (std::find(array.is_held.begin(), array.is_held.end(), true) != array.is_held.end())
+      return false;
+    const absl::StatusOr<hosts::FileInfo> list =
+        host_.Stat(ArrayPaths(runs_directory_, name).list());
+    if (!list.ok() || absl::Now() - list->modify_time < kOldList) return false;
+    std::erase_if(places_, [&](const auto& place) { return place.second.array == name; });
+    RemoveFiles(name);
+    return true;
+  });
+}
+
+// What cannot be removed costs disk, no truth.
+void Arrays::RemoveFiles(const std::string& name) {
+  const ArrayPaths paths(runs_directory_, name);
+  host_.RemoveTree(paths.outputs()).IgnoreError();
+  host_.RemoveTree(paths.list()).IgnoreError();
+}
+
+void Arrays::Put(const std::string& name, std::vector<std::string> runs) {
+  for (size_t i = 0; i < runs.size(); ++i)
+    places_.emplace(runs[i], ArrayPlace{name, static_cast<uint32_t>(i)});
+  const size_t size = runs.size();
+  arrays_[name] = Array{std::move(runs), std::vector<bool>(size, true)};
+}
+
+absl::StatusOr<std::string> Arrays::Add(const std::vector<std::string>& run_keys) {
+  const std::string name = NewName(run_keys.front());
+  const ArrayPaths paths(runs_directory_, name);
+  if (absl::Status status = host_.MakeManyDirectories(
+          {ArrayPaths::Directory(runs_directory_), paths.outputs()}, kPrivateDirectory);
+      !status.ok()) {
+    return status;
+  }
+  std::string list;
+  for (const std::string& key : run_keys) list += key + "\n";
+  if (absl::Status status =
+          host_.WriteFile(paths.list(), list, {.mode = kPrivateFile, .sync = true});
+      !status.ok()) {
+    return status;
+  }
+  const std::lock_guard lock(mutex_);
+  Put(name, run_keys);
+  return name;
+}
+
+std::optional<std::string> Arrays::RunAt(std::string_view array, uint32_t task) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = arrays_.find(array);
+  if (found == arrays_.end() || task >= found->second.runs.size()) return std::nullopt;
+  return found->second.runs[task];
+}
+
+std::vector<ArrayPlace> Arrays::PlacesOf(std::string_view run_key) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<ArrayPlace> places;
+  const auto [first, last] = places_.equal_range(run_key);
+  for (auto place = first; place != last; ++place) places.push_back(place->second);
+  return places;
+}
+
+void Arrays::Forget(std::string_view run_key) {
+  std::vector<std::string> done;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto [first, last] = places_.equal_range(run_key);
+    for (auto place = first; place != last; ++place) {
+      Array& array = arrays_[place->second.array];
+      array.is_held[place->second.task] = false;
+      const bool is_wanted =
+          std::find(array.is_held.begin(), array.is_held.end(), true) != array.is_held.end();
+      if (!is_wanted) done.push_back(place->second.array);
+    }
+    for (const std::string& name : done) {
+      arrays_.erase(name);
+      std::erase_if(places_, [&](const auto& place) { return place.second.array == name; });
+    }
+  }
+  for (const std::string& name : done) RemoveFiles(name);
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,100 @@
+// Runs that were submitted together, as an array of Slurm's: which array, and which of its tasks.
+//
+// A list of an array's runs is in run_dir/arrays, on disk before its submission; so whoever meets a
+// task knows its run, and whoever looks for a run knows the arrays that it may be in, whatever
+// became of the agent or of Slurm's answer. An array's name is its first run's key and a random
+// part: no two submissions have the same.
+#ifndef MUSTER_AGENTS_SLURM_ARRAYS_H_
+#define MUSTER_AGENTS_SLURM_ARRAYS_H_
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agents/hosts/host.h"
+
+namespace muster::slurm {
+
+// Tasks of one array. Sites are known that allow no more; and a lost answer leaves so many in
+// doubt.
+inline constexpr size_t kMaxArrayTasks = 100;
+
+// Where the files of one array are.
+class ArrayPaths {
+ public:
+  ArrayPaths(std::string_view runs_directory, std::string_view name)
+      : list_(Directory(runs_directory) + "/" + std::string(name)) {}
+
+  // The keys of its runs, one a line, in the order of the tasks.
+  const std::string& list() const { return list_; }
+  // What Slurm writes of each task, in a file that is called as its index.
+  std::string outputs() const { return list_ + ".out"; }
+  std::string output(uint32_t task) const { return outputs() + "/" + std::to_string(task); }
+
+  static std::string Directory(std::string_view runs_directory) {
+    return std::string(runs_directory) + "/arrays";
+  }
+
+ private:
+  std::string list_;
+};
+
+struct ArrayPlace {
+  std::string array;  // its name
+  uint32_t task = 0;
+
+  friend bool operator==(const ArrayPlace&, const ArrayPlace&) = default;
+};
+
+// Thread-safe. Errors are those of the host's files.
+class Arrays {
+ public:
+  // `host` must outlive this object.
+  Arrays(std::string runs_directory, hosts::Host* host)
+      : runs_directory_(std::move(runs_directory)), host_(*host) {}
+
+  // Reads the lists, once; to be called before the questions below until it returns OK.
+  absl::Status Load();
+  // Writes a list, of at most kMaxArrayTasks; the array's name. It is on disk when this returns.
+  absl::StatusOr<std::string> Add(const std::vector<std::string>& run_keys);
+
+  // The run that is this task; nothing if no list has it.
+  std::optional<std::string> RunAt(std::string_view array, uint32_t task) const;
+  // All arrays that the run was ever submitted with.
+  std::vector<ArrayPlace> PlacesOf(std::string_view run_key) const;
+
+  // The run is not asked for any more: with the last of an array's runs its files go.
+  void Forget(std::string_view run_key);
+
+ private:
+  struct Array {
+    std::vector<std::string> runs;
+    std::vector<bool> is_held;  // not forgotten
+  };
+
+  absl::Status Read(const std::vector<std::string>& names);
+  // Of the lists of an earlier process: which of their runs still have their files.
+  void FindHeld();
+  void RemoveFiles(const std::string& name);
+  void Put(const std::string& name, std::vector<std::string> runs);
+
+  const std::string runs_directory_;
+  hosts::Host& host_;
+
+  mutable std::mutex mutex_;
+  // Guarded by mutex_.
+  bool is_loaded_ = false;
+  std::map<std::string, Array, std::less<>> arrays_;            // by name
+  std::multimap<std::string, ArrayPlace, std::less<>> places_;  // by run key
+};
+
+}  // namespace muster::slurm
+
+#endif  // MUSTER_AGENTS_SLURM_ARRAYS_H_

@@ -1,0 +1,199 @@
+// Finding out whether Slurm has a run, and which of its jobs.
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/clock.h"
+#include "agents/slurm/backend.h"
+#include "agents/slurm/outcomes.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+
+namespace muster::slurm {
+namespace {
+
+using agent::LookupOutcome;
+
+// A claim holds one job id.
+constexpr size_t kMaxClaimBytes = 64;
+// A claim is written at once, and file servers show it within a minute; one that holds no id for
+// longer never will.
+constexpr absl::Duration kClaimGrace = absl::Minutes(2);
+// How far back a run can have been launched whose launch the journal has lost.
+constexpr absl::Duration kLongestMemory = absl::Hours(24 * 30);
+// Clocks of the agent's host and of slurmctld differ by less.
+constexpr absl::Duration kClockSlack = absl::Hours(1);
+// A hundred runs whose array's answer was lost are looked up in one moment: one squeue is for all.
+constexpr absl::Duration kSharedAnswerAge = absl::Seconds(1);
+
+// The best of the jobs with the run's name: one that has not ended, then the lowest id. A
+// submission that was refused can leave a failed job that never had nodes; that is none of them.
+std::optional<JobId> BestInQueue(const std::vector<QueueRow>& rows) {
+  const QueueRow* best = nullptr;
+  for (const QueueRow& row : rows) {
+    if (row.state.phase == JobPhase::kFailed && row.node_list.empty()) continue;
+    const auto rank = [](const QueueRow& r) {
+      return std::pair(HasEnded(r.state.phase), r.job_id);
+    };
+    if (best == nullptr || rank(row) < rank(*best)) best = &row;
+  }
+  if (best == nullptr) return std::nullopt;
+  return best->job_id;
+}
+
+std::optional<JobId> BestInHistory(const std::vector<HistoryRow>& rows) {
+  std::optional<JobId> best;
+  for (const HistoryRow& row : rows) {
+    if (!best.has_value() || row.job_id < *best) best = row.job_id;
+  }
+  return best;
+}
+
+// Slurm's number of the array that is called so, by any of its tasks; nothing if there is none.
+template <typename Row>
+std::optional<uint64_t> NumberOf(const std::string& array, const std::vector<Row>& rows) {
+  for (const Row& row : rows) {
+    if (row.name == array) return row.job_id.number;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string SlurmBackend::RunOf(const std::string& name, const JobId& id) const {
+  if (!id.task.has_value()) return name;
+  return arrays_.RunAt(name, *id.task).value_or(name);
+}
+
+absl::StatusOr<std::optional<JobId>> SlurmBackend::ReadOwner(const RunPaths& paths) {
+  const absl::StatusOr<std::string> text = host_->ReadFile(paths.claim(), kMaxClaimBytes);
+  if (text.status().code() == absl::StatusCode::kNotFound) return std::nullopt;
+  if (!text.ok()) return text.status();
+  std::string_view line = *text;
+  if (line.ends_with('\n')) line.remove_suffix(1);
+  const std::optional<JobId> owner = ParseJobId(line);
+  if (owner.has_value()) return owner;
+  const absl::StatusOr<hosts::FileInfo> claim = host_->Stat(paths.claim());
+  if (claim.ok() && absl::Now() - claim->modify_time > kClaimGrace) return std::nullopt;
+  return absl::UnavailableError(
+      fmt::format("\"{}\" does not hold a Slurm job id yet", paths.claim()));
+}
+
+absl::StatusOr<std::vector<HistoryRow>> SlurmBackend::HistoryByName(const agent::RunHandle& run,
+                                                                    const std::string& name) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!keeps_accounting_) return std::vector<HistoryRow>();
+  }
+  const absl::Time since = std::max(run.launch_time, absl::Now() - kLongestMemory) - kClockSlack;
+  absl::StatusOr<std::vector<HistoryRow>> rows = scheduler_->HistoryOf(name, since);
+  if (rows.ok()) std::erase_if(*rows, [](const HistoryRow& row) { return row.WasRefused(); });
+  if (rows.status().code() != absl::StatusCode::kFailedPrecondition) return rows;
+  const std::lock_guard lock(mutex_);
+  keeps_accounting_ = false;
+  return std::vector<HistoryRow>();
+}
+
+absl::StatusOr<std::vector<QueueRow>> SlurmBackend::SharedQueue() {
+  const std::lock_guard asking(shared_queue_mutex_);
+  absl::Time last_submit;
+  {
+    const std::lock_guard lock(mutex_);
+    last_submit = last_submit_;
+  }
+  const absl::Time now = time_.Now();
+  if (now - shared_queue_time_ <= kSharedAnswerAge && shared_queue_time_ > last_submit)
+    return shared_queue_;
+  absl::StatusOr<std::vector<QueueRow>> rows = scheduler_->Queue();
+  if (!rows.ok()) return rows;
+  shared_queue_time_ = now;
+  shared_queue_ = *rows;
+  return rows;
+}
+
+LookupOutcome SlurmBackend::Lookup(const agent::RunHandle& run) {
+  if (absl::Status status = arrays_.Load(); !status.ok()) return CouldNotAsk(status);
+  const std::vector<ArrayPlace> places = arrays_.PlacesOf(run.run_key);
+  const absl::StatusOr<std::vector<QueueRow>> queue =
+      places.empty() ? scheduler_->Queue(run.run_key) : SharedQueue();
+  if (!queue.ok()) return CouldNotAsk(queue.status());
+  // After the queue: a job that the queue did not show yet cannot have claimed the run and be
+  // forgotten already.
+  const absl::StatusOr<std::optional<JobId>> owner = ReadOwner(PathsOf(run.run_key));
+  if (!owner.ok()) return CouldNotAsk(owner.status());
+  std::vector<QueueRow> rows;
+  for (const QueueRow& row : *queue) {
+    if (RunOf(row.name, row.job_id) == run.run_key) rows.push_back(row);
+  }
+
+  LookupOutcome outcome;
+  std::optional<JobId> id = *owner;
+  if (id.has_value()) {
+    outcome = MakeLookup(LookupOutcome::Kind::kFound, v1::EVIDENCE_SOURCE_EXIT_RECORD,
+                         fmt::format("Slurm job {} has claimed the run", id->ToString()));
+  } else if ((id = BestInQueue(rows))) {
+    outcome = MakeLookup(LookupOutcome::Kind::kFound, v1::EVIDENCE_SOURCE_SQUEUE,
+                         fmt::format("squeue lists job {} with the run's name", id->ToString()));
+  } else {
+    outcome = LookUpInHistory(run, places, *queue, &id);
+    if (outcome.kind != LookupOutcome::Kind::kFound) return outcome;
+  }
+  outcome.external_id = id->ToString();
+  CancelStrays(run.run_key, *id, rows);
+  return outcome;
+}
+
+// Of an array that Slurm knows, each task was submitted, also one that it does not list any more:
+// it forgets a task that is canceled while it waits. Observe finds out.
+LookupOutcome SlurmBackend::LookUpInHistory(const agent::RunHandle& run,
+                                            const std::vector<ArrayPlace>& places,
+                                            const std::vector<QueueRow>& queue,
+                                            std::optional<JobId>* id) {
+  const auto found = [&](v1::EvidenceSource source, const char* who) {
+    return MakeLookup(LookupOutcome::Kind::kFound, source,
+                      fmt::format("{} lists job {} with the run's name, or others of its array",
+                                  who, (*id)->ToString()));
+  };
+  for (const ArrayPlace& place : places) {
+    std::vector<QueueRow> tasks = queue;
+    std::erase_if(tasks, [](const QueueRow& row) {
+      return row.state.phase == JobPhase::kFailed && row.node_list.empty();
+    });
+    if (const auto number = NumberOf(place.array, tasks); number.has_value()) {
+      *id = JobId{*number, place.task};
+      return found(v1::EVIDENCE_SOURCE_SQUEUE, "squeue");
+    }
+  }
+  const absl::StatusOr<std::vector<HistoryRow>> history = HistoryByName(run, run.run_key);
+  if (!history.ok()) return CouldNotAsk(history.status());
+  *id = BestInHistory(*history);
+  if (id->has_value()) return found(v1::EVIDENCE_SOURCE_SACCT, "sacct");
+  for (const ArrayPlace& place : places) {
+    const absl::StatusOr<std::vector<HistoryRow>> tasks = HistoryByName(run, place.array);
+    if (!tasks.ok()) return CouldNotAsk(tasks.status());
+    if (const auto number = NumberOf(place.array, *tasks); number.has_value()) {
+      *id = JobId{*number, place.task};
+      return found(v1::EVIDENCE_SOURCE_SACCT, "sacct");
+    }
+  }
+  return MakeLookup(
+      LookupOutcome::Kind::kAbsent, v1::EVIDENCE_SOURCE_SQUEUE,
+      "neither squeue nor sacct has a job with the run's name, and no job has claimed the run");
+}
+
+void SlurmBackend::CancelStrays(const std::string& run_key, const JobId& job_id,
+                                const std::vector<QueueRow>& rows) {
+  for (const QueueRow& row : rows) {
+    if (row.job_id == job_id || HasEnded(row.state.phase) || row.state.phase == JobPhase::kUnknown)
+      continue;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!tracks_[run_key].strays_canceled.insert(row.job_id).second) continue;
+    }
+    if (scheduler_->Cancel(row.job_id).ok()) continue;
+    const std::lock_guard lock(mutex_);
+    tracks_[run_key].strays_canceled.erase(row.job_id);  // asked again at the next look
+  }
+}
+
+}  // namespace muster::slurm

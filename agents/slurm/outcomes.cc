@@ -1,0 +1,70 @@
+#include "agents/slurm/outcomes.h"
+
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "contract/errors.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+
+namespace muster::slurm {
+
+using agent::LaunchOutcome;
+using agent::LookupOutcome;
+
+v1::Evidence MakeEvidence(v1::EvidenceSource source, std::string detail) {
+  v1::Evidence evidence;
+  evidence.set_source(source);
+  evidence.set_detail(std::move(detail));
+  evidence.mutable_observed_at()->set_seconds(absl::ToUnixSeconds(absl::Now()));
+  return evidence;
+}
+
+LaunchOutcome RefusedBecause(const absl::Status& status) {
+  LaunchOutcome outcome;
+  outcome.kind = LaunchOutcome::Kind::kRefused;
+  outcome.failure.set_failure_class(v1::FAILURE_CLASS_CONFIG);
+  std::string message(ToStd(status.message()));
+  if (const auto bad = contract::GetBadRequest(status); bad.has_value()) {
+    for (const auto& field : bad->field_violations()) {
+      message = fmt::format("{}: {}", field.field(), field.description());
+    }
+  }
+  outcome.failure.set_message("The job cannot be given to Slurm: " + message + ".");
+  outcome.failure.set_suggestion("Correct the job and submit it again.");
+  outcome.evidence = MakeEvidence(v1::EVIDENCE_SOURCE_AGENT, message);
+  return outcome;
+}
+
+LaunchOutcome RefusedFor(const v1::Failure& failure) {
+  LaunchOutcome outcome;
+  outcome.kind = LaunchOutcome::Kind::kRefused;
+  outcome.failure = failure;
+  outcome.evidence = MakeEvidence(v1::EVIDENCE_SOURCE_SBATCH, failure.message());
+  return outcome;
+}
+
+LaunchOutcome Unclear(std::string detail) {
+  LaunchOutcome outcome;
+  outcome.kind = LaunchOutcome::Kind::kUnclear;
+  outcome.evidence = MakeEvidence(v1::EVIDENCE_SOURCE_AGENT, std::move(detail));
+  return outcome;
+}
+
+LaunchOutcome Unclear(const absl::Status& status) {
+  return Unclear(std::string(ToStd(status.message())));
+}
+
+LookupOutcome MakeLookup(LookupOutcome::Kind kind, v1::EvidenceSource source, std::string detail) {
+  LookupOutcome outcome;
+  outcome.kind = kind;
+  outcome.evidence = MakeEvidence(source, std::move(detail));
+  return outcome;
+}
+
+LookupOutcome CouldNotAsk(const absl::Status& status) {
+  return MakeLookup(LookupOutcome::Kind::kCouldNotAsk, v1::EVIDENCE_SOURCE_AGENT,
+                    std::string(ToStd(status.message())));
+}
+
+}  // namespace muster::slurm

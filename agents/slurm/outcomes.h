@@ -1,0 +1,27 @@
+// What launches and look-ups come to, in the agent's terms.
+#ifndef MUSTER_AGENTS_SLURM_OUTCOMES_H_
+#define MUSTER_AGENTS_SLURM_OUTCOMES_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "agents/core/backend.h"
+
+namespace muster::slurm {
+
+// Observed now.
+v1::Evidence MakeEvidence(v1::EvidenceSource source, std::string detail);
+
+// The job itself is at fault: it is refused as CONFIG, in the words of the status.
+agent::LaunchOutcome RefusedBecause(const absl::Status& status);
+agent::LaunchOutcome RefusedFor(const v1::Failure& failure);
+agent::LaunchOutcome Unclear(std::string detail);
+agent::LaunchOutcome Unclear(const absl::Status& status);
+
+agent::LookupOutcome MakeLookup(agent::LookupOutcome::Kind kind, v1::EvidenceSource source,
+                                std::string detail);
+agent::LookupOutcome CouldNotAsk(const absl::Status& status);
+
+}  // namespace muster::slurm
+
+#endif  // MUSTER_AGENTS_SLURM_OUTCOMES_H_

@@ -1,0 +1,203 @@
+// Runs that are launched together, as tasks of one array.
+#include <fstream>
+
+#include "agents/slurm/arrays.h"
+#include "agents/slurm/fields.h"
+#include "agents/slurm/run_files.h"
+#include "contract/states.h"
+#include "fmt/format.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/slurm/test_cluster.h"
+
+namespace muster::slurm {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using Kind = agent::LaunchOutcome::Kind;
+using Found = agent::LookupOutcome::Kind;
+
+class SlurmArrayTest : public ::testing::Test {
+ protected:
+  // Two cores: of five runs three wait.
+  static void SetUpTestSuite() { cluster_ = new TestCluster("--nodes 1 --cpus 2 --min-job-age 5"); }
+  static void TearDownTestSuite() { delete cluster_; }
+
+  // Runs with these scripts, launched together; each has to be launched.
+  std::vector<TestRun> LaunchTogether(const std::vector<std::string>& scripts) {
+    std::vector<TestRun> runs;
+    for (const std::string& script : scripts) runs.push_back(NewRun(ScriptSpec(script)));
+    for (const agent::LaunchOutcome& outcome : LaunchAll(&runs))
+      EXPECT_EQ(outcome.kind, Kind::kLaunched) << outcome.evidence.DebugString();
+    return runs;
+  }
+  std::vector<agent::LaunchOutcome> LaunchAll(std::vector<TestRun>* runs) {
+    std::vector<std::shared_ptr<const v1::Assignment>> assignments;
+    for (const TestRun& run : *runs) assignments.push_back(run.handle.assignment);
+    std::vector<agent::LaunchOutcome> outcomes = backend_->LaunchMany(assignments);
+    for (size_t i = 0; i < runs->size(); ++i)
+      (*runs)[i].handle.external_id = outcomes[i].external_id;
+    return outcomes;
+  }
+  static std::vector<TestRun*> PointersTo(std::vector<TestRun>& runs) {
+    std::vector<TestRun*> pointers;
+    for (TestRun& run : runs) pointers.push_back(&run);
+    return pointers;
+  }
+  void Restart() { backend_ = cluster_->MakeBackend(); }
+  static std::string SlurmId(const TestRun& run) { return run.handle.external_id; }
+  static void Go(const TestRun& run) {
+    std::ofstream(fmt::format("{}/{}/work/go", cluster_->runs(), run.handle.run_key)).flush();
+  }
+
+  static TestCluster* cluster_;
+  std::unique_ptr<agent::Backend> backend_ = cluster_->MakeBackend();
+};
+
+TestCluster* SlurmArrayTest::cluster_ = nullptr;
+
+// Waits for the file "go" in the working directory.
+constexpr char kWaitForGo[] = "echo up; until [ -e go ]; do sleep 0.02; done\n";
+
+TEST_F(SlurmArrayTest, AlikeRunsAreOneSbatchAndEachHasItsOwnLogAndEnd) {
+  std::vector<std::string> scripts;
+  for (int i = 0; i < 12; ++i) scripts.push_back(fmt::format("echo run {}; exit {}", i, i % 3));
+  std::vector<TestRun> runs = LaunchTogether(scripts);
+  EXPECT_EQ(backend_->SchedulerCalls()["sbatch"], 1u);
+  ObserveToEnd(*backend_, PointersTo(runs));
+  for (int i = 0; i < 12; ++i) {
+    const TestRun& run = runs[i];
+    EXPECT_EQ(run.handle.state, i % 3 == 0 ? v1::RUN_STATE_SUCCEEDED : v1::RUN_STATE_FAILED)
+        << run.last.evidence.DebugString();
+    ASSERT_TRUE(run.last.exit.has_value());
+    EXPECT_EQ(run.last.exit->code(), i % 3) << "one that fails is no matter of the others";
+    EXPECT_EQ(Output(*backend_, run), fmt::format("run {}\n", i));
+    EXPECT_TRUE(SlurmId(run).ends_with(fmt::format("_{}", i))) << SlurmId(run);
+    EXPECT_EQ(backend_->Lookup(run.handle).external_id, SlurmId(run));
+  }
+}
+
+TEST_F(SlurmArrayTest, AnAnswerThatWasLostIsFoundByEachRunAndNothingRunsTwice) {
+  std::vector<TestRun> runs;
+  for (int i = 0; i < 4; ++i) runs.push_back(NewRun(ScriptSpec("echo once")));
+  cluster_->Control("signal", "slurmctld STOP");
+  for (const agent::LaunchOutcome& outcome : LaunchAll(&runs))
+    EXPECT_EQ(outcome.kind, Kind::kUnclear);
+  cluster_->Control("signal", "slurmctld CONT");
+  // The agent is another one, too.
+  Restart();
+  for (TestRun& run : runs) {
+    agent::LookupOutcome found;
+    WaitFor("the job", [&] {
+      found = backend_->Lookup(run.handle);
+      return found.kind == Found::kFound;
+    });
+    run.handle.external_id = found.external_id;
+  }
+  for (const agent::LaunchOutcome& outcome : LaunchAll(&runs))
+    EXPECT_EQ(outcome.kind, Kind::kLaunched) << "it is found, and not launched again";
+  EXPECT_EQ(backend_->SchedulerCalls().count("sbatch"), 0u);
+  ObserveToEnd(*backend_, PointersTo(runs));
+  for (const TestRun& run : runs) {
+    EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
+    EXPECT_EQ(Output(*backend_, run), "once\n");
+  }
+}
+
+TEST_F(SlurmArrayTest, ATaskThatIsCanceledWhileItWaitsIsCanceledAlsoForTheNextAgent) {
+  std::vector<TestRun> runs = LaunchTogether(std::vector<std::string>(5, kWaitForGo));
+  ObserveUntil(*backend_, {&runs[0], &runs[1]}, v1::RUN_STATE_RUNNING);
+  ObserveUntil(*backend_, {&runs[3], &runs[4]}, v1::RUN_STATE_PENDING);
+  EXPECT_TRUE(backend_->Cancel(runs[3].handle).ok());
+  ObserveToEnd(*backend_, {&runs[3]});
+  EXPECT_EQ(runs[3].handle.state, v1::RUN_STATE_CANCELED);
+  EXPECT_THAT(runs[3].last.evidence.detail(), HasSubstr("canceled while it waited"));
+  EXPECT_TRUE(backend_->Cancel(runs[4].handle).ok());
+  Restart();
+  // A new agent asks once more for what it has not seen end.
+  EXPECT_TRUE(backend_->Cancel(runs[4].handle).ok());
+  EXPECT_EQ(backend_->Lookup(runs[4].handle).external_id, SlurmId(runs[4]))
+      << "it was submitted, and is not launched again";
+  ObserveToEnd(*backend_, {&runs[4]});
+  EXPECT_EQ(runs[4].handle.state, v1::RUN_STATE_CANCELED);
+  EXPECT_TRUE(backend_->Cancel(runs[0].handle).ok());
+  ObserveToEnd(*backend_, {&runs[0]});
+  EXPECT_EQ(runs[0].handle.state, v1::RUN_STATE_CANCELED) << "one that ran";
+  for (const TestRun& run : runs) Go(run);
+  ObserveToEnd(*backend_, {&runs[1], &runs[2]});
+  EXPECT_EQ(runs[1].handle.state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(runs[2].handle.state, v1::RUN_STATE_SUCCEEDED);
+}
+
+TEST_F(SlurmArrayTest, ATaskThatAnotherCancelsWhileItWaitsIsCanceledAndNotLost) {
+  std::vector<TestRun> runs = LaunchTogether(std::vector<std::string>(4, kWaitForGo));
+  ObserveUntil(*backend_, {&runs[0], &runs[1]}, v1::RUN_STATE_RUNNING);
+  ObserveUntil(*backend_, {&runs[2], &runs[3]}, v1::RUN_STATE_PENDING);
+  cluster_->AsRoot("scancel " + SlurmId(runs[2]));
+  ObserveToEnd(*backend_, {&runs[2]});
+  EXPECT_EQ(runs[2].handle.state, v1::RUN_STATE_CANCELED) << runs[2].last.evidence.DebugString();
+  EXPECT_THAT(runs[2].last.evidence.detail(), HasSubstr("not by Muster"));
+  for (const TestRun& run : runs) Go(run);
+  ObserveToEnd(*backend_, {&runs[0], &runs[1], &runs[3]});
+  EXPECT_EQ(runs[3].handle.state, v1::RUN_STATE_SUCCEEDED);
+}
+
+TEST_F(SlurmArrayTest, ARequeuedTaskRunsAgainUnderTheSameId) {
+  const std::string script =
+      "echo start $SLURM_RESTART_COUNT; [ \"$SLURM_RESTART_COUNT\" ] || sleep 300";
+  std::vector<TestRun> runs = LaunchTogether({script, "true"});
+  const std::string id = SlurmId(runs[0]);
+  WaitFor("the start", [&] { return Output(*backend_, runs[0]) == "start\n"; });
+  ObserveUntil(*backend_, {&runs[0]}, v1::RUN_STATE_RUNNING);
+  cluster_->AsRoot("scontrol requeue " + id);
+  ObserveUntil(*backend_, {&runs[0]}, v1::RUN_STATE_PENDING);
+  ObserveToEnd(*backend_, PointersTo(runs));
+  EXPECT_EQ(runs[0].handle.state, v1::RUN_STATE_SUCCEEDED) << runs[0].last.evidence.DebugString();
+  EXPECT_EQ(Output(*backend_, runs[0]), "start\nstart 1\n");
+  EXPECT_EQ(SlurmId(runs[0]), id);
+}
+
+// What a submission leaves that arrived although its answer said that it had not.
+TEST_F(SlurmArrayTest, TheTasksOfADoubledArrayDoNothingAndAreCanceled) {
+  std::vector<TestRun> runs = LaunchTogether(std::vector<std::string>(2, kWaitForGo));
+  ObserveUntil(*backend_, PointersTo(runs), v1::RUN_STATE_RUNNING);
+  const std::string lists = ArrayPaths::Directory(cluster_->runs());
+  const std::string name =
+      Root()
+          .Run(fmt::format("cd {} && ls | grep '^{}[.]array-[0-9a-f]*$' | tr -d '\\n'", lists,
+                           runs[0].handle.run_key))
+          .output;
+  const std::string again = cluster_->AsRoot(fmt::format(
+      "setpriv --reuid {0} --regid {0} --init-groups sbatch --parsable --hold -J {1} --array=0-1 "
+      "-o {2}/{1}.out/%a --open-mode=append {3} {2}/{1} array",
+      kTestUser, name, lists, RunPaths(cluster_->runs(), runs[0].handle.run_key).script()));
+  WaitFor("the strays' end", [&] {
+    EXPECT_TRUE(ObserveOnce(*backend_, PointersTo(runs)).ok());
+    return cluster_->AsRoot("squeue -h -t PD -o %i").empty();
+  });
+  for (const TestRun& run : runs) {
+    EXPECT_EQ(run.handle.state, v1::RUN_STATE_RUNNING);
+    EXPECT_EQ(Output(*backend_, run), "up\n");
+    Go(run);
+  }
+  ObserveToEnd(*backend_, PointersTo(runs));
+  for (const TestRun& run : runs) EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED);
+}
+
+TEST_F(SlurmArrayTest, ARefusalIsQuotedForEachRun) {
+  std::vector<TestRun> runs;
+  for (int i = 0; i < 3; ++i) {
+    v1::JobSpec spec = ScriptSpec("true");
+    spec.mutable_placement()->set_pool("nosuch");
+    runs.push_back(NewRun(spec));
+  }
+  for (const agent::LaunchOutcome& outcome : LaunchAll(&runs)) {
+    EXPECT_EQ(outcome.kind, Kind::kRefused);
+    EXPECT_THAT(outcome.failure.message(), HasSubstr("Invalid partition name specified"));
+  }
+  EXPECT_EQ(backend_->SchedulerCalls()["sbatch"], 1u);
+}
+
+}  // namespace
+}  // namespace muster::slurm

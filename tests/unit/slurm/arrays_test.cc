@@ -1,0 +1,226 @@
+// Runs that are launched together, with commands in Slurm's place.
+#include "agents/slurm/arrays.h"
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "agents/hosts/local_host.h"
+#include "agents/slurm/fields.h"
+#include "agents/slurm/run_files.h"
+#include "agents/slurm/slurm.h"
+#include "fmt/format.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::slurm {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+using Kind = agent::LaunchOutcome::Kind;
+using Found = agent::LookupOutcome::Kind;
+
+std::string ReadWhole(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+class ArraysTest : public ::testing::Test {
+ protected:
+  ArraysTest() {
+    std::string pattern = ::testing::TempDir() + "arrays-XXXXXX";
+    root_ = mkdtemp(pattern.data());
+    runs_ = root_ + "/runs";
+    for (const char* command : {"squeue", "sacct", "scancel", "sinfo"}) AddCommand(command, "");
+    SetSbatch("echo 17");
+    SetConfig(1001);
+    Restart();
+  }
+  ~ArraysTest() override { std::filesystem::remove_all(root_); }
+
+  void AddCommand(const std::string& name, const std::string& text) {
+    const std::string path = root_ + "/" + name;
+    std::ofstream(path) << "#!/bin/sh\n" << text << "\n";
+    std::filesystem::permissions(path, std::filesystem::perms(0700));
+  }
+  // Its words go into a file, one call a line.
+  void SetSbatch(const std::string& text) {
+    AddCommand("sbatch", fmt::format("[ \"$1\" != --version ] || exit 0\n"
+                                     "echo \"$*\" >>{}/submitted\n{}",
+                                     root_, text));
+  }
+  void SetConfig(int max_array_size) {
+    AddCommand("scontrol", fmt::format("echo 'ClusterName = lab'; echo 'MaxArraySize = {}'; echo "
+                                       "'AccountingStorageType = accounting_storage/slurmdbd'",
+                                       max_array_size));
+  }
+  // A new agent on the same files.
+  void Restart() {
+    SlurmConfig config;
+    config.cluster = "lab";
+    config.run_dir = runs_;
+    config.bin_dir = root_;
+    backend_ = CreateSlurmBackend(config, root_);
+    ASSERT_TRUE(backend_->Probe().ok());
+  }
+  std::vector<agent::LaunchOutcome> Launch(const std::vector<v1::JobSpec>& specs) {
+    std::vector<std::shared_ptr<const v1::Assignment>> assignments;
+    for (const v1::JobSpec& spec : specs) {
+      auto assignment = std::make_shared<v1::Assignment>();
+      assignment->set_run_key(fmt::format("k7m2-{}-1", ++last_job_));
+      *assignment->mutable_spec() = spec;
+      assignments.push_back(std::move(assignment));
+    }
+    return backend_->LaunchMany(assignments);
+  }
+  std::vector<std::string> Submitted() const {
+    const std::string text = ReadWhole(root_ + "/submitted");
+    std::vector<std::string> lines;
+    for (std::string_view line : Lines(text)) lines.emplace_back(line);
+    return lines;
+  }
+  std::vector<std::string> FilesOfArrays() const {
+    std::vector<std::string> names;
+    if (!std::filesystem::exists(runs_ + "/arrays")) return names;
+    for (const auto& entry : std::filesystem::directory_iterator(runs_ + "/arrays"))
+      names.push_back(entry.path().filename());
+    return names;
+  }
+  static agent::RunHandle Handle(int job, const std::string& id = "") {
+    agent::RunHandle handle;
+    handle.run_key = fmt::format("k7m2-{}-1", job);
+    handle.external_id = id;
+    return handle;
+  }
+
+  std::string root_;
+  std::string runs_;
+  int last_job_ = 0;
+  std::unique_ptr<agent::Backend> backend_;
+};
+
+v1::JobSpec SpecOf(const std::string& script, int64_t cores = 1) {
+  v1::JobSpec spec;
+  spec.mutable_command()->set_script(script);
+  spec.mutable_resources()->set_cpu_millis(cores * 1000);
+  return spec;
+}
+
+TEST_F(ArraysTest, RunsThatAskForTheSameAreOneSubmission) {
+  const auto outcomes = Launch({SpecOf("echo a"), SpecOf("echo b"), SpecOf("echo c")});
+  ASSERT_THAT(Submitted(), SizeIs(1));
+  EXPECT_THAT(Submitted()[0], HasSubstr("--array=0-2 "));
+  EXPECT_THAT(Submitted()[0], HasSubstr("--job-name=k7m2-1-1.array-"));
+  EXPECT_THAT(Submitted()[0], Not(HasSubstr("singleton"))) << "its tasks would wait for each other";
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(outcomes[i].kind, Kind::kLaunched);
+    EXPECT_EQ(outcomes[i].external_id, fmt::format("17_{}", i));
+    EXPECT_EQ(ReadWhole(RunPaths(runs_, fmt::format("k7m2-{}-1", i + 1)).specs() + "/command"),
+              fmt::format("echo {}", "abc"[i]));
+  }
+}
+
+TEST_F(ArraysTest, OnlyRunsThatAskForTheSameGoTogether) {
+  v1::JobSpec mailed = SpecOf("true");
+  mailed.mutable_slurm()->set_mail_type("END");
+  const auto outcomes = Launch({SpecOf("true"), SpecOf("true", 2), SpecOf("true"), mailed, mailed});
+  EXPECT_EQ(outcomes[0].external_id, "17_0");
+  EXPECT_EQ(outcomes[1].external_id, "17");
+  EXPECT_EQ(outcomes[2].external_id, "17_1");
+  EXPECT_THAT(Submitted(), SizeIs(4)) << "an array would send one mail for all";
+  EXPECT_THAT(Submitted()[1], HasSubstr("--job-name=k7m2-2-1 "));
+}
+
+TEST_F(ArraysTest, TheClusterSaysHowManyTasksAnArrayMayHave) {
+  SetConfig(3);
+  Restart();
+  Launch(std::vector<v1::JobSpec>(7, SpecOf("true")));
+  ASSERT_THAT(Submitted(), SizeIs(3));
+  EXPECT_THAT(Submitted()[0], HasSubstr("--array=0-2 "));
+  EXPECT_THAT(Submitted()[2], Not(HasSubstr("--array")));
+  SetConfig(0);
+  Restart();
+  Launch({SpecOf("true"), SpecOf("true")});
+  EXPECT_THAT(Submitted(), SizeIs(5)) << "a cluster without arrays";
+}
+
+TEST_F(ArraysTest, ARefusalIsEachRunsOwn) {
+  SetSbatch(
+      "echo 'sbatch: error: Batch job submission failed: Invalid qos "
+      "specification' >&2; exit 1");
+  for (const agent::LaunchOutcome& outcome : Launch({SpecOf("true"), SpecOf("true")})) {
+    EXPECT_EQ(outcome.kind, Kind::kRefused);
+    EXPECT_THAT(outcome.failure.message(), HasSubstr("Invalid qos specification"));
+  }
+}
+
+TEST_F(ArraysTest, WhereAnArrayIsTooLargeAsManyRunsAsMayGoIn) {
+  SetSbatch(R"sh(case "$*" in
+*--array=*) echo 'sbatch: error: Batch job submission failed: Invalid job array specification' >&2; exit 1
+esac
+echo 17)sh");
+  for (const agent::LaunchOutcome& outcome :
+       Launch({SpecOf("true"), SpecOf("true"), SpecOf("true")})) {
+    EXPECT_EQ(outcome.kind, Kind::kLaunched) << outcome.evidence.DebugString();
+  }
+  EXPECT_THAT(Submitted(), SizeIs(5)) << "all three, then one, then two, then one and one";
+}
+
+TEST_F(ArraysTest, AnAnswerThatWasLostLeavesEachRunInDoubtUntilItsArrayIsFound) {
+  SetSbatch(
+      "echo 'sbatch: error: Batch job submission failed: Socket timed out on "
+      "send/recv operation' >&2; exit 1");
+  for (const agent::LaunchOutcome& outcome : Launch({SpecOf("true"), SpecOf("true")}))
+    EXPECT_EQ(outcome.kind, Kind::kUnclear);
+  ASSERT_THAT(FilesOfArrays(), SizeIs(2)) << "the list, and a directory for outputs";
+  Restart();
+  EXPECT_EQ(backend_->Lookup(Handle(2)).kind, Found::kAbsent);
+  std::string name;
+  for (const std::string& file : FilesOfArrays())
+    if (!file.ends_with(".out")) name = file;
+  // The second run's task is not told any more: it was canceled while it waited.
+  AddCommand("squeue", fmt::format("printf '23\\0370\\037{}\\037PENDING\\037None\\037\\0371\\037N/A"
+                                   "\\037N/A\\n'",
+                                   name));
+  Restart();
+  EXPECT_EQ(backend_->Lookup(Handle(1)).external_id, "23_0");
+  EXPECT_EQ(backend_->Lookup(Handle(2)).external_id, "23_1");
+}
+
+TEST_F(ArraysTest, WithTheLastRunsOfAnArrayItsFilesGoAlsoAfterARestart) {
+  Launch({SpecOf("true"), SpecOf("true"), SpecOf("true")});
+  backend_->Forget(Handle(1));
+  Restart();
+  backend_->Forget(Handle(3));
+  EXPECT_THAT(FilesOfArrays(), SizeIs(2)) << "the second run still needs it";
+  backend_->Forget(Handle(2));
+  EXPECT_THAT(FilesOfArrays(), IsEmpty());
+}
+
+TEST_F(ArraysTest, PlacesAreThoseOfAllSubmissionsARunWasPartOf) {
+  hosts::LocalHost host;
+  Arrays arrays(runs_, &host);
+  ASSERT_TRUE(arrays.Load().ok());
+  const auto first = arrays.Add({"k7m2-1-1", "k7m2-2-1"});
+  const auto second = arrays.Add({"k7m2-2-1", "k7m2-3-1"});
+  ASSERT_TRUE(first.ok() && second.ok()) << first.status() << second.status();
+  Arrays read(runs_, &host);
+  ASSERT_TRUE(read.Load().ok());
+  for (const Arrays* one : {&arrays, &read}) {
+    EXPECT_THAT(one->PlacesOf("k7m2-2-1"),
+                testing::UnorderedElementsAre(ArrayPlace{*first, 1}, ArrayPlace{*second, 0}));
+    EXPECT_EQ(one->RunAt(*first, 0), "k7m2-1-1");
+    EXPECT_EQ(one->RunAt(*first, 2), std::nullopt);
+    EXPECT_EQ(one->RunAt("k7m2-1-1", 0), std::nullopt);
+  }
+}
+
+}  // namespace
+}  // namespace muster::slurm
