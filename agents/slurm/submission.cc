@@ -96,7 +96,17 @@ bool SpreadsTasks(const v1::SlurmOptions& slurm) {
                      });
 }
 
-void AddSlurmOptions(const v1::JobSpec& spec, Options* options) {
+// What the user excludes, and the nodes on which earlier runs failed.
+std::string Excluded(const v1::Assignment& assignment) {
+  std::string nodes = assignment.spec().slurm().exclude();
+  for (const std::string& node : assignment.excluded_nodes()) {
+    nodes += fmt::format("{}{}", nodes.empty() ? "" : ",", node);
+  }
+  return nodes;
+}
+
+void AddSlurmOptions(const v1::Assignment& assignment, Options* options) {
+  const v1::JobSpec& spec = assignment.spec();
   const v1::SlurmOptions& slurm = spec.slurm();
   if (slurm.partition().empty()) {
     options->AddText("--partition", "placement.pool", spec.placement().pool());
@@ -108,7 +118,7 @@ void AddSlurmOptions(const v1::JobSpec& spec, Options* options) {
   options->AddText("--reservation", "slurm.reservation", slurm.reservation());
   options->AddText("--constraint", "slurm.constraint", slurm.constraint());
   options->AddText("--nodelist", "slurm.nodelist", slurm.nodelist());
-  options->AddText("--exclude", "slurm.exclude", slurm.exclude());
+  options->AddText("--exclude", "slurm.exclude", Excluded(assignment));
   options->AddText("--comment", "slurm.comment", slurm.comment());
   options->AddText("--licenses", "slurm.licenses", slurm.licenses());
   options->AddText("--mail-type", "slurm.mail_type", slurm.mail_type());
@@ -159,7 +169,7 @@ absl::StatusOr<Submission> MakeSubmission(const v1::Assignment& assignment, cons
   // Users may only lower the priority that Slurm computes.
   const int64_t nice = int64_t{spec.slurm().nice()} - std::min(spec.priority(), 0);
   if (nice > 0) options.Add(fmt::format("--nice={}", nice));
-  AddSlurmOptions(spec, &options);
+  AddSlurmOptions(assignment, &options);
   // The environment of sbatch itself is what the job gets, and it is all but empty. (--export=NONE
   // would have the node make a login environment, which takes seconds and brings the user's profile
   // in.)

@@ -65,6 +65,7 @@ std::vector<std::string> FailedNodes(const google::protobuf::RepeatedPtrField<v1
   for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
     // A run that was preempted says nothing against its nodes.
     if (!contract::IsWorthAnother(*run, {.on_preemption = false})) continue;
+    if (run->cluster() != runs.rbegin()->cluster()) continue;
     for (const std::string& node : run->nodes()) {
       if (nodes.size() == kMaxExcludedNodes) return nodes;
       if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);

@@ -95,6 +95,8 @@ class TestOnSlurm:
         assert first.state == job_pb2.RUN_STATE_FAILED
         assert first.failure.failure_class == job_pb2.FAILURE_CLASS_INFRA and first.failure.retriable
         assert second.nodes[0] != node
+        line = ("sacct", "-X", "-n", "-P", "-o", "SubmitLine%1000", "-j", second.external_id)
+        eventually(lambda: f"--exclude={node} " in slurm.slurm(*line), "the second run keeps away from that node")
         assert not job.HasField("failure") and not job.HasField("retry_time")
         steps = api.transitions(job_id)
         assert "RETRY" in kinds(steps)

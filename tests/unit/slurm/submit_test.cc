@@ -236,6 +236,14 @@ TEST_F(SubmissionTest, EveryOptionOfTheSpecIsPassedOn) {
   EXPECT_THAT(Build(), Not(Contains("--partition=debug")));
 }
 
+TEST_F(SubmissionTest, NodesOnWhichEarlierRunsFailedAreExcludedBesideTheUsers) {
+  assignment_.add_excluded_nodes("n4");
+  assignment_.add_excluded_nodes("n5");
+  EXPECT_THAT(Build(), Contains("--exclude=n4,n5"));
+  spec().mutable_slurm()->set_exclude("n[1-2]");
+  EXPECT_THAT(Build(), Contains("--exclude=n[1-2],n4,n5"));
+}
+
 TEST_F(SubmissionTest, ARunStaysASingletonWhateverElseItWaitsFor) {
   spec().mutable_slurm()->set_dependency("afterok:7");
   const auto submission = MakeSubmission(assignment_, paths_, {}, 9);

@@ -248,6 +248,11 @@ TEST_P(StoreTest, SpecsCarryTheNodesOfFailedRunsForThoseWhoAsk) {
   EXPECT_EQ(nodes[0], "run3-n0");
   EXPECT_EQ(nodes[40], "run1-n0");
   EXPECT_THAT((*specs)[1].excluded_nodes, IsEmpty());
+
+  core::Change elsewhere = RunOf(1, 4, v1::RUN_STATE_ASSIGNED);
+  std::get<core::PutRun>(elsewhere).run.set_cluster("there");
+  Commit({elsewhere});
+  EXPECT_THAT(store().GetSpecs({1})->front().excluded_nodes, IsEmpty()) << "other nodes there";
 }
 
 TEST_P(StoreTest, AJobThatHasEndedIsNotRestoredButItsRequestIsForADay) {
