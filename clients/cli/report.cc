@@ -31,6 +31,9 @@ std::string ErrorText(const absl::Status& status) {
     for (const auto& violation : bad_request->field_violations()) {
       AppendLines(fmt::format("{}: {}", violation.field(), violation.description()), &out);
     }
+  } else if (absl::IsUnimplemented(status) && status.message().empty()) {
+    // gRPC's own answer, which has no words worth reading.
+    AppendLines("the broker does not know this request: it is older than this command", &out);
   } else if (status.message().empty()) {
     AppendLines(absl::StatusCodeToString(status.code()), &out);
   } else {

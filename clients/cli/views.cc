@@ -195,6 +195,7 @@ std::vector<Table::Column> ClusterColumns(const Style& style) {
     for (const char* heading : {"SCHEDULER", "LAST SEEN", "SCHEDULER SEEN", "AGENT"}) {
       columns.push_back({heading});
     }
+    columns.push_back({"CALLS", 5, true});
   }
   columns.push_back({"PROBLEM"});
   return columns;
@@ -211,6 +212,9 @@ Table::Row ClusterRow(const v1::Cluster& cluster, const Style& style, absl::Time
     row.push_back({Rfc3339(cluster.last_seen())});
     row.push_back({Rfc3339(cluster.scheduler_observed_at())});
     row.push_back({OrDash(Harmless(cluster.agent_version()))});
+    uint64_t calls = 0;
+    for (const auto& [command, count] : cluster.scheduler_calls()) calls += count;
+    row.push_back({fmt::format("{}", calls)});
   }
   // What its inventory warns of is no problem of now; the cluster's page has it.
   std::string problem = OneLine(cluster.scheduler_error());

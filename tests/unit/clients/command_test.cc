@@ -346,6 +346,9 @@ TEST_F(CommandTest, ClustersAreListedAndShown) {
   };
   EXPECT_THAT(Run({"clusters"}).out,
               HasSubstr("box       machines  CONNECTED        0  2 nodes, 16 cpus, 8 h100"));
+  (*cluster.mutable_scheduler_calls())["squeue"] = 40;
+  (*cluster.mutable_scheduler_calls())["sbatch"] = 2;
+  EXPECT_THAT(Run({"clusters", "-o", "wide"}).out, HasSubstr("     42"));
   // A warning of always is on the cluster's page, not a problem of now.
   EXPECT_THAT(Run({"clusters", "-o", "wide"}).out, Not(HasSubstr("not enforced")));
   EXPECT_THAT(Run({"clusters", "box"}).out, HasSubstr("memory is not enforced"));

@@ -245,6 +245,8 @@ TEST(ErrorText, NamesEachBadFieldAndWhenToTryAgain) {
             "muster: full\nmuster: try again in 1s\n");
   EXPECT_EQ(ErrorText(absl::InternalError("a\nb")), "muster: a\nmuster: b\n");
   EXPECT_EQ(ErrorText(absl::UnknownError("")), "muster: UNKNOWN\n");
+  EXPECT_EQ(ErrorText(absl::UnimplementedError("")),
+            "muster: the broker does not know this request: it is older than this command\n");
 }
 
 TEST(ExitCode, FollowsTheStatus) {
