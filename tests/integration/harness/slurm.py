@@ -43,6 +43,10 @@ class SlurmCluster:
         """The output of a Slurm command, as root."""
         return self._run(*argv)
 
+    def slurm_as_user(self, *argv):
+        """The output of a Slurm command, as the agent's user."""
+        return self._run(*AS_USER, *argv)
+
     def close(self):
         self.control("down", "--purge")
         shutil.rmtree(self.root, ignore_errors=True)
@@ -73,11 +77,10 @@ class SlurmCluster:
         """An agent that has neither this cluster's slurm.conf nor its user: all goes through the cluster's sshd, the
         second of two login hosts, the first of which is down."""
         ssh = self.directory / "ssh"
-        port = (ssh / "known_hosts").read_text().split()[0].rpartition(":")[2]
         runs = self.root / "runs"
         runs.mkdir(exist_ok=True)
         shutil.chown(runs, USER, USER)
-        values = {"slurm_conf": self.conf, "run_dir": runs, "ssh_hosts": f"127.0.0.1:1,127.0.0.1:{port}",
+        values = {"slurm_conf": self.conf, "run_dir": runs, "ssh_hosts": f"127.0.0.1:1,127.0.0.1:{self.ssh_port()}",
                   "ssh_user": USER, "ssh_key": ssh / "id", "ssh_known_hosts": ssh / "known_hosts",
                   "observe_interval": "1s", "lookup_grace": "3s", "absence_grace": "10s", "record_grace": "10s",
                   **settings}
@@ -86,12 +89,23 @@ class SlurmCluster:
 
     def kill_sshd(self):
         """The login host is down, with all its connections."""
-        pid = (self.directory / "run" / "sshd.proc").read_text().split()[0]
-        sessions = subprocess.run(["pgrep", "-P", pid], text=True, capture_output=True, check=False).stdout.split()
+        sessions = _children((self.directory / "run" / "sshd.proc").read_text().split()[0])
         self.control("stop", "sshd", "KILL")
-        for session in sessions:
-            subprocess.run(["pkill", "-KILL", "-P", session], check=False)
-            subprocess.run(["kill", "-KILL", session], check=False, capture_output=True)
+        _kill_sessions(sessions)
+
+    def start_sshd(self):
+        self.control("start", "sshd")
+
+    def ssh_port(self):
+        first_host = (self.directory / "ssh" / "known_hosts").read_text().split()[0]
+        return int(first_host.rpartition(":")[2])
+
+    @staticmethod
+    def kill_process_and_children(pid):
+        """Another sshd than the cluster's own, likewise."""
+        sessions = _children(pid)
+        subprocess.run(["kill", "-KILL", str(pid)], check=True)
+        _kill_sessions(sessions)
 
     def job_ids(self, run_key):
         """Every Slurm job that the run ever had, once accounting knows of one."""
@@ -104,3 +118,13 @@ class SlurmCluster:
     def wait_forgotten(self):
         """Until slurmctld has forgotten every job that has ended."""
         eventually(lambda: not self.slurm("squeue", "-h", "-t", "all", "-o", "%i").split(), "the queue is empty")
+
+
+def _children(pid):
+    return subprocess.run(["pgrep", "-P", str(pid)], text=True, capture_output=True, check=False).stdout.split()
+
+
+def _kill_sessions(sessions):
+    for session in sessions:
+        subprocess.run(["pkill", "-KILL", "-P", session], check=False)
+        subprocess.run(["kill", "-KILL", session], check=False, capture_output=True)

@@ -1,0 +1,69 @@
+"""The agent dies just before each of the things that it does outside itself."""
+
+from harness.daemons import BIN
+from harness.wait import eventually
+from muster.v1 import job_pb2
+
+from faults.lab import open_lab
+
+LIBRARY = BIN / "muster_test_die.so"
+# No life of a job has as many.
+MOST_EFFECTS = 400
+TERMINAL_RUNS = (job_pb2.RUN_STATE_SUCCEEDED, job_pb2.RUN_STATE_FAILED, job_pb2.RUN_STATE_CANCELED)
+
+
+def agent_killed_at_every_side_effect(repeat, toll):
+    """The agent dies at the first, second, ... file, sync, rename or command of a job's life."""
+    with open_lab(make_agent=_make_mortal_agent) as lab:
+        effects = _count_effects(lab)
+        for number in range(repeat):
+            # Evenly over the life, and each number once if there are as many repetitions as effects.
+            at = 1 + number * effects // repeat if repeat < effects else 1 + number % effects
+            _strike(lab, at, toll)
+
+
+def _make_mortal_agent(cluster, world):
+    agent = cluster.make_agent(world)
+    agent.fuse = world.path("agent-lab") / "fuse"
+    agent.env = {**agent.env, "LD_PRELOAD": str(LIBRARY), "MUSTER_TEST_FUSE": str(agent.fuse)}
+    return agent
+
+
+def _light(lab, at):
+    """From now on the agent has so many effects to live."""
+    fuse = lab.agent.fuse.with_suffix(".new")
+    fuse.write_text(str(at))
+    fuse.rename(lab.agent.fuse)
+
+
+def _put_out(lab):
+    lab.agent.fuse.unlink(missing_ok=True)
+
+
+def _count_effects(lab):
+    """How many effects the agent has in the life of one job."""
+    _light(lab, MOST_EFFECTS)
+    jobs = lab.submit()
+    eventually(lambda: _is_over(lab, jobs[0]), "its life is over")
+    counted = lab.agent.fuse.with_suffix(".count")
+    _put_out(lab)
+    effects = int(counted.read_text())
+    assert 10 < effects < MOST_EFFECTS, effects
+    return effects
+
+
+def _strike(lab, at, toll):
+    _light(lab, at)
+    jobs = lab.submit()
+    eventually(lambda: lab.agent.process.poll() is not None or _is_over(lab, jobs[0]), f"it dies at effect {at}")
+    _put_out(lab)
+    if lab.agent.process.poll() is not None:
+        toll.strikes += 1
+        lab.agent.wait_exit()
+        lab.agent.start()
+    toll.audit(lab, jobs)
+
+
+def _is_over(lab, job_id):
+    job = lab.api.get(job_id)
+    return bool(job.runs) and job.runs[-1].state in TERMINAL_RUNS and job.runs[-1].logs_complete

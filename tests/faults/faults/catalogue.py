@@ -1,0 +1,23 @@
+"""All faults by name."""
+
+from faults.agent import agent_killed_at_every_side_effect
+from faults.daemons import login_host_swapped, slurmctld_killed, slurmdbd_down
+from faults.ids import job_id_reused
+from faults.replies import sbatch_reply_lost
+from faults.toll import Toll
+
+FAULTS = {function.__name__: function for function in (
+    sbatch_reply_lost, slurmctld_killed, slurmdbd_down, login_host_swapped, agent_killed_at_every_side_effect,
+    job_id_reused)}
+
+
+def listing():
+    """For --help."""
+    return "\n".join(f"{name:34}{function.__doc__.splitlines()[0]}" for name, function in FAULTS.items())
+
+
+def strike(name, repeat):
+    """What it cost to have the fault so many times."""
+    toll = Toll()
+    FAULTS[name](repeat, toll)
+    return toll

@@ -1,0 +1,50 @@
+"""What a fault cost."""
+
+import dataclasses
+
+from harness.api import SUCCEEDED
+
+
+@dataclasses.dataclass
+class Toll:
+    """Counts over all repetitions of one fault."""
+
+    strikes: int = 0
+    jobs: int = 0
+    # Slurm jobs beyond one for each run: they claimed nothing and ended at once.
+    extra: int = 0
+    # Each with what was seen.
+    lost: list = dataclasses.field(default_factory=list)
+    doubled: list = dataclasses.field(default_factory=list)
+    wrong: list = dataclasses.field(default_factory=list)
+
+    def is_clean(self):
+        return not (self.lost or self.doubled or self.wrong)
+
+    def __str__(self):
+        counts = (f"{self.strikes} strikes, {self.jobs} jobs: {len(self.lost)} lost, {len(self.doubled)} doubled, "
+                  f"{len(self.wrong)} told wrongly, {self.extra} extra Slurm jobs that ran nothing")
+        return "\n    ".join([counts, *self.lost, *self.doubled, *self.wrong])
+
+    def audit(self, lab, job_ids, code_of=lambda job_id: 0):
+        """Waits for the ends of the jobs and counts. code_of(job_id): the exit code of the job's command; None: any end
+        will do."""
+        for job_id in job_ids:
+            self.jobs += 1
+            job = lab.api.wait_end(job_id)
+            ran = lab.trio.runs_of(job_id)
+            if ran == 0:
+                self.lost.append(f"job {job_id} never ran: {job}")
+            if ran > 1:
+                self.doubled.append(f"job {job_id} ran {ran} times: {job}")
+            if code_of is None:
+                continue
+            code = code_of(job_id)
+            told_right = job.state == SUCCEEDED if code == 0 else job.exit.code == code
+            if not told_right:
+                self.wrong.append(f"job {job_id} ended with {code}: {job}")
+
+    def count_extra_jobs(self, lab, job_ids):
+        """A run that Slurm was given twice must not have run twice; that it was given twice is no fault by itself."""
+        for job_id in job_ids:
+            self.extra += len(lab.cluster.job_ids(lab.api.get(job_id).runs[-1].run_key)) - 1
