@@ -1,0 +1,31 @@
+"""The fault campaign, in short: what goes wrong between Muster and Slurm loses no job and doubles none.
+
+tests/faults/run strikes fifty times and more.
+"""
+
+import subprocess
+
+import pytest
+
+from harness.stubs import REPOSITORY
+
+RUN = REPOSITORY / "tests" / "faults" / "run"
+REPEAT = "10"
+TIMEOUT_S = 900
+FAULTS = ["sbatch_reply_lost", "slurmctld_killed", "slurmdbd_down", "login_host_swapped",
+          "agent_killed_at_every_side_effect", "job_id_reused"]
+
+
+@pytest.mark.slow
+@pytest.mark.slurm
+@pytest.mark.parametrize("fault", FAULTS)
+def test_no_job_is_lost_or_doubled_by(fault):
+    done = subprocess.run([RUN, fault, "--repeat", REPEAT], text=True, capture_output=True, check=False,
+                          timeout=TIMEOUT_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_fault_of_the_campaign_is_tried_here():
+    listed = subprocess.run([RUN, "--help"], text=True, capture_output=True, check=True).stdout
+    names = [line.split()[0] for line in listed.splitlines() if line.startswith(tuple(FAULTS))]
+    assert names == FAULTS
