@@ -127,6 +127,13 @@ class SlurmBackend : public agent::Backend {
   void AskController(const std::vector<RunFacts*>& facts);
   std::string ReadSlurmOutput(const std::string& path);
 
+  // ---- ends that Slurm does not bring about by itself
+  // Takes the run's claim, so that no job of it can begin any more. False: a job has it, or it
+  // could not be taken.
+  bool Fence(const std::string& run_key);
+  // Cancels a job that Slurm holds for good; what became of it is judged when it has ended.
+  void EndFailedLaunch(const RunFacts& facts);
+
   // Constant after construction.
   const SlurmConfig config_;
   const std::unique_ptr<hosts::Host> host_;

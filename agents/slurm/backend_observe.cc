@@ -69,9 +69,14 @@ agent::ObserveOutcome SlurmBackend::Observe(const std::vector<agent::RunHandle>&
     facts.push_back(Gather(run, queue, records.contains(run.run_key)));
   AskHistory(runs, &facts);
   const Patience patience{config_.record_grace, config_.absence_grace};
-  for (const RunFacts& run : facts) {
-    if (std::optional<agent::Observation> seen = Judge(run, patience))
-      outcome.observations.push_back(*std::move(seen));
+  for (RunFacts& run : facts) {
+    if (IsLaunchFailed(run)) EndFailedLaunch(run);
+    std::optional<agent::Observation> seen = Judge(run, patience);
+    if (seen.has_value() && seen->state == v1::RUN_STATE_LOST && Fence(run.run_key)) {
+      run.is_fenced = true;
+      seen = Judge(run, patience);
+    }
+    if (seen.has_value()) outcome.observations.push_back(*std::move(seen));
   }
   return outcome;
 }

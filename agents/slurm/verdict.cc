@@ -179,6 +179,25 @@ std::string_view CommandOf(v1::EvidenceSource source) {
   return source == v1::EVIDENCE_SOURCE_SACCT ? "sacct" : "exit record";
 }
 
+// The agent itself has canceled the job, because nobody else would have freed it.
+Observation LaunchFailed(const RunFacts& facts) {
+  Observation observation = MakeObservation(facts, v1::RUN_STATE_FAILED);
+  const std::string words = QueueWords(*facts.queue);
+  SetEvidence(v1::EVIDENCE_SOURCE_SQUEUE, facts,
+              fmt::format("Slurm job {}: {}", facts.job_id.ToString(), words), &observation);
+  v1::Failure failure;
+  failure.set_failure_class(v1::FAILURE_CLASS_INFRA);
+  failure.set_retriable(true);
+  failure.set_message(fmt::format(
+      "Slurm could not start the job on its node and would have held it for good: {}.", words));
+  failure.set_suggestion(
+      "Ask the cluster's administrators why the launch failed (a prolog, or an ill node), and "
+      "submit the job again.");
+  agent::AddQuote("squeue", words, &failure);
+  observation.failure = failure;
+  return observation;
+}
+
 Observation Ended(const RunFacts& facts, const SlurmEnd& end) {
   const bool record_failed = facts.record.has_value() && !facts.record->EndedWithZero();
   v1::RunState state = v1::RUN_STATE_FAILED;
@@ -212,8 +231,11 @@ Observation Succeeded(const RunFacts& facts) {
   return observation;
 }
 
+// A run that Slurm has forgotten. If the agent has fenced it, that is a failure like others,
+// because another run can never meet it.
 Observation Lost(const RunFacts& facts) {
-  Observation observation = MakeObservation(facts, v1::RUN_STATE_LOST);
+  Observation observation =
+      MakeObservation(facts, facts.is_fenced ? v1::RUN_STATE_FAILED : v1::RUN_STATE_LOST);
   const std::string_view history =
       facts.history.has_value() ? "its accounting does not know of an end"
       : facts.history_answer == RunFacts::History::kUnavailable ? "the cluster keeps no accounting"
@@ -225,8 +247,17 @@ Observation Lost(const RunFacts& facts) {
   SetEvidence(v1::EVIDENCE_SOURCE_AGENT, facts, detail, &observation);
   v1::Failure failure;
   failure.set_failure_class(v1::FAILURE_CLASS_INFRA);
-  failure.set_message("The run is lost: " + detail + ".");
-  failure.set_suggestion("Read its output so far, and submit the job again if it did not finish.");
+  failure.set_retriable(facts.is_fenced);
+  if (facts.is_fenced) {
+    failure.set_message(
+        "Slurm has forgotten the run, which had not begun and cannot begin any more: " + detail +
+        ".");
+    failure.set_suggestion("Submit the job again; Slurm's controller may have lost its memory.");
+  } else {
+    failure.set_message("The run is lost: " + detail + ".");
+    failure.set_suggestion(
+        "Read its output so far, and submit the job again if it did not finish.");
+  }
   observation.failure = failure;
   return observation;
 }
@@ -292,6 +323,13 @@ bool MoreMayCome(const RunFacts& facts) {
 
 }  // namespace
 
+// The reason stays when the job is canceled.
+bool IsLaunchFailed(const RunFacts& facts) {
+  if (!facts.queue.has_value()) return false;
+  const std::string& reason = facts.queue->reason;
+  return reason == "launch failed requeued held" || reason == "launch_failed_requeued_held";
+}
+
 Doubt DoubtOf(const RunFacts& facts) {
   const ExitRecord& record = *facts.record;
   if (record.terminated || record.continued) return Doubt::kSignal;
@@ -337,6 +375,10 @@ std::optional<Observation> Judge(const RunFacts& facts, const Patience& patience
     if (facts.record.has_value() && facts.last_state != v1::RUN_STATE_PENDING)
       return Finishing(facts);
     return std::nullopt;
+  }
+  if (facts.queue->state.phase == JobPhase::kCancelled && IsLaunchFailed(facts) &&
+      !facts.cancel_asked) {
+    return LaunchFailed(facts);
   }
   if (MoreMayCome(facts) && facts.ended_for < patience.record_grace) return Finishing(facts);
   return Ended(facts, *EndAccordingToSlurm(facts));

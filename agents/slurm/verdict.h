@@ -60,6 +60,8 @@ struct RunFacts {
 
   // Muster asked for the end of this run.
   bool cancel_asked = false;
+  // The agent has taken the run's claim: its command has not begun, and never will.
+  bool is_fenced = false;
   // Since when the job has been seen to have ended, or to be missing from the queue.
   absl::Duration ended_for;
   absl::Duration missing_for;
@@ -86,6 +88,9 @@ bool ProvesSuccess(const RunFacts& facts);
 // An end this close to the time limit, or after it, may be the limit's work: the clocks of node and
 // controller differ, and a prolog comes before the record's start.
 inline constexpr absl::Duration kLimitSlack = absl::Seconds(10);
+
+// Whether Slurm could not start the job on its node and holds it for good.
+bool IsLaunchFailed(const RunFacts& facts);
 
 // Whether asking the history would help to judge.
 bool NeedsHistory(const RunFacts& facts);

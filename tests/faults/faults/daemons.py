@@ -1,8 +1,10 @@
 """Slurm's own daemons and the way to them come and go."""
 
+import contextlib
 import random
 import shutil
 import subprocess
+import threading
 
 from harness.slurm import SlurmCluster
 from harness.wait import eventually
@@ -13,6 +15,7 @@ from faults.lab import open_lab
 JOBS_PER_STRIKE = 3
 # Long enough that each phase of a job's life is struck by some.
 LONGEST_PAUSE_S = 1.5
+RESUME_INTERVAL_S = 1.0
 
 
 def slurmctld_killed(repeat, toll):
@@ -26,7 +29,8 @@ def slurmctld_killed(repeat, toll):
             jobs += lab.submit()
             lab.cluster.control("start", "slurmctld")
             toll.strikes += 1
-            toll.audit(lab, jobs)
+            with _resuming_nodes(lab.cluster):
+                toll.audit(lab, jobs)
 
 
 def slurmdbd_down(repeat, toll):
@@ -56,6 +60,27 @@ def login_host_swapped(repeat, toll):
             toll.strikes += 1
             toll.audit(lab, jobs)
             hosts[number % 2].start_sshd()
+
+
+@contextlib.contextmanager
+def _resuming_nodes(cluster):
+    """Does meanwhile what an operator would: a slurmctld that has lost its last seconds gives numbers out again that
+    its nodes know as running jobs, and drains the nodes that refuse them."""
+    done = threading.Event()
+
+    def resume():
+        while not done.wait(RESUME_INTERVAL_S):
+            # A node may have come back by itself meanwhile.
+            cluster.slurm("sh", "-c", "sinfo -h -N -t drain,drained,down -o %N | sort -u | xargs -r -I% "
+                          "scontrol update NodeName=% State=RESUME || true")
+
+    operator = threading.Thread(target=resume)
+    operator.start()
+    try:
+        yield
+    finally:
+        done.set()
+        operator.join()
 
 
 class SecondHost:

@@ -426,14 +426,23 @@ TEST_F(SlurmBackendTest, ALostNodeIsAFaultOfTheCluster) {
   });
 }
 
-TEST_F(SlurmBackendTest, ARunThatNobodyKnowsIsLostAfterAGrace) {
-  TestRun run = NewRun(ScriptSpec("true"));
-  run.handle.external_id = "999999";
-  EXPECT_TRUE(ObserveOnce(*backend_, {&run}).ok());
-  EXPECT_TRUE(run.states.empty()) << "too early to tell";
-  ObserveToEnd(*backend_, {&run});
-  EXPECT_EQ(run.handle.state, v1::RUN_STATE_LOST);
-  EXPECT_THAT(run.last.evidence.detail(), HasSubstr("not in the queue"));
+TEST_F(SlurmBackendTest,
+       OfRunsThatNobodyKnowsAfterAGraceThoseThatBeganAreLostAndOthersMayBeTriedAgain) {
+  TestRun began = NewRun(ScriptSpec("true"));
+  TestRun never = NewRun(ScriptSpec("true"));
+  began.handle.external_id = "999998";
+  never.handle.external_id = "999999";
+  const RunPaths paths(cluster_->runs(), began.handle.run_key);
+  Root().Run(fmt::format("install -d {0} && echo 999998 >{1}", paths.directory(), paths.claim()));
+  EXPECT_TRUE(ObserveOnce(*backend_, {&began, &never}).ok());
+  EXPECT_TRUE(began.states.empty() && never.states.empty()) << "too early to tell";
+  ObserveToEnd(*backend_, {&began, &never});
+  EXPECT_EQ(began.handle.state, v1::RUN_STATE_LOST);
+  EXPECT_THAT(began.last.evidence.detail(), HasSubstr("not in the queue"));
+  EXPECT_EQ(never.handle.state, v1::RUN_STATE_FAILED);
+  ASSERT_TRUE(never.last.failure.has_value());
+  EXPECT_TRUE(never.last.failure->retriable());
+  EXPECT_THAT(never.last.failure->message(), HasSubstr("cannot begin any more"));
 }
 
 TEST_F(SlurmBackendTest, ForgettingKeepsOnlyWhatTheUserMade) {
