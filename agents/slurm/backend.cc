@@ -155,20 +155,23 @@ absl::Status SlurmBackend::Adopt(const std::vector<agent::RunHandle>& runs) {
 }
 
 absl::Status SlurmBackend::Cancel(const agent::RunHandle& run) {
+  std::optional<JobId> live;
   {
     const std::lock_guard lock(mutex_);
-    tracks_[run.run_key].cancel_asked = true;
+    Track& track = tracks_[run.run_key];
+    track.cancel_asked = true;
+    live = track.live;
   }
-  // By id where it is known: by name, the whole queue is read first.
-  const std::optional<JobId> id = ParseJobId(run.external_id);
-  if (id.has_value()) return scheduler_->Cancel(*id);
-  absl::Status status = scheduler_->CancelNamed(run.run_key);
-  if (status.ok()) status = arrays_.Load();
-  if (!status.ok() || arrays_.PlacesOf(run.run_key).empty()) return status;
+  if (live.has_value()) return scheduler_->Cancel(*live);
+  // Slurm's numbers come round: what it calls by the number of a run that was not lately seen alive
+  // may be anybody's.
+  absl::Status status = arrays_.Load();
+  if (!status.ok()) return status;
   const absl::StatusOr<std::vector<QueueRow>> queue = SharedQueue();
   if (!queue.ok()) return queue.status();
   for (const QueueRow& row : *queue) {
-    if (RunOf(row.name, row.job_id) == run.run_key) status.Update(scheduler_->Cancel(row.job_id));
+    if (!HasEnded(row.state.phase) && RunOf(row.name, row.job_id) == run.run_key)
+      status.Update(scheduler_->Cancel(row.job_id));
   }
   return status;
 }

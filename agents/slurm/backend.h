@@ -54,8 +54,9 @@ class SlurmBackend : public agent::Backend {
   // What is remembered of a run between calls. Times are those of time_.
   struct Track {
     bool cancel_asked = false;
-    int unknown_refusals = 0;                  // submissions refused in words that we do not know
-    std::optional<absl::Time> ended_since;     // when squeue first told of the end
+    std::optional<JobId> live;              // its Slurm job, if that had not ended by the last look
+    int unknown_refusals = 0;               // submissions refused in words that we do not know
+    std::optional<absl::Time> ended_since;  // when squeue first told of the end
     std::optional<absl::Time> missing_since;   // when squeue first did not list it
     std::optional<absl::Time> limit_end;       // when its time limit ends it; the time of day
     std::optional<uint32_t> recorded_restart;  // the start of the job that its record is of

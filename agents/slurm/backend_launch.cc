@@ -289,6 +289,10 @@ LaunchOutcome SlurmBackend::OutcomeOf(const v1::Assignment& assignment, SubmitOu
   LaunchOutcome outcome;
   outcome.kind = submitted.kind;
   if (id.is_set()) outcome.external_id = id.ToString();
+  if (submitted.kind == LaunchOutcome::Kind::kLaunched) {
+    const std::lock_guard lock(mutex_);
+    tracks_[assignment.run_key()].live = id;
+  }
   outcome.failure = submitted.failure;
   outcome.evidence = MakeEvidence(v1::EVIDENCE_SOURCE_SBATCH, submitted.words);
   return outcome;

@@ -207,6 +207,8 @@ void SlurmBackend::MarkSince(RunFacts* facts) {
   facts->missing_for = mark(!facts->queue.has_value(), &track.missing_since);
   const bool ended = facts->queue.has_value() && HasEnded(facts->queue->state.phase);
   facts->ended_for = mark(ended, &track.ended_since);
+  track.live.reset();
+  if (facts->queue.has_value() && !ended) track.live = facts->queue->job_id;
 }
 
 void SlurmBackend::MarkLimit(const agent::RunHandle& run, RunFacts* facts) {
