@@ -3,6 +3,7 @@
 
 #include "absl/time/clock.h"
 #include "agents/slurm/fields.h"
+#include "agents/slurm/run_files.h"
 #include "contract/states.h"
 #include "fmt/format.h"
 #include "gmock/gmock.h"
