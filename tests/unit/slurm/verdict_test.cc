@@ -105,10 +105,6 @@ class Facts {
     facts_.cancel_asked = true;
     return *this;
   }
-  Facts& Fenced() {
-    facts_.is_fenced = true;
-    return *this;
-  }
   Facts& For(absl::Duration time) {
     facts_.ended_for = time;
     facts_.missing_for = time;
@@ -434,28 +430,6 @@ TEST(JudgeTest, AbsenceNeedsProofFromAllAndAGrace) {
   EXPECT_EQ(lost->state, v1::RUN_STATE_LOST);
   EXPECT_THAT(lost->evidence.detail(), HasSubstr("not in the queue for 1m"));
   EXPECT_EQ(StateOf(Facts().Answer(History::kUnavailable).For(long_enough)), v1::RUN_STATE_LOST);
-  EXPECT_FALSE(lost->failure->retriable()) << "it may still run";
-}
-
-TEST(JudgeTest, AForgottenRunThatCannotBeginAnyMoreMayBeTriedAgain) {
-  const auto seen =
-      Judged(Facts().Answer(History::kAnswered).For(kPatience.absence_grace).Fenced());
-  ASSERT_TRUE(seen.has_value());
-  EXPECT_EQ(seen->state, v1::RUN_STATE_FAILED);
-  EXPECT_EQ(seen->failure->failure_class(), v1::FAILURE_CLASS_INFRA);
-  EXPECT_TRUE(seen->failure->retriable());
-}
-
-TEST(JudgeTest, AJobThatSlurmCouldNotStartIsTheClustersFault) {
-  const std::string reason = "launch failed requeued held";
-  EXPECT_EQ(StateOf(Facts().Queue("PENDING", reason)), v1::RUN_STATE_PENDING);
-  const auto seen = Judged(Facts().Queue("CANCELLED", reason));
-  ASSERT_TRUE(seen.has_value());
-  EXPECT_EQ(seen->state, v1::RUN_STATE_FAILED);
-  EXPECT_EQ(seen->failure->failure_class(), v1::FAILURE_CLASS_INFRA);
-  EXPECT_TRUE(seen->failure->retriable());
-  EXPECT_THAT(seen->failure->message(), HasSubstr(reason));
-  EXPECT_EQ(StateOf(Facts().Queue("CANCELLED", reason).CancelAsked()), v1::RUN_STATE_CANCELED);
 }
 
 TEST(JudgeTest, WithoutAccountingTheRecordAndSlurmsLastWordsDecide) {
