@@ -169,6 +169,25 @@ bool Takes(const NodeQuery& query, const v1::Node& node, const std::string& pool
          (!query.with_reason || !node.reason().empty());
 }
 
+// The nodes of a pool, those together of which the same is shown.
+std::map<std::vector<std::string>, Nodes> Groups(const v1::ClusterDetails& details,
+                                                 const std::string& pool,
+                                                 const ColumnFormat& format,
+                                                 const NodeQuery& query) {
+  std::map<std::vector<std::string>, Nodes> groups;
+  for (const v1::Node& node : details.nodes()) {
+    if (!Takes(query, node, pool)) continue;
+    std::vector<std::string> key;
+    if (query.by_node) key.push_back(node.name());
+    for (const FormatField& field : format.fields) {
+      const Column& column = ColumnOf(field.letter);
+      if (column.of_node != nullptr) key.push_back(column.of_node(node));
+    }
+    groups[key].push_back(&node);
+  }
+  return groups;
+}
+
 }  // namespace
 
 std::string NodeState(std::string_view state) {
@@ -197,23 +216,13 @@ std::vector<std::string> NodeHeadings(const ColumnFormat& format) {
 
 std::vector<std::vector<std::string>> NodeRows(const v1::ClusterDetails& details,
                                                const ColumnFormat& format, const NodeQuery& query) {
-  std::vector<std::vector<std::string>> rows;
+  // With the name of the first node.
+  std::vector<std::pair<std::string, std::vector<std::string>>> named;
   for (const v1::PoolLoad& pool : details.pools()) {
     if (!TakesWord(query.partitions, pool.pool())) continue;
-    // By what is shown of each node.
-    std::map<std::vector<std::string>, Nodes> groups;
-    for (const v1::Node& node : details.nodes()) {
-      if (!Takes(query, node, pool.pool())) continue;
-      std::vector<std::string> key;
-      if (query.by_node) key.push_back(node.name());
-      for (const FormatField& field : format.fields) {
-        const Column& column = ColumnOf(field.letter);
-        if (column.of_node != nullptr) key.push_back(column.of_node(node));
-      }
-      groups[key].push_back(&node);
-    }
-    for (const auto& [key, nodes] : groups) {
-      auto& row = rows.emplace_back();
+    for (const auto& [key, nodes] : Groups(details, pool.pool(), format, query)) {
+      auto& [name, row] = named.emplace_back();
+      name = nodes.front()->name();
       for (const FormatField& field : format.fields) {
         const Column& column = ColumnOf(field.letter);
         row.push_back(column.of_pool != nullptr   ? column.of_pool(pool)
@@ -222,6 +231,13 @@ std::vector<std::vector<std::string>> NodeRows(const v1::ClusterDetails& details
       }
     }
   }
+  // A list of nodes goes by their names, one of partitions by those.
+  if (query.by_node) {
+    std::stable_sort(named.begin(), named.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (auto& [name, row] : named) rows.push_back(std::move(row));
   return rows;
 }
 

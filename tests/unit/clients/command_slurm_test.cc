@@ -350,6 +350,7 @@ TEST_F(SlurmVerbsTest, SinfoShowsPartitionsNodesAndGpus) {
             "gpu 3 6/10/8/24 1/1/1/3 gpu:h100:4\ncpu 1 0/8/0/8 0/1/0/1 gpu:h100:4\n");
   EXPECT_EQ(Run({"sinfo", "-N", "-h", "-p", "gpu", "-o", "%N %t %m"}).out,
             "n1 idle 16384\nn2 mix 16384\nn3 down* 16384\n");
+  EXPECT_EQ(Run({"sinfo", "-Nho", "%N %R"}).out, "n1 gpu\nn1 cpu\nn2 gpu\nn3 gpu\n");
   EXPECT_EQ(Run({"sinfo", "-ht", "mix", "-o", "%N"}).out, "n2\n");
   EXPECT_EQ(Run({"sinfo", "-hR"}).out, "power n3\n");
   EXPECT_EQ(Run({"sinfo", "-hsp", "cpu"}).out, "cpu    up   infinite          0/1/0/1 n1\n");
