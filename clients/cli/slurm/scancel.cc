@@ -73,12 +73,20 @@ absl::StatusOr<Asked> Read(const std::vector<std::string>& words) {
     if (absl::Status status = ReadIds(operand, &asked.query.ids); !status.ok()) return status;
   }
   asked.is_verbose = given.Find("verbose") != nullptr;
-  asked.is_selection =
-      std::any_of(given.settings.begin(), given.settings.end(), [](const Setting& setting) {
-        return setting.option->name != "verbose" && setting.option->name != "quiet";
-      });
-  if (asked.query.ids.empty() && !asked.is_selection) {
-    return absl::InvalidArgumentError("No job identification provided");
+  bool is_choice = false;
+  for (const Setting& setting : given.settings) {
+    const std::string_view name = setting.option->name;
+    if (name == "verbose" || name == "quiet") continue;
+    asked.is_selection = true;
+    is_choice = is_choice || name != "clusters";  // a cluster alone says too little
+  }
+  if (!asked.query.ids.empty()) return asked;
+  if (!is_choice) return absl::InvalidArgumentError("No job identification provided");
+  // Slurm lets nobody cancel what is others'; here they must be named.
+  if (asked.query.users.empty()) {
+    const absl::StatusOr<std::string> own = OwnUser();
+    if (!own.ok()) return own.status();
+    asked.query.users.push_back(*own);
   }
   return asked;
 }

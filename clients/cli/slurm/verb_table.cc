@@ -20,9 +20,11 @@ constexpr std::array kSlurmVerbs = {
               "Honours -u --me -j -n -t -p -A -M -w -h -l -o -S --start and -a. Formats: %i %A %F "
               "%j %u %a %P %q %t %T %M %l %L %D %C %c %m %b %p %Q %r %R %N %B %S %e %V %k %Z %v %f "
               "%x %n %y. %i is Muster's number, %A Slurm's own."},
-    SlurmVerb{"scancel", Verb::kScancel, "Cancel jobs, as scancel does",
-              "For example:\n  muster scancel --me --state=PENDING\n\n"
-              "Honours numbers and -u --me -n -t -p -A -q -M -Q -v."},
+    SlurmVerb{
+        "scancel", Verb::kScancel, "Cancel jobs, as scancel does",
+        "For example:\n  muster scancel --me --state=PENDING\n\n"
+        "Honours numbers and -u --me -n -t -p -A -q -w -M -Q -v. Without numbers and -u it cancels "
+        "your own jobs only."},
     SlurmVerb{"sacct", Verb::kSacct, "List jobs with how they ended, as sacct does",
               "For example:\n  muster sacct -S now-1days -X -o JobID,JobName%20,State,ExitCode\n\n"
               "Honours -j -u -a -s -S -E -r -A -M --name -X -n -p -P --delimiter -b -e and -o. One "

@@ -1,6 +1,8 @@
 // The verbs of Slurm's users, against a fake broker.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pwd.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -18,6 +20,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+
+// Who runs the tests.
+std::string OwnName() { return getpwuid(geteuid())->pw_name; }
 
 // Two jobs on a Slurm cluster "lab" with the partitions gpu and cpu, of the users ada and bob.
 class SlurmVerbsTest : public CommandTest {
@@ -252,6 +257,7 @@ TEST_F(SlurmVerbsTest, WhatCannotBeHonouredIsRefusedByName) {
       {{"squeue", "--nosuch"}, "unrecognized option --nosuch"},
       {{"squeue", "7"}, "unrecognized argument \"7\""},
       {{"scancel"}, "No job identification provided"},
+      {{"scancel", "-M", "lab"}, "No job identification provided"},
       {{"scancel", "-s", "USR1", "7"}, "--signal is not taken; use scancel itself"},
       {{"scancel", "7.0"}, "Invalid job id specified"},
       {{"sacct", "-o", "MaxRSS"}, "Invalid field requested: \"MaxRSS\""},
@@ -278,7 +284,11 @@ TEST_F(SlurmVerbsTest, ScancelNamesJobsOrChoosesThem) {
   };
   EXPECT_EQ(Run({"scancel", "7", "99"}).out, "");
   EXPECT_EQ(Run({"scancel", "-u", "bob"}).code, 0);
+  EXPECT_EQ(Run({"scancel", "--state=RUNNING", "--jobname", "train"}).code, 0)
+      << "none is one's own";
+  jobs_[0].set_user(OwnName());
   EXPECT_EQ(Run({"scancel", "--state=RUNNING", "--jobname", "train"}).code, 0);
+  jobs_[0].set_user("ada");
   EXPECT_EQ(Run({"scancel", "-u", "ada", "8", "7"}).code, 0) << "both must fit";
   EXPECT_EQ(Run({"scancel", "-u", "nobody"}).code, 0);
   EXPECT_THAT(canceled,
