@@ -217,6 +217,7 @@ int Core::Impl::ResendRuns(int limit, Step& step) {
     if (!cluster->session || cluster->to_resend.empty()) continue;
     SendAssignments resend;
     resend.session = *cluster->session;
+    std::vector<std::string> freed;
     for (; sent < limit && !cluster->to_resend.empty(); cluster->to_resend.pop_front()) {
       const RunId id = cluster->to_resend.front();
       const auto run = cluster->runs.find(id);
@@ -226,11 +227,15 @@ int Core::Impl::ResendRuns(int limit, Step& step) {
       assignment.set_job_id(id.job);
       assignment.set_run(id.number);
       assignment.set_may_have_been_launched(true);
-      assignment.set_cancel_requested(jobs_.at(id.job).cancel_requested);
-      assignment.set_held(jobs_.at(id.job).held());
+      const Job& job = jobs_.at(id.job);
+      assignment.set_cancel_requested(job.cancel_requested);
+      assignment.set_held(job.held());
+      // The cluster may hold what an agent without its journal finds there.
+      if (job.hold == HoldState::kReleased) freed.push_back(assignment.run_key());
       ++sent;
     }
     if (!resend.assignments.empty()) step.out->effects.push_back(std::move(resend));
+    SendHolds(*cluster->session, freed, /*held=*/false, step);
   }
   return sent;
 }

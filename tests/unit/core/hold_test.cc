@@ -107,6 +107,19 @@ TEST_F(HoldTest, TheClusterOfAPendingJobIsToldAndToldAgain) {
   EXPECT_THAT(ToldToHold(session, /*held=*/false), ElementsAre(Key(id)));
 }
 
+// Seed 810 of the simulation.
+TEST_F(HoldTest, AReleaseReachesAnAgentThatHasLostItsJournal) {
+  Connect("a");
+  const uint64_t id = MustSubmit(Spec());
+  EXPECT_TRUE(Hold({id}).ok());
+  EXPECT_TRUE(Release({id}).ok());
+  Restart();
+  const SessionId session = Connect("a");
+  ASSERT_THAT(Assignments(session), SizeIs(1));
+  EXPECT_FALSE(Assignments(session)[0].held());
+  EXPECT_THAT(ToldToHold(session, /*held=*/false), ElementsAre(Key(id)));
+}
+
 TEST_F(HoldTest, TheWishTravelsWithAnAssignmentThatIsSentAgain) {
   Connect("a");
   const uint64_t id = MustSubmit(Spec());

@@ -134,9 +134,10 @@ class SubmissionTest : public ::testing::Test {
 
 TEST_F(SubmissionTest, ASmallJobAsksForOneTaskOnOneNode) {
   const std::vector<std::string> arguments = Build();
-  for (const char* word : {"--job-name=k7m2-42-1", "--dependency=singleton", "--nodes=1",
-                           "--ntasks-per-node=1", "--cpus-per-task=1", "--export=ALL",
-                           "--open-mode=append", "--output=/shared/runs/k7m2-42-1/slurm-logs/slurm.out"}) {
+  for (const char* word :
+       {"--job-name=k7m2-42-1", "--dependency=singleton", "--nodes=1", "--ntasks-per-node=1",
+        "--cpus-per-task=1", "--export=ALL", "--open-mode=append",
+        "--output=/shared/runs/k7m2-42-1/slurm-logs/slurm.out"}) {
     EXPECT_THAT(arguments, Contains(word));
   }
   EXPECT_THAT(arguments, Not(Contains(StartsWith("--mem"))));
