@@ -13,6 +13,7 @@
 #include "agents/core/end_reader.h"
 #include "agents/core/inbox.h"
 #include "agents/core/launch_lane.h"
+#include "agents/core/questions.h"
 #include "agents/core/steady_time.h"
 #include "agents/core/worker_lane.h"
 #include "clients/cpp/backoff.h"
@@ -89,7 +90,8 @@ class Agent::Impl {
                   }),
         others_(options_.launch_parallelism),
         observer_(1),
-        inventories_(1) {}
+        inventories_(1),
+        questions_(backend) {}
 
   absl::Status Run() {
     if (absl::Status status = backend_.Probe(); !status.ok()) return status;
@@ -111,7 +113,9 @@ class Agent::Impl {
 
   void Stop() { inbox_.Stop(); }
 
-  bool has_calls_under_way() const { return calls_in_flight_ > 0 || is_observing_; }
+  bool has_calls_under_way() const {
+    return calls_in_flight_ > 0 || is_observing_ || questions_.has_any();
+  }
 
  private:
   absl::Time Now() const { return time_.Now(); }
@@ -152,6 +156,7 @@ class Agent::Impl {
   void On(FromBroker& from, Output* out) {
     if (from.link != link_number_ || link_ == nullptr) return;
     link_->Handled();
+    if (from.message.has_question()) return Ask(std::move(*from.message.mutable_question()));
     if (from.message.has_welcome()) {
       backoff_.Reset();
       shipper_.Connect(options_.core.cluster, journal_id_);
@@ -161,6 +166,13 @@ class Agent::Impl {
                 {"agent_epoch", fmt::format("{}", from.message.welcome().agent_epoch())}});
     }
     Tell(BrokerSaid{std::move(from.message)}, out);
+  }
+
+  void On(QuestionAnswered& answered, Output*) {
+    if (answered.link != link_number_) return;  // nobody waits for it any more
+    SendToBroker send;
+    *send.message.mutable_answer() = std::move(answered.answer);
+    Do(send);
   }
 
   void On(ControlLinkEnded& ended, Output* out) {
@@ -279,6 +291,13 @@ class Agent::Impl {
               {"retry_in", absl::FormatDuration(absl::Trunc(wait, absl::Milliseconds(1)))}});
   }
 
+  void Ask(v1::AgentQuestion question) {
+    if (drain_until_) return;  // the connection's end is the answer
+    questions_.Ask(std::move(question), [this, number = link_number_](v1::AgentAnswer answer) {
+      inbox_.Post(QuestionAnswered{number, std::move(answer)});
+    });
+  }
+
   // ---- effects
 
   // The changes are on disk before anything is done.
@@ -336,6 +355,17 @@ class Agent::Impl {
                  {{"run", run.run_key}, {"error", std::string(ToStd(status.message()))}});
       }
       inbox_.Post(CallDone{CancelAsked{run.run_key, std::move(status)}});
+    });
+  }
+  void Do(DoHold& hold) {
+    ++calls_in_flight_;
+    others_.Post([this, run = std::move(hold.run), held = hold.held] {
+      absl::Status status = backend_.SetHeld(run, held);
+      if (!status.ok()) {
+        LogEvent(spdlog::level::warn, held ? "hold_failed" : "release_failed",
+                 {{"run", run.run_key}, {"error", std::string(ToStd(status.message()))}});
+      }
+      inbox_.Post(CallDone{HoldAsked{run.run_key, held, std::move(status)}});
     });
   }
   void Do(ShipLogs& ship) { shipper_.Ship(ship.run, ship.ended); }
@@ -419,6 +449,7 @@ class Agent::Impl {
   WorkerLane others_;
   WorkerLane observer_;
   WorkerLane inventories_;
+  Questions questions_;
 };
 
 Agent::Agent(AgentOptions options, Backend* backend, std::unique_ptr<Journal> journal)

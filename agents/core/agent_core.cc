@@ -99,8 +99,12 @@ class AgentCore::Impl {
       case v1::ConnectResponse::kReconnect:
         return session_.Redial(absl::UnavailableError("the broker is going away"),
                                FromProto(message.reconnect().after()), &step.out->effects);
-      case v1::ConnectResponse::kQuestion:  // a broker of this release asks none yet
       case v1::ConnectResponse::kHolds:
+        for (const std::string& key : message.holds().run_keys()) {
+          runs_.WantHeld(key, message.holds().held(), step);
+        }
+        return;
+      case v1::ConnectResponse::kQuestion:  // the agent around the core answers it
       case v1::ConnectResponse::MESSAGE_NOT_SET:
         return;  // a kind of message that a later minor version knows
     }
@@ -109,6 +113,7 @@ class AgentCore::Impl {
   void On(Launched& launched, const Step& step) { runs_.OnLaunched(std::move(launched), step); }
   void On(LookedUp& looked_up, const Step& step) { runs_.OnLookedUp(std::move(looked_up), step); }
   void On(CancelAsked& asked, const Step& step) { runs_.OnCancelAsked(asked, step); }
+  void On(HoldAsked& asked, const Step& step) { runs_.OnHoldAsked(asked, step); }
   void On(LogsShipped& shipped, const Step& step) { runs_.OnLogsShipped(shipped.run_key, step); }
 
   void On(Observed& observed, const Step& step) {

@@ -30,7 +30,7 @@ struct Options {
   absl::Duration lookup_grace = absl::Seconds(30);
   absl::Duration lookup_interval = absl::Seconds(2);  // between two look-ups of one run
   absl::Duration cancel_interval =
-      absl::Seconds(10);           // a cancel whose effect is not seen is repeated
+      absl::Seconds(10);  // a cancel whose effect is not seen is repeated; so is a hold that failed
   int max_unacked_events = 10000;  // sent and not acknowledged; the rest waits in the journal
   // Bytes of them, for events that name many nodes; half of what the link can queue.
   size_t max_unacked_event_bytes = 32 << 20;
@@ -109,6 +109,11 @@ struct CancelAsked {
   std::string run_key;
   absl::Status status;
 };
+struct HoldAsked {
+  std::string run_key;
+  bool held = false;
+  absl::Status status;
+};
 // Also says whether the scheduler answers: `outcome` without observations after a failed
 // Inventory().
 struct Observed {
@@ -130,8 +135,8 @@ struct JournalFilled {
 struct Tick {};
 // The agent is about to end: nothing new is launched. There is no way back.
 struct Drain {};
-using Input = std::variant<LinkUp, LinkDown, BrokerSaid, Launched, LookedUp, CancelAsked, Observed,
-                           LogsShipped, InventoryRead, JournalFilled, Tick, Drain>;
+using Input = std::variant<LinkUp, LinkDown, BrokerSaid, Launched, LookedUp, CancelAsked, HoldAsked,
+                           Observed, LogsShipped, InventoryRead, JournalFilled, Tick, Drain>;
 
 // ---- effects: to be carried out, in order, once the journal changes of the same Output are on
 // disk
@@ -144,6 +149,11 @@ struct DoLookup {
 };
 struct DoCancel {
   RunHandle run;
+};
+// Keep it from starting, or let it start.
+struct DoHold {
+  RunHandle run;
+  bool held = false;
 };
 // Ship its logs from now on, until LogsShipped.
 struct ShipLogs {
@@ -168,7 +178,7 @@ struct Redial {
 struct Stop {
   absl::Status status;
 };
-using Effect = std::variant<DoLaunch, DoLookup, DoCancel, ShipLogs, DoForget, DoAllowStarts,
+using Effect = std::variant<DoLaunch, DoLookup, DoCancel, DoHold, ShipLogs, DoForget, DoAllowStarts,
                             SendToBroker, Redial, Stop>;
 
 struct Output {

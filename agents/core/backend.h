@@ -1,8 +1,8 @@
 // The contract that every kind of cluster fulfils for the agent.
 //
 // The agent calls a backend from several threads at once, but never with two of Launch (or
-// LaunchMany), Lookup, Cancel and Forget for the same run at the same time; Observe and Logs may
-// overlap with any of them. Calls may block; each bounds its own time.
+// LaunchMany), Lookup, Cancel, SetHeld and Forget for the same run at the same time; Observe and
+// Logs may overlap with any of them. Calls may block; each bounds its own time.
 #ifndef MUSTER_AGENTS_CORE_BACKEND_H_
 #define MUSTER_AGENTS_CORE_BACKEND_H_
 
@@ -35,6 +35,8 @@ struct RunHandle {
   v1::RunState state = v1::RUN_STATE_UNSPECIFIED;
   absl::Time launch_time;  // of the latest Launch; infinite past: never launched
   std::shared_ptr<const v1::Assignment> assignment;
+  // It is to be kept from starting, as far as is known; SetHeld follows if the broker says so.
+  bool held = false;
 };
 
 struct LaunchOutcome {
@@ -93,8 +95,20 @@ class Backend {
   // What works and what is missing; an error keeps the agent from starting and says what to do.
   virtual absl::Status Probe() = 0;
   virtual absl::StatusOr<v1::Inventory> Inventory() = 0;
-  // What Launch would submit, for people: the batch script, the command.
-  virtual absl::StatusOr<std::string> Preview(const v1::Assignment& assignment) = 0;
+
+  // ---- what people ask; each looks anew, leaves nothing behind, and may take a minute
+
+  // A preflight of everything that runs need, in the order in which things depend on each other.
+  // Also if Probe has failed: what could not be looked at is a line that says so.
+  virtual v1::ClusterChecks Check() = 0;
+  // What the cluster has and does. UNAVAILABLE: it could not be asked.
+  virtual absl::StatusOr<v1::ClusterDetails> Describe() = 0;
+  // What Launch would submit for such a job of that user, what stands against it, and when it would
+  // start, if the cluster can say. `spec` is valid and has its defaults. What the cluster would
+  // refuse is a failed check of the plan; UNAVAILABLE: it could not be asked at all.
+  virtual absl::StatusOr<v1::JobPlan> Plan(const v1::JobSpec& spec, const std::string& user) = 0;
+
+  // ---- runs
 
   // The runs in the journal, once, before any other call about runs. If there are any, nothing
   // begins before AllowStarts: what waits may have been canceled while no agent was there to hear
@@ -107,6 +121,7 @@ class Backend {
   // agent.
   virtual void AllowStarts() {}
   // Idempotent by run key: a run that the cluster has already is kLaunched and not launched again.
+  // An assignment that is held is launched so that it does not start before SetHeld(run, false).
   virtual LaunchOutcome Launch(const v1::Assignment& assignment) = 0;
   // What waits for its launch at the same time, 1 to MaxLaunchBatch() runs in the order of their
   // arrival; never one twice. One outcome each, in the same order, and each as Launch promises it:
@@ -126,6 +141,9 @@ class Backend {
   // Asks the cluster to end the run; idempotent. OK: it was asked, or the run is not there. The end
   // itself is observed.
   virtual absl::Status Cancel(const RunHandle& run) = 0;
+  // Keeps a run that waits from starting, or lets it start; idempotent. OK as well: the run has
+  // begun, has ended, or is not there.
+  virtual absl::Status SetHeld(const RunHandle& run, bool held) = 0;
   // One source for each rank and stream.
   virtual std::vector<LogSource> Logs(const RunHandle& run) = 0;
   // The directory of the run's results, for jobs with status_json; empty: it has none.

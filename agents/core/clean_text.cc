@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace muster::agent {
 namespace {
@@ -29,6 +30,32 @@ size_t CharacterLength(std::string_view text) {
 }
 
 void CleanInPlace(std::string* text, size_t max_bytes) { *text = CleanText(*text, max_bytes); }
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+void CleanTextField(Message* message, const FieldDescriptor* field, size_t max_bytes) {
+  const google::protobuf::Reflection& reflection = *message->GetReflection();
+  if (!field->is_repeated()) {
+    reflection.SetString(message, field,
+                         CleanText(reflection.GetString(*message, field), max_bytes));
+    return;
+  }
+  for (int i = 0; i < reflection.FieldSize(*message, field); ++i) {
+    reflection.SetRepeatedString(
+        message, field, i, CleanText(reflection.GetRepeatedString(*message, field, i), max_bytes));
+  }
+}
+
+void CleanMessageField(Message* message, const FieldDescriptor* field, size_t max_bytes) {
+  const google::protobuf::Reflection& reflection = *message->GetReflection();
+  if (!field->is_repeated()) {
+    return CleanAllTexts(reflection.MutableMessage(message, field), max_bytes);
+  }
+  for (int i = 0; i < reflection.FieldSize(*message, field); ++i) {
+    CleanAllTexts(reflection.MutableRepeatedMessage(message, field, i), max_bytes);
+  }
+}
 
 }  // namespace
 
@@ -78,6 +105,18 @@ void CleanTexts(v1::Inventory* inventory) {
       google::protobuf::Map<std::string, uint32_t> gpus;
       for (const auto& [type, count] : group.gpus()) gpus[CleanText(type, kMaxNameBytes)] += count;
       group.mutable_gpus()->swap(gpus);
+    }
+  }
+}
+
+void CleanAllTexts(Message* message, size_t max_bytes) {
+  std::vector<const FieldDescriptor*> fields;
+  message->GetReflection()->ListFields(*message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->type() == FieldDescriptor::TYPE_STRING) {
+      CleanTextField(message, field, max_bytes);
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      CleanMessageField(message, field, max_bytes);
     }
   }
 }

@@ -1,8 +1,8 @@
 // What the agent's core thread has been told and has not handled yet.
 //
 // Any thread posts, the core thread takes. It is bounded by its writers: a link hands over so many
-// messages and no more until they are handled, every run has one call under way at most, and a wake
-// is only a flag.
+// messages and no more until they are handled, every run has one call under way at most, questions
+// are few (kMaxQuestions), and a wake is only a flag.
 #ifndef MUSTER_AGENTS_CORE_INBOX_H_
 #define MUSTER_AGENTS_CORE_INBOX_H_
 
@@ -35,11 +35,17 @@ struct ObserveDone {
 struct InventoryDone {
   absl::StatusOr<v1::Inventory> inventory;
 };
-// Launched, LookedUp, CancelAsked or LogsShipped.
+// Launched, LookedUp, CancelAsked, HoldAsked or LogsShipped.
 struct CallDone {
   Input input;
 };
-using Message = std::variant<FromBroker, ControlLinkEnded, ObserveDone, InventoryDone, CallDone>;
+// To what the link with this number asked.
+struct QuestionAnswered {
+  uint64_t link = 0;
+  v1::AgentAnswer answer;
+};
+using Message = std::variant<FromBroker, ControlLinkEnded, ObserveDone, InventoryDone, CallDone,
+                             QuestionAnswered>;
 
 class Inbox {
  public:

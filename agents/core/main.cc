@@ -9,11 +9,13 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "agents/core/agent.h"
 #include "agents/core/agent_config.h"
+#include "agents/core/check_report.h"
 #include "agents/core/journal.h"
 #include "agents/hosts/ssh_host.h"
 #include "clients/cpp/address.h"
@@ -66,6 +68,22 @@ AgentOptions OptionsOf(const AgentConfig& config) {
   const int by_kind = config.kind == v1::CLUSTER_KIND_MACHINES ? 1 : options.launch_parallelism;
   options.launch_parallelism = config.launch_parallelism.value_or(by_kind);
   return options;
+}
+
+// Looks at everything that runs need, whether or not an agent works there at the same time: the
+// journal stays closed.
+int Check(AgentConfig config) {
+  std::signal(SIGPIPE, SIG_IGN);
+  // Its lines are the answer; the log is for what nobody expects.
+  StartLogging(kProgram, config.json_logs, "error");
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(config.state_dir, error);
+  if (!error) config.state_dir = absolute;
+  const absl::StatusOr<std::unique_ptr<Backend>> backend = MakeBackend(config);
+  if (!backend.ok()) return Fail(backend.status());
+  const v1::ClusterChecks checks = (*backend)->Check();
+  fmt::print("{}", CheckReport(checks));
+  return HasFailed(checks) ? kExitError : 0;
 }
 
 int Serve(AgentConfig config) {
@@ -124,6 +142,11 @@ int Main(int argc, char** argv) {
   std::string config_file;
   app.add_option("--config", config_file,
                  "settings file (YAML); flags and MUSTER_AGENT_* override it");
+  bool check = false;
+  app.add_flag(
+      "--check", check,
+      "look at everything that runs need, say what is wrong and what to do, and exit: 1 if "
+      "something has failed; needs no broker");
   std::map<std::string, std::string> flags;
   for (const Setting& setting : settings) {
     app.add_option_function<std::string>(
@@ -146,7 +169,7 @@ int Main(int argc, char** argv) {
   if (status.ok()) status = ApplyFlags(flags, settings);
   if (status.ok()) status = CheckComplete(config);
   if (!status.ok()) return Fail(status, kExitUsage);
-  return Serve(std::move(config));
+  return check ? Check(std::move(config)) : Serve(std::move(config));
 }
 
 }  // namespace

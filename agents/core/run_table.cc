@@ -74,12 +74,14 @@ absl::Status RunTable::Take(const v1::Assignment& assignment, const Step& step) 
   if (auto parsed = contract::RunKey::Parse(key); !parsed.ok()) return parsed.status();
   if (Find(key) != nullptr) {
     if (assignment.cancel_requested()) WantCancel(key, step);
+    if (assignment.held()) WantHeld(key, /*held=*/true, step);
     return absl::OkStatus();
   }
   Run& run = runs_[key];
   run.record.assignment = std::make_shared<const v1::Assignment>(assignment);
   run.record.state = v1::RUN_STATE_ASSIGNED;
   run.record.order = next_order_++;
+  if (assignment.held()) run.wants_held = true;
   changed_.emplace(run.record.order, key);
   if (assignment.may_have_been_launched()) {
     run.record.cancel_requested = assignment.cancel_requested();
@@ -95,14 +97,14 @@ absl::Status RunTable::Take(const v1::Assignment& assignment, const Step& step) 
 void RunTable::WantCancel(const std::string& run_key, const Step& step) {
   Run* run = Find(run_key);
   if (run == nullptr || contract::IsTerminal(run->record.state)) return;
-  if (!run->record.cancel_requested) {
-    run->record.cancel_requested = true;
+  const bool is_new = !std::exchange(run->record.cancel_requested, true);
+  if (is_new) {
     changed_.emplace(run->record.order, run_key);
   }
   if (run->record.state == v1::RUN_STATE_ASSIGNED) {
     EndUnlaunched(*run, AgentEvent(step.wall, "canceled before its launch"), v1::RUN_STATE_CANCELED,
                   step);
-  } else if (IsOnCluster(run->record.state) && run->due == absl::InfiniteFuture()) {
+  } else if (IsOnCluster(run->record.state) && (is_new || run->due == absl::InfiniteFuture())) {
     AskCancel(*run, step);
   }
 }
@@ -121,7 +123,8 @@ void RunTable::Release(const std::string& run_key, const Step& step) {
 void RunTable::BrokerHasSpoken() {
   if (std::exchange(has_broker_spoken_, true)) return;
   for (const auto& [key, run] : runs_) {
-    if (run.record.cancel_requested && run.call != Call::kNone) cancels_first_.insert(key);
+    const bool has_wish = run.record.cancel_requested || run.wants_held.value_or(false);
+    if (has_wish && run.call != Call::kNone) wishes_first_.insert(key);
   }
 }
 
@@ -235,8 +238,11 @@ void RunTable::OnTime(const Step& step) {
     Run& run = *Find(due_.begin()->second);
     if (run.record.state == v1::RUN_STATE_LAUNCH_UNKNOWN) {
       AskLookup(run, step);
-    } else {
+    } else if (run.record.cancel_requested) {
       AskCancel(run, step);
+    } else {
+      SetDue(run, absl::InfiniteFuture());
+      AskHold(run, step);
     }
   }
 }
@@ -256,11 +262,11 @@ void RunTable::Finish(const Step& step) {
 }
 
 void RunTable::AllowStarts(const Step& step) {
-  std::erase_if(cancels_first_, [this](const std::string& key) {
+  std::erase_if(wishes_first_, [this](const std::string& key) {
     const Run* run = Find(key);
     return run == nullptr || run->call == Call::kNone;
   });
-  if (!cancels_first_.empty()) return;
+  if (!wishes_first_.empty()) return;
   are_starts_allowed_ = true;
   step.out->effects.push_back(DoAllowStarts{});
 }
@@ -271,7 +277,14 @@ void RunTable::StartLaunch(Run& run, std::string_view why, const Step& step) {
   run.call = Call::kLaunch;
   ++launches_in_flight_;
   Change(run, AgentEvent(step.wall, why), v1::RUN_STATE_LAUNCHING, step);
-  step.out->effects.push_back(DoLaunch{Handle(run)});
+  RunHandle handle = Handle(run);
+  run.told_held = handle.held;
+  if (handle.held != handle.assignment->held()) {
+    auto assignment = std::make_shared<v1::Assignment>(*handle.assignment);
+    assignment->set_held(handle.held);
+    handle.assignment = std::move(assignment);
+  }
+  step.out->effects.push_back(DoLaunch{std::move(handle)});
 }
 
 void RunTable::AskLookup(Run& run, const Step& step) {
@@ -335,6 +348,7 @@ void RunTable::AfterChange(Run& run, const Step& step) {
     step.out->effects.push_back(ShipLogs{Handle(run), /*ended=*/false});
   }
   if (run.record.cancel_requested && run.due == absl::InfiniteFuture()) AskCancel(run, step);
+  AskHold(run, step);
 }
 
 void RunTable::LetGo(Run& run, const Step& step) {
@@ -368,8 +382,12 @@ RunTable::Run* RunTable::Settle(const std::string& run_key, Call call) {
 }
 
 RunHandle RunTable::Handle(const Run& run) const {
-  return RunHandle{run.key(), run.record.external_id, run.record.state, run.record.launch_time,
-                   run.record.assignment};
+  return RunHandle{run.key(),
+                   run.record.external_id,
+                   run.record.state,
+                   run.record.launch_time,
+                   run.record.assignment,
+                   run.wants_held.value_or(run.record.assignment->held())};
 }
 
 void RunTable::AddTo(v1::AgentHello* hello) const {

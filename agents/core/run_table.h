@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -39,6 +40,8 @@ class RunTable {
   absl::Status Take(const v1::Assignment& assignment, const Step& step);
   void WantCancel(const std::string& run_key, const Step& step);
   void Release(const std::string& run_key, const Step& step);
+  // The run is to be held back, or to go on.
+  void WantHeld(const std::string& run_key, bool held, const Step& step);
   // It has said which of the runs that it was told of it does not want: launches begin, and the
   // backend may start what it has as soon as it has been asked for the cancels that are known.
   void BrokerHasSpoken();
@@ -51,13 +54,14 @@ class RunTable {
   void OnLaunched(Launched launched, const Step& step);
   void OnLookedUp(LookedUp looked_up, const Step& step);
   void OnCancelAsked(const CancelAsked& asked, const Step& step);
+  void OnHoldAsked(const HoldAsked& asked, const Step& step);
   void OnObserved(const ObserveOutcome& outcome, const Step& step);
   void OnLogsShipped(const std::string& run_key, const Step& step);
 
   // From now on nothing is launched.
   void Drain() { draining_ = true; }
 
-  // Look-ups and cancels whose time has come.
+  // Look-ups, cancels and holds whose time has come.
   void OnTime(const Step& step);
   // Launches what waits, and adds the runs that changed to the journal's changes. Ends every step.
   void Finish(const Step& step);
@@ -70,15 +74,21 @@ class RunTable {
 
  private:
   // What the backend is busy with for a run; at most one thing.
-  enum class Call { kNone, kLaunch, kLookup, kCancel };
+  enum class Call { kNone, kLaunch, kLookup, kCancel, kHold };
 
   struct Run {
     JournalRun record;
     v1::RunEvent told;  // the details that events of this process have carried
     Call call = Call::kNone;
-    absl::Time due = absl::InfiniteFuture();           // of the next look-up or cancel
+    absl::Time due = absl::InfiniteFuture();           // of the next look-up, cancel or hold
     absl::Time asked = absl::InfinitePast();           // when the look-up under way was asked for
     absl::Time absent_since = absl::InfiniteFuture();  // the first of the answers "absent" in a row
+    // What the broker wants; nothing: it has said nothing to this process. It says so again on each
+    // connection, so that no journal keeps it.
+    std::optional<bool> wants_held;
+    // What the cluster was last told; nothing: unknown.
+    std::optional<bool> told_held;
+    std::string hold_error;  // the last one that was reported
     bool ships_logs = false;
     bool released = false;  // the broker does not want it: no events, gone at its end
     bool let_go = false;    // gone as soon as the backend is done with it
@@ -96,6 +106,8 @@ class RunTable {
   void StartLaunch(Run& run, std::string_view why, const Step& step);
   void AskLookup(Run& run, const Step& step);
   void AskCancel(Run& run, const Step& step);
+  // Tells the cluster what the broker wants, if it matters now and the cluster may not know it.
+  void AskHold(Run& run, const Step& step);
   void Adopt(Run& run, const std::string& external_id, v1::Evidence evidence, const Step& step);
   void OnAbsent(Run& run, v1::Evidence evidence, const Step& step);
   void Observe(Run& run, const Observation& seen, const Step& step);
@@ -116,8 +128,9 @@ class RunTable {
   bool draining_ = false;
   bool has_broker_spoken_ = false;
   bool are_starts_allowed_ = false;
-  std::set<std::string> cancels_first_;      // run keys; until they are asked for nothing starts
-  std::map<uint64_t, std::string> waiting_;  // ASSIGNED, by order
+  // Run keys; until these cancels and holds are asked for nothing starts.
+  std::set<std::string> wishes_first_;
+  std::map<uint64_t, std::string> waiting_;           // ASSIGNED, by order
   std::set<std::pair<absl::Time, std::string>> due_;  // runs with a finite due time
   std::map<uint64_t, std::string>
       logs_event_;  // unacknowledged events with logs_complete, by sequence

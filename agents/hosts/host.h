@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -95,12 +96,33 @@ struct NewFile {
   WriteOptions options = {};
 };
 
+// One way to the host, tried on its own.
+struct WayIn {
+  // How far one gets on it.
+  enum class Reached { kNothing, kHost, kHostKey, kUser };
+
+  std::string name;  // "login1.example.org:22"
+  Reached reached = Reached::kNothing;
+  absl::Status status;  // OK: all the way. Else as SshHost::Connect says it
+  std::string remedy;   // what to do about it
+};
+
+// All of them, in the order in which they are tried.
+struct LoginReport {
+  std::string key;      // what the user logs in with: "SSH key /etc/muster/key"
+  absl::Status key_is;  // whether it can be used, with the remedy
+  std::vector<WayIn> ways;
+};
+
 class Host {
  public:
   virtual ~Host() = default;
 
   // How messages name the host.
   virtual std::string Name() const = 0;
+  // Tries each way to the host now, beside what goes on. Nothing: there is none to be tried, as on
+  // this machine.
+  virtual std::optional<LoginReport> TryLogins() { return std::nullopt; }
 
   // Runs a program to its end. A program that ends badly is a result, not an error. Processes that
   // it leaves behind are not waited for, and what they write after its end is not read. Errors:

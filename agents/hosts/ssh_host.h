@@ -11,6 +11,7 @@
 #define MUSTER_AGENTS_HOSTS_SSH_HOST_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,8 @@ class SshHost : public Host {
   std::string host_in_use() const { return link_.host_in_use(); }
 
   std::string Name() const override;
+  // Of all hosts at the same time, on connections of their own.
+  std::optional<LoginReport> TryLogins() override;
   absl::StatusOr<CommandResult> Run(const Command& command) override;
   absl::Status WriteFile(std::string_view path, std::string_view content,
                          const WriteOptions& options) override;

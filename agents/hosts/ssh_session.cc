@@ -98,14 +98,20 @@ absl::StatusOr<int> SshSession::Repeat(std::string_view what, absl::Duration tim
 
 absl::StatusOr<std::unique_ptr<SshSession>> SshSession::Open(const SshConfig& config,
                                                              const HostKeys& host_keys,
-                                                             const LoginHost& host, int stop_fd) {
+                                                             const LoginHost& host, int stop_fd,
+                                                             WayIn::Reached* reached) {
+  WayIn::Reached ignored;
+  if (reached == nullptr) reached = &ignored;
+  *reached = WayIn::Reached::kNothing;
   absl::StatusOr<Fd> fd = TcpConnect(host, config.connect_timeout, stop_fd);
   if (!fd.ok()) return fd.status();
   std::unique_ptr<SshSession> session(new SshSession(host, *std::move(fd), stop_fd));
   if (session->session_ == nullptr) return absl::UnavailableError("libssh2 has no memory");
-  absl::Status status = session->Handshake(config, host_keys);
-  if (status.ok()) status = LogIn(config, session.get());
-  if (!status.ok()) return status;
+  *reached = WayIn::Reached::kHost;
+  if (absl::Status status = session->Handshake(config, host_keys); !status.ok()) return status;
+  *reached = WayIn::Reached::kHostKey;
+  if (absl::Status status = LogIn(config, session.get()); !status.ok()) return status;
+  *reached = WayIn::Reached::kUser;
   return session;
 }
 

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "agents/hosts/fd.h"
+#include "agents/hosts/host.h"
 #include "agents/hosts/host_keys.h"
 #include "agents/hosts/ssh_config.h"
 
@@ -29,9 +30,11 @@ class SshSession {
   // nobody wants the session any more: CANCELLED. UNAVAILABLE: the connection cannot be made or
   // does not last, and another host may be tried; FAILED_PRECONDITION, PERMISSION_DENIED: this host
   // was reached, and something needs the operator.
+  // `reached`: how far it came; null: nobody asks.
   static absl::StatusOr<std::unique_ptr<SshSession>> Open(const SshConfig& config,
                                                           const HostKeys& host_keys,
-                                                          const LoginHost& host, int stop_fd);
+                                                          const LoginHost& host, int stop_fd,
+                                                          WayIn::Reached* reached = nullptr);
   ~SshSession();
   SshSession(const SshSession&) = delete;
   SshSession& operator=(const SshSession&) = delete;

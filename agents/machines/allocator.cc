@@ -85,6 +85,14 @@ uint64_t Allocator::FreeMemory() const {
   return used_memory_ >= capacity_.memory_bytes ? 0 : capacity_.memory_bytes - used_memory_;
 }
 
+std::map<std::string, uint32_t> Allocator::FreeGpuCounts() const {
+  std::map<std::string, uint32_t> counts;
+  for (const Gpu& gpu : capacity_.gpus) {
+    counts[gpu.type] += used_gpus_.contains(gpu.index) ? 0 : 1;
+  }
+  return counts;
+}
+
 std::set<uint32_t> Allocator::FreeGpus(const std::string& type) const {
   std::set<uint32_t> free;
   for (const Gpu& gpu : capacity_.gpus) {

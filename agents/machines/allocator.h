@@ -58,9 +58,11 @@ class Allocator {
   void Restore(const Allocation& allocation);
   void Release(const Allocation& allocation);
 
- private:
   uint32_t FreeCores() const;
   uint64_t FreeMemory() const;
+  std::map<std::string, uint32_t> FreeGpuCounts() const;  // by type
+
+ private:
   std::set<uint32_t> FreeGpus(const std::string& type) const;
   // The type to take GPUs from: the one with the fewest free that are enough. Empty: none has
   // enough.

@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "agents/hosts/local_host.h"
+#include "agents/machines/answers.h"
 #include "agents/machines/machine.h"
 #include "agents/machines/machines.h"
 #include "agents/machines/run_environment.h"
@@ -30,7 +31,6 @@ using agent::ObserveOutcome;
 using agent::RunHandle;
 using google::protobuf::util::TimeUtil;
 
-constexpr char kPoolName[] = "default";
 constexpr uint64_t kMillisPerUnit = 1000;
 
 v1::Evidence AgentEvidence(const std::string& detail) {
@@ -81,11 +81,12 @@ Request RequestOf(const RunSpec& spec) {
           .gpus = spec.gpus};
 }
 
-QueuedRun QueuedFrom(const RunSpec& spec) {
+QueuedRun QueuedFrom(const RunSpec& spec, bool held) {
   return {.run_key = spec.run_key,
           .priority = spec.priority,
           .order = spec.order,
-          .request = RequestOf(spec)};
+          .request = RequestOf(spec),
+          .held = held};
 }
 
 // Whether the journal says that the run left the queue, even if nothing in its directory does.
@@ -120,13 +121,16 @@ class MachinesBackend : public agent::Backend {
 
   absl::Status Probe() override;
   absl::StatusOr<v1::Inventory> Inventory() override;
-  absl::StatusOr<std::string> Preview(const v1::Assignment& assignment) override;
+  v1::ClusterChecks Check() override;
+  absl::StatusOr<v1::ClusterDetails> Describe() override;
+  absl::StatusOr<v1::JobPlan> Plan(const v1::JobSpec& spec, const std::string& user) override;
   absl::Status Adopt(const std::vector<RunHandle>& runs) override;
   void AllowStarts() override { scheduler_.AllowStarts(); }
   LaunchOutcome Launch(const v1::Assignment& assignment) override;
   LookupOutcome Lookup(const RunHandle& run) override;
   ObserveOutcome Observe(const std::vector<RunHandle>& runs) override;
   absl::Status Cancel(const RunHandle& run) override;
+  absl::Status SetHeld(const RunHandle& run, bool held) override;
   std::vector<agent::LogSource> Logs(const RunHandle& run) override;
   void Forget(const RunHandle& run) override { scheduler_.Forget(run.run_key); }
   // A directory is there or is not.
@@ -145,7 +149,9 @@ class MachinesBackend : public agent::Backend {
     return {.run_key = run_key, .hostname = machine_.hostname, .now = absl::Now()};
   }
   RunSpec SpecOf(const v1::Assignment& assignment) const;
-  void Enqueue(const std::string& run_key, const RunSpec& spec);
+  // Why the machine can never run the job.
+  std::optional<Misfit> RefusalOf(const v1::JobSpec& spec) const;
+  void Enqueue(const RunSpec& spec, bool held);
   // What the disk says about a run that is not on the board.
   absl::Status ObserveOnDisk(const RunHandle& run, std::vector<agent::Observation>* observations);
 
@@ -189,16 +195,21 @@ absl::StatusOr<v1::Inventory> MachinesBackend::Inventory() {
   return inventory;
 }
 
-absl::StatusOr<std::string> MachinesBackend::Preview(const v1::Assignment& assignment) {
-  const RunSpec spec = SpecOf(assignment);
-  std::string text = fmt::format("# in {}\n", spec.working_directory);
-  for (const std::string& variable : spec.environment) text += variable + "\n";
-  if (!spec.setup_words.empty()) {
-    text += fmt::format("\n# setup: {}\n{}\n", fmt::join(spec.setup_words, " "), spec.setup_script);
-  }
-  text += fmt::format("\n# command, word by word:\n{}\n", fmt::join(spec.command_words, "\n"));
-  if (!spec.command_script.empty()) text += "\n" + spec.command_script + "\n";
-  return text;
+v1::ClusterChecks MachinesBackend::Check() {
+  return CheckMachine(machine_, runs_directory_, Probe());
+}
+
+absl::StatusOr<v1::ClusterDetails> MachinesBackend::Describe() {
+  return DescribeMachine(machine_, scheduler_.load());
+}
+
+absl::StatusOr<v1::JobPlan> MachinesBackend::Plan(const v1::JobSpec& spec,
+                                                  const std::string& user) {
+  v1::Assignment assignment;
+  assignment.set_run_key(kPlannedRun);
+  assignment.set_user(user);
+  *assignment.mutable_spec() = spec;
+  return PlanRun(SpecOf(assignment), RefusalOf(spec), RequestOf(spec), scheduler_.load());
 }
 
 RunSpec MachinesBackend::SpecOf(const v1::Assignment& assignment) const {
@@ -256,7 +267,7 @@ absl::Status MachinesBackend::Adopt(const std::vector<RunHandle>& runs) {
            .claim = files->claim.value_or(Claim{}),
            .allocation = files->claim.has_value() ? AllocationOf(*files) : Allocation{}});
     } else if (handle != held.end() && handle->second->state != v1::RUN_STATE_ASSIGNED) {
-      queued.push_back(QueuedFrom(*files->spec));
+      queued.push_back(QueuedFrom(*files->spec, handle->second->held));
       board_.PutQuietly(PendingVerdict(WitnessOf(run_key), ""));
       if (files->cancel_asked) scheduler_.Cancel(run_key);
     }
@@ -273,6 +284,23 @@ absl::Status MachinesBackend::Adopt(const std::vector<RunHandle>& runs) {
   return absl::OkStatus();
 }
 
+std::optional<Misfit> MachinesBackend::RefusalOf(const v1::JobSpec& spec) const {
+  if (spec.nodes() > 1) {
+    return Misfit{fmt::format("{} nodes were asked for; this cluster is one machine", spec.nodes()),
+                  "ask for one node, or choose another cluster"};
+  }
+  const std::string& pool = spec.placement().pool();
+  if (!pool.empty() && pool != kPoolName) {
+    return Misfit{
+        fmt::format("there is no pool \"{}\"; this cluster has the pool \"{}\"", pool, kPoolName),
+        "leave placement.pool empty, or choose another cluster"};
+  }
+  if (const std::optional<std::string> refusal = whole_machine_.Refusal(RequestOf(spec))) {
+    return Misfit{*refusal, "ask for less, or choose another cluster"};
+  }
+  return std::nullopt;
+}
+
 LaunchOutcome MachinesBackend::Launch(const v1::Assignment& assignment) {
   const std::string& run_key = assignment.run_key();
   const RunDirectory directory = DirectoryOf(run_key);
@@ -283,22 +311,8 @@ LaunchOutcome MachinesBackend::Launch(const v1::Assignment& assignment) {
                    "tell the machine's operator: the agent's state directory is damaged");
   }
   if (files->HasBegun()) return LaunchedAs("the machine has had the run already");
-  if (assignment.spec().nodes() > 1) {
-    return Refused(v1::FAILURE_CLASS_CONFIG,
-                   fmt::format("{} nodes were asked for; this cluster is one machine",
-                               assignment.spec().nodes()),
-                   "ask for one node, or choose another cluster");
-  }
-  const std::string& pool = assignment.spec().placement().pool();
-  if (!pool.empty() && pool != kPoolName) {
-    return Refused(
-        v1::FAILURE_CLASS_CONFIG,
-        fmt::format("there is no pool \"{}\"; this cluster has the pool \"{}\"", pool, kPoolName),
-        "leave placement.pool empty, or choose another cluster");
-  }
-  if (const std::optional<std::string> refusal =
-          whole_machine_.Refusal(RequestOf(assignment.spec()))) {
-    return Refused(v1::FAILURE_CLASS_CONFIG, *refusal, "ask for less, or choose another cluster");
+  if (const std::optional<Misfit> misfit = RefusalOf(assignment.spec())) {
+    return Refused(v1::FAILURE_CLASS_CONFIG, misfit->why, misfit->remedy);
   }
   RunSpec spec = SpecOf(assignment);
   spec.order = next_order_++;
@@ -308,13 +322,13 @@ LaunchOutcome MachinesBackend::Launch(const v1::Assignment& assignment) {
                        ? "free disk space on the machine and submit the job again"
                        : "tell the machine's operator");
   }
-  Enqueue(run_key, spec);
+  Enqueue(spec, assignment.held());
   return LaunchedAs("entered the machine's queue");
 }
 
-void MachinesBackend::Enqueue(const std::string& run_key, const RunSpec& spec) {
-  board_.PutQuietly(PendingVerdict(WitnessOf(run_key), ""));
-  scheduler_.Enqueue(QueuedFrom(spec));
+void MachinesBackend::Enqueue(const RunSpec& spec, bool held) {
+  board_.PutQuietly(PendingVerdict(WitnessOf(spec.run_key), ""));
+  scheduler_.Enqueue(QueuedFrom(spec, held));
 }
 
 LookupOutcome MachinesBackend::Lookup(const RunHandle& run) {
@@ -357,7 +371,7 @@ absl::Status MachinesBackend::ObserveOnDisk(const RunHandle& run,
   if (files->exit.has_value()) {
     observations->push_back(EndVerdict(WitnessOf(run.run_key), *files->exit));
   } else if (!files->HasBegun() && !WasSeenToBegin(run.state) && files->spec.has_value()) {
-    Enqueue(run.run_key, *files->spec);
+    Enqueue(*files->spec, run.held);
   } else {
     observations->push_back(LostVerdict(WitnessOf(run.run_key), directory.path()));
   }
@@ -369,6 +383,11 @@ absl::Status MachinesBackend::Cancel(const RunHandle& run) {
   const absl::Status asked = DirectoryOf(run.run_key).AskCancel();
   scheduler_.Cancel(run.run_key);
   return asked;
+}
+
+absl::Status MachinesBackend::SetHeld(const RunHandle& run, bool held) {
+  scheduler_.SetHeld(run.run_key, held);
+  return absl::OkStatus();
 }
 
 std::vector<agent::LogSource> MachinesBackend::Logs(const RunHandle& run) {

@@ -8,6 +8,7 @@ namespace muster::machines {
 namespace {
 
 constexpr char kWaitsBehind[] = "waiting behind earlier runs";
+constexpr char kHeld[] = "held: it starts once it is released";
 
 void SetTime(absl::Time now, v1::Evidence* evidence) {
   *evidence->mutable_observed_at() =
@@ -30,6 +31,7 @@ void RunBoard::PutQuietly(const agent::Observation& observation) {
 void RunBoard::Remove(const std::string& run_key) {
   const std::lock_guard lock(mutex_);
   entries_.erase(run_key);
+  held_.erase(run_key);
 }
 
 bool RunBoard::Contains(const std::string& run_key) const {
@@ -41,6 +43,21 @@ void RunBoard::SetReasons(const std::string& first, const std::string& first_rea
   const std::lock_guard lock(mutex_);
   first_ = first;
   first_reason_ = first_reason;
+}
+
+void RunBoard::SetHeld(const std::string& run_key, bool held) {
+  const std::lock_guard lock(mutex_);
+  const bool was_held = held_.contains(run_key);
+  if (held == was_held) return;
+  if (held) {
+    held_.insert(run_key);
+  } else {
+    held_.erase(run_key);
+  }
+  const auto found = entries_.find(run_key);
+  if (found == entries_.end()) return;
+  found->second.news = true;
+  wake_due_ = true;
 }
 
 std::vector<agent::Observation> RunBoard::Report(const std::vector<agent::RunHandle>& runs,
@@ -62,7 +79,9 @@ std::vector<agent::Observation> RunBoard::Report(const std::vector<agent::RunHan
     report.push_back(entry.observation);
     SetTime(now, &report.back().evidence);
     if (entry.observation.state == v1::RUN_STATE_PENDING) {
-      report.back().reason = run.run_key == first_ ? first_reason_ : kWaitsBehind;
+      report.back().reason = held_.contains(run.run_key) ? kHeld
+                             : run.run_key == first_     ? first_reason_
+                                                         : kWaitsBehind;
     }
   }
   return report;

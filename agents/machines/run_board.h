@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ class RunBoard {
   // Which run is first in the queue, and why it, and the others, wait. Not news by itself.
   void SetReasons(const std::string& first, const std::string& first_reason);
 
+  // Whether the run is held back; news if that is another than before.
+  void SetHeld(const std::string& run_key, bool held);
+
   // The news about these runs since the last call, and every kFullReportInterval all that is known
   // about them. Runs that are not on the board go to `unknown`.
   std::vector<agent::Observation> Report(const std::vector<agent::RunHandle>& runs, absl::Time now,
@@ -47,6 +51,7 @@ class RunBoard {
 
   mutable std::mutex mutex_;
   std::map<std::string, Entry> entries_;
+  std::set<std::string> held_;  // run keys
   std::string first_;
   std::string first_reason_;
   absl::Time last_full_ = absl::InfinitePast();

@@ -6,6 +6,10 @@ namespace muster::machines {
 
 void RunQueue::Push(QueuedRun run) {
   Remove(run.run_key);
+  if (run.held) {
+    held_[run.run_key] = std::move(run);
+    return;
+  }
   const Place place = PlaceOf(run);
   places_[run.run_key] = place;
   runs_[place] = std::move(run);
@@ -13,10 +17,22 @@ void RunQueue::Push(QueuedRun run) {
 
 std::optional<QueuedRun> RunQueue::Remove(std::string_view run_key) {
   const auto found = places_.find(run_key);
-  if (found == places_.end()) return std::nullopt;
+  if (found == places_.end()) {
+    const auto held = held_.find(run_key);
+    if (held == held_.end()) return std::nullopt;
+    return std::move(held_.extract(held).mapped());
+  }
   QueuedRun run = std::move(runs_.extract(found->second).mapped());
   places_.erase(found);
   return run;
+}
+
+bool RunQueue::SetHeld(std::string_view run_key, bool held) {
+  std::optional<QueuedRun> run = Remove(run_key);
+  if (!run.has_value()) return false;
+  run->held = held;
+  Push(*std::move(run));
+  return true;
 }
 
 std::optional<ReadyRun> RunQueue::PopReady(Allocator* allocator) {

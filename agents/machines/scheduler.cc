@@ -56,6 +56,7 @@ Scheduler::Scheduler(SchedulerOptions options, Capacity capacity,
     : options_(std::move(options)),
       board_(board),
       supervisors_(std::move(supervisors)),
+      load_{.allocator = Allocator(capacity)},
       allocator_(std::move(capacity)) {}
 
 Scheduler::~Scheduler() {
@@ -70,15 +71,22 @@ void Scheduler::Start(std::vector<RunningRun> running, std::vector<QueuedRun> qu
   finished_ = std::move(finished);
   PruneFinished();
   for (const RunningRun& run : running) AdoptRunning(run);
-  for (QueuedRun& run : queued) queue_.Push(std::move(run));
+  for (QueuedRun& run : queued) Handle(std::move(run));
   PublishReasons();
+  PublishLoad();
   thread_ = std::thread([this] { Loop(); });
 }
 
 void Scheduler::Enqueue(QueuedRun run) { Post(std::move(run)); }
 void Scheduler::Cancel(const std::string& run_key) { Post(CancelMessage{run_key}); }
 void Scheduler::Forget(const std::string& run_key) { Post(ForgetMessage{run_key}); }
+void Scheduler::SetHeld(const std::string& run_key, bool held) { Post(HoldMessage{run_key, held}); }
 void Scheduler::AllowStarts() { Post(AllowStartsMessage{}); }
+
+Scheduler::Load Scheduler::load() const {
+  const std::lock_guard lock(mutex_);
+  return load_;
+}
 
 void Scheduler::Post(Message message) {
   {
@@ -100,6 +108,7 @@ void Scheduler::Loop() {
     }
     StartReady();
     PublishReasons();
+    PublishLoad();
     board_->WakeIfNews();
     const absl::Duration held = hold_until_ - time_.Now();
     const bool try_again = queue_.size() > 0 && held > absl::ZeroDuration();
@@ -115,7 +124,14 @@ void Scheduler::Loop() {
 // ---- messages
 
 void Scheduler::Handle(QueuedRun run) {
-  if (!active_.contains(run.run_key)) queue_.Push(std::move(run));
+  if (active_.contains(run.run_key)) return;
+  board_->SetHeld(run.run_key, run.held);
+  queue_.Push(std::move(run));
+}
+
+void Scheduler::Handle(const HoldMessage& message) {
+  if (!queue_.SetHeld(message.run_key, message.held)) return;
+  board_->SetHeld(message.run_key, message.held);
 }
 
 void Scheduler::Handle(const CancelMessage& message) {
@@ -336,6 +352,12 @@ void Scheduler::PublishReasons() {
   if (time_.Now() < hold_until_) reason = hold_reason_;
   if (starts_held_) reason = kAwaitsBroker;
   board_->SetReasons(front->run_key, reason);
+}
+
+void Scheduler::PublishLoad() {
+  const std::lock_guard lock(mutex_);
+  load_ = {
+      .allocator = allocator_, .waiting = queue_.size() + queue_.held(), .running = active_.size()};
 }
 
 void Scheduler::CleanUp(const std::string& run_key) {

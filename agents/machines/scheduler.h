@@ -60,8 +60,18 @@ class Scheduler {
   // The cancel file is there already, or could not be made.
   void Cancel(const std::string& run_key);
   void Forget(const std::string& run_key);
-  // Cancels that were asked for before this come first.
+  // Nothing changes for a run that does not wait.
+  void SetHeld(const std::string& run_key, bool held);
+  // Cancels and holds that were asked for before this come first.
   void AllowStarts();
+
+  // What runs have and who waits, at some moment just past.
+  struct Load {
+    Allocator allocator;
+    size_t waiting = 0;  // held ones too
+    size_t running = 0;
+  };
+  Load load() const;
 
   uint64_t supervisors_started() const { return supervisors_started_; }
 
@@ -72,8 +82,13 @@ class Scheduler {
   struct ForgetMessage {
     std::string run_key;
   };
+  struct HoldMessage {
+    std::string run_key;
+    bool held;
+  };
   struct AllowStartsMessage {};
-  using Message = std::variant<QueuedRun, CancelMessage, ForgetMessage, AllowStartsMessage>;
+  using Message =
+      std::variant<QueuedRun, CancelMessage, ForgetMessage, HoldMessage, AllowStartsMessage>;
 
   // A run that has a supervisor.
   struct Active {
@@ -90,6 +105,7 @@ class Scheduler {
   void Handle(QueuedRun run);
   void Handle(const CancelMessage& message);
   void Handle(const ForgetMessage& message);
+  void Handle(const HoldMessage& message);
   void Handle(const AllowStartsMessage&) { starts_held_ = false; }
   void AdoptRunning(const RunningRun& run);
 
@@ -121,6 +137,7 @@ class Scheduler {
   RunDirectory DirectoryOf(const std::string& run_key) const;
   Witness WitnessOf(const std::string& run_key) const;
   void PublishReasons();
+  void PublishLoad();
   void CleanUp(const std::string& run_key);
   void PruneFinished();
 
@@ -131,8 +148,10 @@ class Scheduler {
   std::atomic<uint64_t> supervisors_started_ = 0;
   std::atomic<bool> stop_ = false;
 
-  std::mutex mutex_;
-  std::vector<Message> messages_;  // guarded by mutex_; at most the agent's active runs wait here
+  mutable std::mutex mutex_;
+  // Guarded by mutex_.
+  std::vector<Message> messages_;  // at most a few for each of the agent's active runs
+  Load load_;
 
   // Owned by the thread.
   Allocator allocator_;

@@ -7,9 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
 #include "agents/hosts/local_host.h"
-#include "agents/hosts/shell_quote.h"
 #include "agents/slurm/command_scheduler.h"
-#include "agents/slurm/container.h"
 #include "contract/errors.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -41,17 +39,6 @@ absl::Status CheckSharedDirectory(std::string_view name, const std::string& path
       fmt::format("{} \"{}\" cannot be used: give an absolute path without '%', '\\' and "
                   "control characters",
                   name, path));
-}
-
-// A command line as a comment that can be pasted into a shell.
-absl::StatusOr<std::string> Quoted(std::string text, const std::vector<std::string>& words) {
-  text.insert(0, "# ");
-  for (const std::string& word : words) {
-    absl::StatusOr<std::string> quoted = hosts::ShellQuote(word);
-    if (!quoted.ok()) return quoted.status();
-    text += " " + *quoted;
-  }
-  return text + "\n";
 }
 
 }  // namespace
@@ -119,34 +106,6 @@ absl::StatusOr<v1::Inventory> SlurmBackend::Inventory() {
   keeps_accounting_ = settings->keeps_accounting;
   max_array_size_ = settings->max_array_size;
   return inventory;
-}
-
-absl::StatusOr<std::string> SlurmBackend::Preview(const v1::Assignment& assignment) {
-  const RunPaths paths = PathsOf(assignment.run_key());
-  GpuTypes gpu_types;
-  {
-    const std::lock_guard lock(mutex_);
-    gpu_types = gpu_types_;
-  }
-  const absl::StatusOr<Submission> submission = MakeSubmission(assignment, paths, gpu_types);
-  if (!submission.ok()) return submission.status();
-  if (absl::StatusOr<std::vector<RunFile>> files = MakeRunFiles(assignment, config_.cluster, paths);
-      !files.ok()) {
-    return files.status();
-  }
-  absl::StatusOr<std::string> text = Quoted("sbatch", SbatchArguments(*submission));
-  if (!text.ok()) return text.status();
-  if (!assignment.spec().image().empty()) {
-    const absl::StatusOr<contract::Image> image = contract::ParseImage(assignment.spec().image());
-    if (!image.ok()) return image.status();
-    const absl::StatusOr<std::vector<std::string>> options = ContainerOptions(
-        assignment.spec(), images_.NameFor(*image), paths, config_.container_mounts);
-    if (!options.ok()) return options.status();
-    const absl::StatusOr<std::string> container = Quoted("srun", *options);
-    if (!container.ok()) return container.status();
-    *text += *container;
-  }
-  return fmt::format("{}{}", *text, BatchScript());
 }
 
 absl::Status SlurmBackend::Adopt(const std::vector<agent::RunHandle>& runs) {

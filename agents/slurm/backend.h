@@ -16,6 +16,7 @@
 #include "agents/core/steady_time.h"
 #include "agents/hosts/host.h"
 #include "agents/slurm/arrays.h"
+#include "agents/slurm/check_list.h"
 #include "agents/slurm/commands.h"
 #include "agents/slurm/image_cache.h"
 #include "agents/slurm/inventory.h"
@@ -33,7 +34,9 @@ class SlurmBackend : public agent::Backend {
 
   absl::Status Probe() override;
   absl::StatusOr<v1::Inventory> Inventory() override;
-  absl::StatusOr<std::string> Preview(const v1::Assignment& assignment) override;
+  v1::ClusterChecks Check() override;
+  absl::StatusOr<v1::ClusterDetails> Describe() override;
+  absl::StatusOr<v1::JobPlan> Plan(const v1::JobSpec& spec, const std::string& user) override;
   absl::Status Adopt(const std::vector<agent::RunHandle>& runs) override;
   agent::LaunchOutcome Launch(const v1::Assignment& assignment) override;
   std::vector<agent::LaunchOutcome> LaunchMany(
@@ -42,6 +45,7 @@ class SlurmBackend : public agent::Backend {
   agent::LookupOutcome Lookup(const agent::RunHandle& run) override;
   agent::ObserveOutcome Observe(const std::vector<agent::RunHandle>& runs) override;
   absl::Status Cancel(const agent::RunHandle& run) override;
+  absl::Status SetHeld(const agent::RunHandle& run, bool held) override;
   std::vector<agent::LogSource> Logs(const agent::RunHandle& run) override;
   hosts::Host* LogHost() override { return config_.user_on_host.empty() ? nullptr : host_.get(); }
   void Forget(const agent::RunHandle& run) override;
@@ -74,6 +78,12 @@ class SlurmBackend : public agent::Backend {
   RunPaths PathsOf(std::string_view run_key) const { return {config_.run_dir, run_key}; }
 
   absl::Status CheckRunDirectoryIsWritable();
+
+  // ---- answers
+  // What sbatch and, for a container, srun would get.
+  absl::StatusOr<std::string> SubmissionText(const v1::Assignment& assignment,
+                                             const Submission& submission);
+  void PlanImage(const v1::JobSpec& spec, CheckList* checks);
 
   // ---- launch
   // What the launch of a run comes to before its submission; nothing if it is to be submitted.

@@ -68,8 +68,9 @@ SubmitOutcome CommandScheduler::Submit(const Submission& submission) {
 
 absl::StatusOr<std::string> CommandScheduler::EstimateStart(const Submission& submission) {
   std::vector<std::string> argv = {"sbatch", "--test-only"};
-  for (std::string& word : SbatchArguments(submission)) argv.push_back(std::move(word));
-  const absl::StatusOr<hosts::CommandResult> result = commands_->RunSbatch(std::move(argv));
+  argv.insert(argv.end(), submission.options.begin(), submission.options.end());
+  argv.emplace_back("--wrap=:");
+  const absl::StatusOr<hosts::CommandResult> result = commands_->Run(std::move(argv));
   if (!result.ok()) return absl::UnavailableError(result.status().message());
   // The estimate is on stderr, too.
   std::string words(LastWords(result->stderr_data));

@@ -147,12 +147,16 @@ absl::StatusOr<std::map<std::string, std::string>> Commands::WhoAmI() {
   return identity;
 }
 
-absl::Status Commands::Check(const std::string& name) {
+absl::StatusOr<hosts::CommandResult> Commands::RunUncounted(std::vector<std::string> argv) {
   hosts::Command command;
-  command.argv = {name, "--version"};
+  command.argv = std::move(argv);
   command.env = environment_;
   command.timeout = config_.command_timeout;
-  const absl::StatusOr<hosts::CommandResult> result = RunClean(std::move(command));
+  return RunClean(std::move(command));
+}
+
+absl::Status Commands::Check(const std::string& name) {
+  const absl::StatusOr<hosts::CommandResult> result = RunUncounted({name, "--version"});
   if (!result.ok()) return result.status();
   return result->ok() ? absl::OkStatus() : Failed(name, *result);
 }

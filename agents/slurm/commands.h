@@ -25,6 +25,8 @@ class Commands {
 
   // Whether a command is there: it is asked for its version, which is no call to the scheduler.
   absl::Status Check(const std::string& name);
+  // Likewise a command that asks the scheduler nothing, such as srun --help.
+  absl::StatusOr<hosts::CommandResult> RunUncounted(std::vector<std::string> argv);
   // Runs argv[0] of Slurm to its end.
   absl::StatusOr<hosts::CommandResult> Run(std::vector<std::string> argv);
   // Likewise, with the environment that the job is to have.

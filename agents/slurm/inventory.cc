@@ -33,24 +33,6 @@ std::string_view Trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
-// "gpu:h100:4(S:0-1),gpu:2,lustre:1"
-void ReadGpus(std::string_view gres, v1::NodeGroup* nodes) {
-  int depth = 0;
-  std::string flat;
-  for (char c : gres) {
-    if (c == '(') ++depth;
-    if (depth == 0) flat.push_back(c);
-    if (c == ')') --depth;
-  }
-  for (std::string_view entry : Split(flat, ',')) {
-    const std::vector<std::string_view> parts = Split(entry, ':');
-    if (parts[0] != "gpu" || parts.size() < 2 || parts.size() > 3) continue;
-    const std::optional<uint32_t> count = ParseNumber<uint32_t>(parts.back());
-    const std::string type(parts.size() == 3 ? parts[1] : "gpu");
-    if (count.has_value()) (*nodes->mutable_gpus())[type] += *count;
-  }
-}
-
 // sinfo(1), NODE STATE CODES: a suffix tells of power and reservations; '*' means that the node
 // does not answer.
 bool IsUsable(std::string_view state) {
@@ -90,7 +72,7 @@ std::optional<NodeLine> ParseLine(std::string_view text) {
   line.nodes.set_count(*count);
   line.nodes.set_cpus(*cpus);
   line.nodes.set_memory_bytes(*megabytes * kMebibyte);
-  ReadGpus(columns[7], &line.nodes);
+  AddGpus(columns[7], line.nodes.mutable_gpus());
   line.nodes.set_usable_count(IsUsable(columns[8]) ? *count : 0);
   return line;
 }
@@ -125,6 +107,23 @@ v1::Pool MakePool(const NodeLine& line) {
 }
 
 }  // namespace
+
+void AddGpus(std::string_view gres, google::protobuf::Map<std::string, uint32_t>* gpus) {
+  int depth = 0;
+  std::string flat;
+  for (char c : gres) {
+    if (c == '(') ++depth;
+    if (depth == 0) flat.push_back(c);
+    if (c == ')') --depth;
+  }
+  for (std::string_view entry : Split(flat, ',')) {
+    const std::vector<std::string_view> parts = Split(entry, ':');
+    if (parts[0] != "gpu" || parts.size() < 2 || parts.size() > 3) continue;
+    const std::optional<uint32_t> count = ParseNumber<uint32_t>(parts.back());
+    const std::string type(parts.size() == 3 ? parts[1] : "gpu");
+    if (count.has_value()) (*gpus)[type] += *count;
+  }
+}
 
 std::vector<std::string> SettingsArguments() { return {"scontrol", "show", "config"}; }
 

@@ -29,6 +29,9 @@ std::vector<std::string> PoolArguments();
 // INTERNAL with the line if one cannot be read.
 absl::StatusOr<std::vector<v1::Pool>> ParsePools(std::string_view output);
 
+// Adds the GPUs of a node by type, as Slurm writes them: "gpu:h100:4(S:0-1),gpu:2,lustre:1".
+void AddGpus(std::string_view gres, google::protobuf::Map<std::string, uint32_t>* gpus);
+
 GpuTypes GpuTypesOf(const std::vector<v1::Pool>& pools);
 
 }  // namespace muster::slurm

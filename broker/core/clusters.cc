@@ -12,7 +12,11 @@ namespace {
 
 bool ByName(const Cluster* a, const Cluster* b) { return a->name() < b->name(); }
 
-v1::Cluster Describe(const Cluster& cluster) {
+bool CouldTake(const Cluster& cluster, const v1::JobSpec& spec) {
+  return cluster.session && CheckFit(spec, cluster.saved).ever();
+}
+
+v1::Cluster DescribeWithoutInventory(const Cluster& cluster) {
   v1::Cluster out;
   out.set_name(cluster.name());
   out.set_kind(cluster.saved.kind);
@@ -22,13 +26,18 @@ v1::Cluster Describe(const Cluster& cluster) {
     SetTimestamp(*cluster.scheduler_observed_at, out.mutable_scheduler_observed_at());
   }
   out.set_scheduler_error(cluster.scheduler_error);
-  *out.mutable_inventory() = cluster.saved.inventory;
   out.set_agent_version(cluster.saved.agent_version);
   out.set_active_runs(cluster.active);
   out.set_max_active_runs(cluster.saved.max_active_runs);
   for (const auto& [command, calls] : cluster.scheduler_calls) {
     (*out.mutable_scheduler_calls())[command] = calls;
   }
+  return out;
+}
+
+v1::Cluster Describe(const Cluster& cluster) {
+  v1::Cluster out = DescribeWithoutInventory(cluster);
+  *out.mutable_inventory() = cluster.saved.inventory;
   return out;
 }
 
@@ -44,13 +53,15 @@ void Core::Impl::On(ListClusters& in, Step& step) {
                                                                       : std::next(next);
   for (; next != end; ++next) {
     const Cluster& cluster = *next->second;
-    bytes += cluster.saved.inventory.ByteSizeLong();
+    if (in.that_could_take && !CouldTake(cluster, *in.that_could_take)) continue;
+    if (!in.that_could_take) bytes += cluster.saved.inventory.ByteSizeLong();
     const bool is_full = reply.clusters.size() == in.max_clusters || bytes > in.max_bytes;
     if (is_full && !reply.clusters.empty()) {
       reply.more = true;
       break;
     }
-    reply.clusters.push_back(Describe(cluster));
+    reply.clusters.push_back(in.that_could_take ? DescribeWithoutInventory(cluster)
+                                                : Describe(cluster));
   }
   step.out->effects.push_back(std::move(reply));
 }

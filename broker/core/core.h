@@ -84,6 +84,8 @@ struct ListClusters {
   std::string after = {};  // those whose names come later
   size_t max_clusters = 1000;
   size_t max_bytes = 2 << 20;  // of them all; the first one is given whatever its size
+  // Not null: only those that are connected and could take such a job, without their inventories.
+  std::shared_ptr<const v1::JobSpec> that_could_take = nullptr;
 };
 struct AgentConnected {
   SessionId session = 0;

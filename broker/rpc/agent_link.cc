@@ -8,11 +8,13 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "broker/engine/engine.h"
 #include "broker/rpc/connected_agents.h"
 #include "broker/rpc/context.h"
+#include "broker/rpc/pending_questions.h"
 #include "broker/rpc/stream_registry.h"
 #include "contract/errors.h"
 #include "contract/text.h"
@@ -41,6 +43,7 @@ constexpr int kReconnectSeconds = 1;
 class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1::ConnectResponse>,
                           public OpenStream,
                           public AgentPeer,
+                          public AskedAgent,
                           public std::enable_shared_from_this<AgentStream> {
  public:
   AgentStream(const Context& context, grpc::CallbackServerContext* call)
@@ -69,13 +72,19 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1:
     if (message.has_welcome()) {
       std::lock_guard lock(mutex_);
       if (closing_since_) return true;
-      context_.agents->Add(cluster_, journal_id_, this);
+      context_.agents->Add(cluster_, journal_id_, shared_from_this());
       LogEvent(spdlog::level::info, "agent_connected",
                {{"cluster", cluster_},
                 {"agent_epoch", fmt::format("{}", message.welcome().agent_epoch())},
                 {"peer", call_->peer()}});
     }
-    return writer_.Offer(std::move(message));
+    const bool is_welcome = message.has_welcome();
+    if (!writer_.Offer(std::move(message))) return false;
+    if (is_welcome) {
+      std::lock_guard lock(mutex_);
+      is_welcomed_ = true;
+    }
+    return true;
   }
 
   void Close(const absl::Status& status) override {
@@ -89,6 +98,7 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1:
                  {{"cluster", cluster_}, {"why", std::string(ToStd(status.message()))}});
       }
     }
+    questions_.End();
     writer_.Close(rpc::ToGrpc(status));
   }
 
@@ -96,6 +106,18 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1:
     std::lock_guard lock(mutex_);
     --unhandled_;
     ReadIfDue();
+  }
+
+  // ---- AskedAgent
+
+  void Ask(v1::AgentQuestion question, SteadyClock::time_point deadline, Done done) override {
+    const std::optional<uint64_t> id = questions_.Add(deadline, std::move(done));
+    if (!id) return;
+    if (!IsWelcomed()) return questions_.Fail(*id, NotNow("is not connected yet"));
+    v1::ConnectResponse message;
+    *message.mutable_question() = std::move(question);
+    message.mutable_question()->set_id(*id);
+    if (!writer_.Offer(std::move(message))) questions_.Fail(*id, NotNow("does not keep up"));
   }
 
   // ---- OpenStream
@@ -111,6 +133,7 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1:
       // Under the lock, so that the call is still there.
       if (stuck) call_->TryCancel();
     }
+    questions_.Expire(now);
     if (silent && !stuck) Close(absl::DeadlineExceededError("the agent sent no hello"));
   }
 
@@ -140,6 +163,7 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1:
 
   void OnDone() override {
     Leave();
+    questions_.End();
     context_.streams->Remove(this);
     writer_.AwaitIdle();
     const auto self = std::move(self_);
@@ -163,7 +187,11 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1:
         if (session_ == 0) break;
         context_.engine->Beat(session_, std::move(*request_.mutable_heartbeat()), self_);
         return absl::OkStatus();
-      case v1::ConnectRequest::kAnswer:  // nothing was asked
+      case v1::ConnectRequest::kAnswer:
+        if (session_ == 0) break;
+        questions_.Answer(std::move(*request_.mutable_answer()));
+        Handled();  // the core has nothing to do with it
+        return absl::OkStatus();
       case v1::ConnectRequest::MESSAGE_NOT_SET:
         return contract::BadField("message", "is not set, or is of a later protocol version");
     }
@@ -195,6 +223,17 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1:
     LogEvent(spdlog::level::info, "agent_disconnected", {{"cluster", cluster_}});
   }
 
+  // The welcome is to be the first message.
+  bool IsWelcomed() {
+    std::lock_guard lock(mutex_);
+    return is_welcomed_;
+  }
+
+  static absl::Status NotNow(std::string_view why) {
+    return contract::Error(absl::StatusCode::kUnavailable, "AGENT_NOT_READY",
+                           fmt::format("the agent {}; ask again", why));
+  }
+
   void ReadIfDue() {
     if (reading_ || finished_ || unhandled_ >= kMaxUnhandled) return;
     reading_ = true;
@@ -212,6 +251,8 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1:
 
   rpc::StreamWriter<v1::ConnectResponse> writer_;  // its lock is taken before mutex_, never after
 
+  PendingQuestions questions_;
+
   std::mutex mutex_;
   std::string cluster_;  // these three are written by the reading reaction only, which reads them
                          // without the lock
@@ -220,6 +261,7 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1:
   int unhandled_ = 0;
   bool reading_ = false;
   bool finished_ = false;
+  bool is_welcomed_ = false;
   std::optional<SteadyClock::time_point> closing_since_;
 };
 

@@ -1,5 +1,4 @@
 // The service Clusters.
-#include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
 #include <iterator>
@@ -7,6 +6,7 @@
 #include <utility>
 
 #include "broker/engine/engine.h"
+#include "broker/rpc/ask_agent.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/requests.h"
 #include "broker/rpc/unary.h"
@@ -62,15 +62,44 @@ class ClustersService : public v1::Clusters::CallbackService {
         *out->mutable_cluster() = std::move(reply->clusters.front());
         return reactor->Finish(grpc::Status::OK);
       }
-      reactor->Finish(rpc::ToGrpc(contract::Error(
-          absl::StatusCode::kNotFound, "NO_SUCH_CLUSTER",
-          fmt::format(
-              "no agent of a cluster named \"{}\" was ever here; `muster clusters` lists those "
-              "that were",
-              in->name()),
-          {{"cluster", in->name()}})));
+      reactor->Finish(rpc::ToGrpc(NoSuchCluster(in->name())));
     };
     context_.engine->ListClusters(std::move(which), done);
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* CheckCluster(grpc::CallbackServerContext* call,
+                                         const v1::CheckClusterRequest* in,
+                                         v1::CheckClusterResponse* out) override {
+    auto* reactor = call->DefaultReactor();
+    v1::AgentQuestion question;
+    question.mutable_check();
+    AskCluster(context_, in->name(), std::move(question), kCheckPatience,
+               absl::FromChrono(call->deadline()),
+               [reactor, out](absl::StatusOr<ClusterAnswer> answer) {
+                 if (answer.ok()) {
+                   out->mutable_checks()->Swap(answer->answer.mutable_check()->mutable_checks());
+                 }
+                 reactor->Finish(rpc::ToGrpc(answer.status()));
+               });
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* DescribeCluster(grpc::CallbackServerContext* call,
+                                            const v1::DescribeClusterRequest* in,
+                                            v1::DescribeClusterResponse* out) override {
+    auto* reactor = call->DefaultReactor();
+    v1::AgentQuestion question;
+    question.mutable_describe();
+    AskCluster(context_, in->name(), std::move(question), kDescribePatience,
+               absl::FromChrono(call->deadline()),
+               [reactor, out](absl::StatusOr<ClusterAnswer> answer) {
+                 if (answer.ok()) {
+                   *out->mutable_cluster() = std::move(answer->cluster);
+                   *out->mutable_details() = std::move(*answer->answer.mutable_describe());
+                 }
+                 reactor->Finish(rpc::ToGrpc(answer.status()));
+               });
     return reactor;
   }
 

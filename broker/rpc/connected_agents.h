@@ -1,13 +1,15 @@
-// Which cluster is connected with which journal: what LogLink checks a pusher against.
-// Any thread.
+// Which cluster is connected: with which journal, which is what LogLink checks a pusher against,
+// and where questions for its agent go. Any thread.
 #ifndef MUSTER_BROKER_RPC_CONNECTED_AGENTS_H_
 #define MUSTER_BROKER_RPC_CONNECTED_AGENTS_H_
 
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 
 #include "absl/container/flat_hash_map.h"
+#include "broker/rpc/pending_questions.h"
 
 namespace muster::broker {
 
@@ -15,15 +17,19 @@ class ConnectedAgents {
  public:
   // The core has welcomed this agent. `connection` names its stream; a later one replaces an
   // earlier one.
-  void Add(const std::string& cluster, std::string journal_id, const void* connection);
+  void Add(const std::string& cluster, std::string journal_id,
+           const std::shared_ptr<AskedAgent>& connection);
   // Changes nothing if another connection has replaced this one.
-  void Remove(const std::string& cluster, const void* connection);
+  void Remove(const std::string& cluster, const AskedAgent* connection);
   bool IsConnected(const std::string& cluster, std::string_view journal_id) const;
+  // Null: it is not connected.
+  std::shared_ptr<AskedAgent> Find(const std::string& cluster) const;
 
  private:
   struct Agent {
     std::string journal_id;
-    const void* connection = nullptr;
+    const AskedAgent* connection = nullptr;  // names it, also when it is gone
+    std::weak_ptr<AskedAgent> asked;
   };
   mutable std::mutex mutex_;
   absl::flat_hash_map<std::string, Agent> by_cluster_;

@@ -7,6 +7,7 @@
 
 #include "broker/engine/engine.h"
 #include "broker/rpc/context.h"
+#include "broker/rpc/plan_job.h"
 #include "broker/rpc/read_log.h"
 #include "broker/rpc/requests.h"
 #include "broker/rpc/unary.h"
@@ -121,6 +122,13 @@ class JobsService : public v1::Jobs::CallbackService {
                                         const v1::ReleaseJobsRequest* in,
                                         v1::ReleaseJobsResponse* out) override {
     return Hold(call, ToHold(*in, User(call)), in, out);
+  }
+
+  grpc::ServerUnaryReactor* PlanJob(grpc::CallbackServerContext* call, const v1::PlanJobRequest* in,
+                                    v1::PlanJobResponse* out) override {
+    auto* reactor = call->DefaultReactor();
+    broker::PlanJob(context_, call, User(call), in, out, reactor);
+    return reactor;
   }
 
   grpc::ServerWriteReactor<v1::WatchJobsResponse>* WatchJobs(

@@ -145,6 +145,16 @@ void SimAgent::Do(agent::DoCancel& effect) {
                   }));
 }
 
+// The cluster only hears of it: when it starts what is promised to nobody here.
+void SimAgent::Do(agent::DoHold& effect) {
+  const absl::Status status =
+      world_.random.Chance(0.1) ? absl::UnavailableError("no answer") : absl::OkStatus();
+  Later(world_.random.Skewed(absl::Milliseconds(1), absl::Seconds(10)),
+        [this, key = effect.run.run_key, held = effect.held, status] {
+          Handle(agent::HoldAsked{key, held, status});
+        });
+}
+
 void SimAgent::Do(agent::DoForget& effect) {
   world_.history.Note(world_.loop, "agent {}: lets go of {}", cluster_.name(), effect.run.run_key);
   cluster_.Forget(effect.run.run_key);

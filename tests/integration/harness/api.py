@@ -82,6 +82,14 @@ class Api:
         request = jobs_service_pb2.CancelJobsRequest(job_ids=job_ids, reason=reason)
         return self.jobs.CancelJobs(request, timeout=CALL_TIMEOUT_S).jobs
 
+    def hold(self, *job_ids, reason=""):
+        request = jobs_service_pb2.HoldJobsRequest(job_ids=job_ids, reason=reason)
+        return self.jobs.HoldJobs(request, timeout=CALL_TIMEOUT_S).jobs
+
+    def release(self, *job_ids, reason=""):
+        request = jobs_service_pb2.ReleaseJobsRequest(job_ids=job_ids, reason=reason)
+        return self.jobs.ReleaseJobs(request, timeout=CALL_TIMEOUT_S).jobs
+
     def watch(self, timeout_s=DEADLINE_S, **fields):
         """The stream of WatchJobs; .cancel() ends it."""
         return self.jobs.WatchJobs(jobs_service_pb2.WatchJobsRequest(**fields), timeout=timeout_s)
@@ -147,6 +155,21 @@ class Api:
             if error.code() == grpc.StatusCode.NOT_FOUND:
                 return None
             raise
+
+    def check(self, name):
+        """The lines of the cluster's preflight."""
+        request = clusters_service_pb2.CheckClusterRequest(name=name)
+        return list(self.clusters.CheckCluster(request, timeout=DEADLINE_S).checks)
+
+    def describe(self, name):
+        """What the cluster has and does now."""
+        request = clusters_service_pb2.DescribeClusterRequest(name=name)
+        return self.clusters.DescribeCluster(request, timeout=DEADLINE_S)
+
+    def plan(self, spec):
+        """One plan for each cluster that could take the job."""
+        request = jobs_service_pb2.PlanJobRequest(spec=spec)
+        return list(self.jobs.PlanJob(request, timeout=DEADLINE_S).plans)
 
     def connected(self, name):
         """Whether the broker answers and has the cluster's agent."""

@@ -417,14 +417,28 @@ TEST(SlurmWithoutPyxisTest, ARunWithAnImageIsToldThatTheClusterHasNoContainers) 
   }
 }
 
-TEST_F(SlurmImageTest, APreviewShowsTheContainersOptionsAndConvertsNothing) {
+TEST_F(SlurmImageTest, APlanShowsTheContainersOptionsAndConvertsNothing) {
   const std::unique_ptr<agent::Backend> backend = MakeBackend();
   v1::JobSpec spec = ScriptSpec("true");
   spec.set_image(kBash);
-  const absl::StatusOr<std::string> text = backend->Preview(*NewRun(spec).handle.assignment);
-  ASSERT_TRUE(text.ok()) << text.status();
-  EXPECT_THAT(*text, HasSubstr("# srun '--container-image=" + images_ + "/" + kBashFile));
+  const absl::StatusOr<v1::JobPlan> plan = backend->Plan(spec, "ada");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->submission(),
+              HasSubstr("# srun '--container-image=" + images_ + "/" + kBashFile));
   EXPECT_FALSE(fs::exists(images_));
+}
+
+TEST_F(SlurmImageTest, APreflightFindsPyxisAndLooksAtCredentials) {
+  const v1::ClusterChecks checks = MakeBackend()->Check();
+  int found = 0;
+  for (const v1::ClusterCheck& check : checks.checks()) {
+    const bool is_pyxis = check.subject() == "Pyxis";
+    const bool is_credentials = check.subject().find("/.config/enroot/") != std::string::npos;
+    found += is_pyxis || is_credentials;
+    EXPECT_TRUE(!(is_pyxis || is_credentials) || check.result() == v1::CHECK_RESULT_OK)
+        << check.DebugString();
+  }
+  EXPECT_EQ(found, 2) << checks.DebugString();
 }
 
 }  // namespace

@@ -476,5 +476,25 @@ TEST_F(AgentTest, ABrokenDiskEndsTheAgentBeforeItLaunches) {
   EXPECT_THAT(launched(), IsEmpty());
 }
 
+TEST_F(AgentTest, AQuestionIsAnsweredOverTheLinkThatAskedAndNotJournaled) {
+  Start();
+  ASSERT_TRUE(EventuallyConnected());
+  const auto ask = [&](uint64_t id) {
+    v1::ConnectResponse message;
+    message.mutable_question()->set_id(id);
+    message.mutable_question()->mutable_plan()->set_user("ada");
+    message.mutable_question()->mutable_plan()->mutable_spec()->set_name("train");
+    server_->Send(message);
+    return broker_.Eventually([&](BrokerState& state) { return state.answers.size() == id; });
+  };
+  ASSERT_TRUE(ask(1)) << "the welcome has been handled before it";
+  const int commits = disk_.With([](Disk& disk) { return disk.commits; });
+  ASSERT_TRUE(ask(2));
+  broker_.With([](BrokerState& state) {
+    EXPECT_EQ(state.answers[1].plan().submission(), "ada runs train");
+  });
+  EXPECT_EQ(disk_.With([](Disk& disk) { return disk.commits; }), commits);
+}
+
 }  // namespace
 }  // namespace muster::agent

@@ -22,6 +22,9 @@ struct ClusterState {
   absl::Status probe;
   absl::Status inventory;
   absl::Status scheduler;
+  absl::Status hold;
+  absl::StatusOr<v1::ClusterDetails> details = v1::ClusterDetails();
+  bool checks_hang = false;
   std::map<std::string, v1::RunState> runs;  // launched runs, by key, as observations tell them
 
   // What the agent did.
@@ -30,6 +33,8 @@ struct ClusterState {
   std::vector<std::string> looked_up;
   std::vector<std::string> canceled;
   std::vector<std::string> forgotten;
+  std::vector<std::pair<std::string, bool>> holds;  // run keys, and whether to hold
+  int checks_begun = 0;
   std::vector<std::string> adopted;
   std::function<void()> wake;
 };
@@ -50,7 +55,21 @@ class FakeBackend : public Backend {
     inventory.set_identity("fake");
     return inventory;
   }
-  absl::StatusOr<std::string> Preview(const v1::Assignment&) override { return "fake"; }
+  v1::ClusterChecks Check() override {
+    cluster_.With([](ClusterState& state) { ++state.checks_begun; });
+    cluster_.Eventually([](ClusterState& state) { return !state.checks_hang; });
+    v1::ClusterChecks checks;
+    checks.add_checks()->set_subject("fake \xFF");
+    return checks;
+  }
+  absl::StatusOr<v1::ClusterDetails> Describe() override {
+    return cluster_.With([](ClusterState& state) { return state.details; });
+  }
+  absl::StatusOr<v1::JobPlan> Plan(const v1::JobSpec& spec, const std::string& user) override {
+    v1::JobPlan plan;
+    plan.set_submission(user + " runs " + spec.name());
+    return plan;
+  }
   absl::Status Adopt(const std::vector<RunHandle>& runs) override {
     cluster_.With([&](ClusterState& state) {
       for (const RunHandle& run : runs) state.adopted.push_back(run.run_key);
@@ -110,6 +129,12 @@ class FakeBackend : public Backend {
       state.wake();
     });
     return absl::OkStatus();
+  }
+  absl::Status SetHeld(const RunHandle& run, bool held) override {
+    return cluster_.With([&](ClusterState& state) {
+      state.holds.emplace_back(run.run_key, held);
+      return state.hold;
+    });
   }
   std::vector<LogSource> Logs(const RunHandle& run) override {
     return {{0, v1::LOG_STREAM_STDOUT, log_dir_ + "/" + run.run_key}};

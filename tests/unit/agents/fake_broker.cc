@@ -77,6 +77,7 @@ class ControlService : public v1::AgentLink::Service {
 
   static void Apply(const v1::ConnectRequest& request, BrokerState* state) {
     if (request.has_heartbeat()) state->heartbeats.push_back(request.heartbeat());
+    if (request.has_answer()) state->answers.push_back(request.answer());
     for (const v1::RunEvent& event : request.events().events()) {
       if (event.sequence() <= state->events.size()) {
         ++state->repeated_events;

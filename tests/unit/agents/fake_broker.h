@@ -27,6 +27,7 @@ struct BrokerState {
   size_t connections = 0;            // that were welcomed
   std::vector<v1::RunEvent> events;  // each number once, in order
   std::vector<v1::AgentHeartbeat> heartbeats;
+  std::vector<v1::AgentAnswer> answers;
   int repeated_events = 0;
   bool gap = false;                         // a number was left out
   std::map<std::string, std::string> logs;  // by run key

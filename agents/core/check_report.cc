@@ -1,0 +1,58 @@
+#include "agents/core/check_report.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "agents/core/clean_text.h"
+
+namespace muster::agent {
+namespace {
+
+std::string_view Word(v1::CheckResult result) {
+  switch (result) {
+    case v1::CHECK_RESULT_OK:
+      return "ok";
+    case v1::CHECK_RESULT_WARN:
+      return "warn";
+    case v1::CHECK_RESULT_FAIL:
+      return "fail";
+    default:
+      return "skipped";
+  }
+}
+
+// Words of others on one line, and none that a terminal obeys.
+std::string OneLine(std::string_view text) {
+  std::string line = CleanText(text, kMaxDetailBytes);
+  while (line.ends_with('\n')) line.pop_back();
+  std::replace_if(
+      line.begin(), line.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; }, ' ');
+  return line;
+}
+
+int Count(const v1::ClusterChecks& checks, v1::CheckResult result) {
+  return static_cast<int>(
+      std::count_if(checks.checks().begin(), checks.checks().end(),
+                    [&](const v1::ClusterCheck& check) { return check.result() == result; }));
+}
+
+}  // namespace
+
+std::string CheckReport(const v1::ClusterChecks& checks) {
+  std::string text;
+  for (const v1::ClusterCheck& check : checks.checks()) {
+    text += fmt::format("{:<8}{}: {}\n", Word(check.result()), OneLine(check.subject()),
+                        OneLine(check.seen()));
+    if (!check.remedy().empty()) text += fmt::format("        -> {}\n", OneLine(check.remedy()));
+  }
+  return text +
+         fmt::format("{} ok, {} warn, {} fail, {} skipped\n", Count(checks, v1::CHECK_RESULT_OK),
+                     Count(checks, v1::CHECK_RESULT_WARN), Count(checks, v1::CHECK_RESULT_FAIL),
+                     Count(checks, v1::CHECK_RESULT_SKIPPED));
+}
+
+bool HasFailed(const v1::ClusterChecks& checks) { return Count(checks, v1::CHECK_RESULT_FAIL) > 0; }
+
+}  // namespace muster::agent

@@ -1,0 +1,89 @@
+#include "agents/core/questions.h"
+
+#include <fmt/core.h>
+
+#include <string>
+#include <utility>
+
+#include "agents/core/clean_text.h"
+#include "contract/text.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr int kThreads = 2;
+
+v1::AgentAnswer ErrorTo(uint64_t id, const absl::Status& status) {
+  v1::AgentAnswer answer;
+  answer.set_id(id);
+  answer.mutable_error()->set_code(status.raw_code());
+  answer.mutable_error()->set_message(CleanText(ToStd(status.message()), kMaxDetailBytes));
+  return answer;
+}
+
+void CutSubmission(v1::JobPlan* plan) {
+  const size_t bytes = plan->submission().size();
+  if (bytes <= kMaxSubmissionBytes) return;
+  plan->set_submission(fmt::format("{}\n# ... cut here: the whole has {} bytes\n",
+                                   CleanText(plan->submission(), kMaxSubmissionBytes), bytes));
+}
+
+// A message with a foreign byte would end the connection.
+v1::AgentAnswer Sendable(v1::AgentAnswer answer) {
+  if (answer.has_plan()) CutSubmission(answer.mutable_plan());
+  CleanAllTexts(&answer, kMaxAnswerBytes);
+  const size_t bytes = answer.ByteSizeLong();
+  if (bytes <= kMaxAnswerBytes) return answer;
+  return ErrorTo(answer.id(), absl::ResourceExhaustedError(fmt::format(
+                                  "the answer has {} bytes; the most that is sent is {}", bytes,
+                                  kMaxAnswerBytes)));
+}
+
+}  // namespace
+
+Questions::Questions(Backend* backend) : backend_(*backend), lane_(kThreads) {}
+
+void Questions::Ask(v1::AgentQuestion question, Done done) {
+  if (++count_ > kMaxQuestions) {
+    --count_;
+    return done(ErrorTo(
+        question.id(),
+        absl::ResourceExhaustedError(fmt::format(
+            "the agent has {} questions to answer already; ask again later", kMaxQuestions))));
+  }
+  lane_.Post([this, question = std::move(question), done = std::move(done)] {
+    v1::AgentAnswer answer = Sendable(Answer(question));
+    --count_;
+    done(std::move(answer));
+  });
+}
+
+v1::AgentAnswer Questions::Answer(const v1::AgentQuestion& question) {
+  v1::AgentAnswer answer;
+  answer.set_id(question.id());
+  switch (question.question_case()) {
+    case v1::AgentQuestion::kCheck:
+      *answer.mutable_check() = backend_.Check();
+      return answer;
+    case v1::AgentQuestion::kDescribe: {
+      absl::StatusOr<v1::ClusterDetails> details = backend_.Describe();
+      if (!details.ok()) return ErrorTo(question.id(), details.status());
+      *answer.mutable_describe() = *std::move(details);
+      return answer;
+    }
+    case v1::AgentQuestion::kPlan: {
+      absl::StatusOr<v1::JobPlan> plan =
+          backend_.Plan(question.plan().spec(), question.plan().user());
+      if (!plan.ok()) return ErrorTo(question.id(), plan.status());
+      *answer.mutable_plan() = *std::move(plan);
+      return answer;
+    }
+    case v1::AgentQuestion::QUESTION_NOT_SET:
+      break;
+  }
+  return ErrorTo(question.id(),
+                 absl::UnimplementedError("this agent does not know such questions; install the "
+                                          "broker's version of it"));
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,48 @@
+// What the broker asks about the cluster now: answered beside everything else, and never in the
+// journal, since an answer is of use only on the connection that asked.
+//
+// Any thread may ask. A lane of two threads calls the backend: a preflight that hangs delays no
+// plan.
+#ifndef MUSTER_AGENTS_CORE_QUESTIONS_H_
+#define MUSTER_AGENTS_CORE_QUESTIONS_H_
+
+#include <atomic>
+#include <functional>
+
+#include "agents/core/backend.h"
+#include "agents/core/worker_lane.h"
+#include "muster/v1/agent_link.pb.h"
+
+namespace muster::agent {
+
+// Questions that wait or are being answered; each is a person's. Further ones are answered
+// RESOURCE_EXHAUSTED.
+inline constexpr int kMaxQuestions = 16;
+// What the broker takes (4 MiB), less what is around the answer.
+inline constexpr size_t kMaxAnswerBytes = 3 << 20;
+// Of the text of a plan: ten plans are one answer of the broker. What is longer is cut, and says
+// so.
+inline constexpr size_t kMaxSubmissionBytes = 256 << 10;
+
+class Questions {
+ public:
+  using Done = std::function<void(v1::AgentAnswer)>;
+
+  // The backend outlives this object.
+  explicit Questions(Backend* backend);
+  // `done` is called once, from the lane's thread, or at once.
+  void Ask(v1::AgentQuestion question, Done done);
+  // Whether the destructor would wait for a call to the backend.
+  bool has_any() const { return count_ > 0; }
+
+ private:
+  v1::AgentAnswer Answer(const v1::AgentQuestion& question);
+
+  Backend& backend_;
+  std::atomic<int> count_ = 0;
+  WorkerLane lane_;
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_QUESTIONS_H_

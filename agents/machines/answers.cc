@@ -1,0 +1,172 @@
+#include "agents/machines/answers.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "agents/hosts/local_host.h"
+#include "contract/text.h"
+#include "contract/units.h"
+#include "fmt/format.h"
+#include "google/protobuf/util/time_util.h"
+
+namespace muster::machines {
+namespace {
+
+using google::protobuf::util::TimeUtil;
+
+// Less and a few large logs fill the disk.
+constexpr uint64_t kLittleDiskBytes = uint64_t{1} << 30;
+
+void Add(v1::ClusterChecks* checks, std::string subject, v1::CheckResult result, std::string seen,
+         std::string remedy = "") {
+  v1::ClusterCheck* check = checks->add_checks();
+  check->set_subject(std::move(subject));
+  check->set_result(result);
+  check->set_seen(std::move(seen));
+  check->set_remedy(std::move(remedy));
+}
+
+std::string Words(const absl::Status& status) { return std::string(ToStd(status.message())); }
+
+// Whether runs can have their directories there. False: they cannot.
+bool CheckDirectory(const std::string& directory, v1::ClusterChecks* checks) {
+  const std::string subject = "directory of runs " + directory;
+  hosts::LocalHost host;
+  const std::string probe = directory + "/.probe";
+  absl::Status status = host.WriteFile(probe, "", {.mode = 0600, .sync = false});
+  if (status.ok()) status = host.RemoveTree(probe);
+  if (!status.ok()) {
+    Add(checks, subject, v1::CHECK_RESULT_FAIL, Words(status),
+        "free space there, make it writable for the agent's user, or give the agent another "
+        "--state-dir");
+    return false;
+  }
+  Add(checks, subject, v1::CHECK_RESULT_OK, "a file could be written and removed");
+  return true;
+}
+
+void CheckSpace(const std::string& directory, v1::ClusterChecks* checks) {
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(directory, error);
+  if (error) {
+    return Add(checks, "disk space", v1::CHECK_RESULT_WARN,
+               fmt::format("it cannot be told: {}", error.message()));
+  }
+  const bool little = space.available < kLittleDiskBytes;
+  Add(checks, "disk space", little ? v1::CHECK_RESULT_WARN : v1::CHECK_RESULT_OK,
+      fmt::format("{} of {} are free for logs and files of runs",
+                  contract::FormatBytes(space.available), contract::FormatBytes(space.capacity)),
+      little ? "free space, or lower machines.keep_finished_runs" : "");
+}
+
+void CheckGpus(const Machine& machine, v1::ClusterChecks* checks) {
+  std::string found;
+  for (const auto& [type, count] : machine.capacity.GpuCounts()) {
+    found += fmt::format("{}{} {}", found.empty() ? "" : ", ", count, type);
+  }
+  Add(checks, "GPUs", v1::CHECK_RESULT_OK, found.empty() ? "none" : found,
+      found.empty() ? "if the machine has some: install nvidia-smi, or set machines.gpus" : "");
+  for (const std::string& warning : machine.warnings) {
+    Add(checks, "inventory", v1::CHECK_RESULT_WARN, warning);
+  }
+}
+
+std::string Submission(const RunSpec& spec) {
+  std::string text = fmt::format("# in {}\n", spec.working_directory);
+  for (const std::string& variable : spec.environment) text += variable + "\n";
+  if (!spec.setup_words.empty()) {
+    text += fmt::format("\n# setup: {}\n{}\n", fmt::join(spec.setup_words, " "), spec.setup_script);
+  }
+  text += fmt::format("\n# command, word by word:\n{}\n", fmt::join(spec.command_words, "\n"));
+  if (!spec.command_script.empty()) text += "\n" + spec.command_script + "\n";
+  return text;
+}
+
+google::protobuf::Timestamp NowStamp() {
+  return TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(absl::Now()));
+}
+
+}  // namespace
+
+v1::ClusterChecks CheckMachine(const Machine& machine, const std::string& runs_directory,
+                               const absl::Status& supervisor) {
+  v1::ClusterChecks checks;
+  Add(&checks, "machine", v1::CHECK_RESULT_OK,
+      fmt::format("{}: runs may use {} cores and {} of memory", machine.hostname,
+                  machine.capacity.cores, contract::FormatBytes(machine.capacity.memory_bytes)));
+  CheckGpus(machine, &checks);
+  if (supervisor.ok()) {
+    Add(&checks, "muster-supervisor", v1::CHECK_RESULT_OK, "it can be started");
+  } else {
+    Add(&checks, "muster-supervisor", v1::CHECK_RESULT_FAIL, Words(supervisor),
+        "install muster-supervisor beside muster-agent, or set machines.supervisor");
+  }
+  if (CheckDirectory(runs_directory, &checks)) {
+    CheckSpace(runs_directory, &checks);
+  } else {
+    Add(&checks, "disk space", v1::CHECK_RESULT_SKIPPED, "the directory cannot be used");
+  }
+  return checks;
+}
+
+v1::ClusterDetails DescribeMachine(const Machine& machine, const Scheduler::Load& load) {
+  const Allocator& allocator = load.allocator;
+  const Capacity& capacity = allocator.capacity();
+  v1::ClusterDetails details;
+  *details.mutable_observed_at() = NowStamp();
+
+  v1::Node* node = details.add_nodes();
+  node->set_name(machine.hostname);
+  node->set_state(load.running == 0 ? "idle" : allocator.FreeCores() == 0 ? "full" : "mixed");
+  node->add_pools(kPoolName);
+  node->set_cpus(capacity.cores);
+  node->set_used_cpus(capacity.cores - allocator.FreeCores());
+  node->set_memory_bytes(capacity.memory_bytes);
+  node->set_used_memory_bytes(capacity.memory_bytes - allocator.FreeMemory());
+
+  v1::PoolLoad* pool = details.add_pools();
+  pool->set_pool(kPoolName);
+  pool->mutable_now()->set_name(kPoolName);
+  pool->mutable_now()->set_is_default(true);
+  pool->mutable_now()->set_available(true);
+  pool->mutable_now()->set_max_nodes(1);
+  pool->set_cpus(capacity.cores);
+  pool->set_free_cpus(allocator.FreeCores());
+  for (const auto& [type, count] : capacity.GpuCounts()) (*pool->mutable_gpus())[type] = count;
+  for (const auto& [type, count] : allocator.FreeGpuCounts()) {
+    (*pool->mutable_free_gpus())[type] = count;
+    (*node->mutable_used_gpus())[type] = pool->gpus().at(type) - count;
+  }
+  *node->mutable_gpus() = pool->gpus();
+  // The queue is the agent's alone.
+  pool->set_waiting_jobs(static_cast<uint32_t>(load.waiting));
+  pool->set_running_jobs(static_cast<uint32_t>(load.running));
+  pool->set_own_waiting_jobs(pool->waiting_jobs());
+  pool->set_own_running_jobs(pool->running_jobs());
+  return details;
+}
+
+v1::JobPlan PlanRun(const RunSpec& spec, const std::optional<Misfit>& misfit,
+                    const Request& request, const Scheduler::Load& load) {
+  v1::JobPlan plan;
+  plan.set_submission(Submission(spec));
+  v1::ClusterChecks checks;
+  if (misfit.has_value()) {
+    Add(&checks, "what the job asks for", v1::CHECK_RESULT_FAIL, misfit->why, misfit->remedy);
+  } else {
+    Add(&checks, "what the job asks for", v1::CHECK_RESULT_OK, "the machine has it");
+    const std::string shortage = load.allocator.Shortage(request);
+    if (load.waiting == 0 && shortage.empty()) {
+      *plan.mutable_estimated_start_time() = NowStamp();
+    }
+    const std::string waits = shortage.empty() ? "" : ", and it would wait for " + shortage;
+    Add(&checks, "the machine's queue", v1::CHECK_RESULT_OK,
+        fmt::format("{} runs wait before it{}", load.waiting, waits));
+  }
+  plan.mutable_checks()->Swap(checks.mutable_checks());
+  return plan;
+}
+
+}  // namespace muster::machines

@@ -1,0 +1,40 @@
+// What the machines backend answers when people ask: a preflight, the machine's load, a plan.
+#ifndef MUSTER_AGENTS_MACHINES_ANSWERS_H_
+#define MUSTER_AGENTS_MACHINES_ANSWERS_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "agents/machines/machine.h"
+#include "agents/machines/run_directory.h"
+#include "agents/machines/scheduler.h"
+#include "muster/v1/cluster.pb.h"
+
+namespace muster::machines {
+
+// The machine's only pool.
+inline constexpr char kPoolName[] = "default";
+// What plans call the run whose job has no number yet.
+inline constexpr char kPlannedRun[] = "plan-1-1";
+
+// Why the machine can never run a job.
+struct Misfit {
+  std::string why;
+  std::string remedy;
+};
+
+// `supervisor`: whether it can be started. Looks at the directory's disk, and writes there.
+v1::ClusterChecks CheckMachine(const Machine& machine, const std::string& runs_directory,
+                               const absl::Status& supervisor);
+
+// Pure but for the time of day.
+v1::ClusterDetails DescribeMachine(const Machine& machine, const Scheduler::Load& load);
+
+// `spec` is what Launch would write down. Pure but for the time of day.
+v1::JobPlan PlanRun(const RunSpec& spec, const std::optional<Misfit>& misfit,
+                    const Request& request, const Scheduler::Load& load);
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_ANSWERS_H_

@@ -1,0 +1,183 @@
+// What people ask of the cluster: a preflight, its details, a plan; and holds.
+#include <pwd.h>
+#include <unistd.h>
+
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/clock.h"
+#include "agents/hosts/shell_quote.h"
+#include "agents/slurm/backend.h"
+#include "agents/slurm/container.h"
+#include "agents/slurm/details.h"
+#include "agents/slurm/job_id.h"
+#include "agents/slurm/plan.h"
+#include "agents/slurm/pool_limits.h"
+#include "agents/slurm/preflight.h"
+#include "contract/errors.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+
+namespace muster::slurm {
+namespace {
+
+// What plans call the run whose job has no number yet.
+constexpr char kPlannedRun[] = "plan-1-1";
+
+// A command line as a comment that can be pasted into a shell.
+absl::StatusOr<std::string> Quoted(std::string text, const std::vector<std::string>& words) {
+  text.insert(0, "# ");
+  for (const std::string& word : words) {
+    absl::StatusOr<std::string> quoted = hosts::ShellQuote(word);
+    if (!quoted.ok()) return quoted.status();
+    text += " " + *quoted;
+  }
+  return text + "\n";
+}
+
+// The first field and why, of an error about a spec.
+std::string SpecError(const absl::Status& status) {
+  if (const auto bad = contract::GetBadRequest(status);
+      bad.has_value() && bad->field_violations_size() > 0) {
+    return fmt::format("{}: {}", bad->field_violations(0).field(),
+                       bad->field_violations(0).description());
+  }
+  return std::string(ToStd(status.message()));
+}
+
+// What batch.sh starts.
+absl::StatusOr<std::string> CommandText(const v1::Command& command) {
+  if (command.has_script()) {
+    return fmt::format("# ---- the job's script, which the one above starts\n{}\n",
+                       command.script());
+  }
+  return Quoted("---- the job's command, which it starts:",
+                {command.argv().args().begin(), command.argv().args().end()});
+}
+
+// Who the agent is on the cluster, as squeue names users.
+std::string OwnUser(const SlurmConfig& config) {
+  if (!config.user_on_host.empty()) return config.user_on_host;
+  std::array<char, 16384> buffer;
+  passwd entry;
+  passwd* found = nullptr;
+  getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found);
+  return found == nullptr ? "" : found->pw_name;
+}
+
+}  // namespace
+
+v1::ClusterChecks SlurmBackend::Check() {
+  return Preflight(config_, host_.get(), &commands_).Run();
+}
+
+absl::StatusOr<v1::ClusterDetails> SlurmBackend::Describe() {
+  const absl::StatusOr<std::string> partition_output = commands_.Ask(PartitionArguments());
+  if (!partition_output.ok()) return partition_output.status();
+  const absl::StatusOr<std::vector<Partition>> partitions = ParsePartitions(*partition_output);
+  if (!partitions.ok()) return partitions.status();
+  const absl::StatusOr<std::string> node_output = commands_.Ask(NodeArguments());
+  if (!node_output.ok()) return node_output.status();
+  absl::StatusOr<std::vector<v1::Node>> nodes = ParseNodes(*node_output);
+  if (!nodes.ok()) return nodes.status();
+  const absl::StatusOr<std::string> queue_output = commands_.Ask(WholeQueueArguments());
+  if (!queue_output.ok()) return queue_output.status();
+  const absl::StatusOr<std::vector<QueuedJob>> queue = ParseWholeQueue(*queue_output);
+  if (!queue.ok()) return queue.status();
+  v1::ClusterDetails details =
+      MakeDetails(*partitions, *std::move(nodes), *queue, OwnUser(config_));
+  details.mutable_observed_at()->set_seconds(absl::ToUnixSeconds(absl::Now()));
+  return details;
+}
+
+absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const std::string& user) {
+  v1::Assignment assignment;
+  assignment.set_run_key(kPlannedRun);
+  assignment.set_user(user);
+  *assignment.mutable_spec() = spec;
+  GpuTypes gpu_types;
+  std::vector<v1::Pool> pools;
+  {
+    const std::lock_guard lock(mutex_);
+    gpu_types = gpu_types_;
+    pools = pools_;
+  }
+  v1::JobPlan plan;
+  CheckList checks;
+  const absl::StatusOr<Submission> submission =
+      MakeSubmission(assignment, PathsOf(kPlannedRun), gpu_types);
+  absl::StatusOr<std::string> text =
+      submission.ok() ? SubmissionText(assignment, *submission) : submission.status();
+  if (!text.ok()) {
+    checks.Fail("the job", SpecError(text.status()), "Correct the job.");
+  } else {
+    plan.set_submission(*std::move(text));
+    const absl::Status limit = CheckTimeLimit(spec, pools);
+    if (limit.ok()) {
+      checks.Ok("time limit", "within the limits of the partitions that the job may use");
+    } else {
+      checks.Fail("time limit", SpecError(limit), "Correct the job.");
+    }
+    PlanImage(spec, &checks);
+    TakeEstimate(scheduler_->EstimateStart(*submission), &checks, &plan);
+  }
+  *plan.mutable_checks() = checks.checks().checks();
+  return plan;
+}
+
+absl::StatusOr<std::string> SlurmBackend::SubmissionText(const v1::Assignment& assignment,
+                                                         const Submission& submission) {
+  const RunPaths paths = PathsOf(assignment.run_key());
+  if (const absl::Status status = FilesOf(assignment, paths, "").status(); !status.ok())
+    return status;
+  absl::StatusOr<std::string> text = Quoted("sbatch", SbatchArguments(submission));
+  if (!text.ok()) return text.status();
+  if (!assignment.spec().image().empty()) {
+    const absl::StatusOr<contract::Image> image = contract::ParseImage(assignment.spec().image());
+    if (!image.ok()) return image.status();
+    const absl::StatusOr<std::vector<std::string>> options = ContainerOptions(
+        assignment.spec(), images_.NameFor(*image), paths, config_.container_mounts);
+    if (!options.ok()) return options.status();
+    const absl::StatusOr<std::string> container = Quoted("srun", *options);
+    if (!container.ok()) return container.status();
+    *text += *container;
+  }
+  const absl::StatusOr<std::string> command = CommandText(assignment.spec().command());
+  if (!command.ok()) return command.status();
+  return fmt::format("{}{}\n{}", *text, BatchScript(), *command);
+}
+
+void SlurmBackend::PlanImage(const v1::JobSpec& spec, CheckList* checks) {
+  constexpr char kSubject[] = "image";
+  if (spec.image().empty()) return;
+  const absl::StatusOr<contract::Image> image = contract::ParseImage(spec.image());
+  if (!image.ok()) return checks->Fail(kSubject, SpecError(image.status()), "Correct the job.");
+  const std::string file = images_.NameFor(*image);
+  if (!file.starts_with('/')) return checks->Ok(kSubject, "each node pulls it: " + file);
+  const absl::Status there = host_->Stat(file).status();
+  if (there.ok()) return checks->Ok(kSubject, fmt::format("\"{}\" is there", file));
+  if (!absl::IsNotFound(there)) {
+    return checks->Warn(kSubject,
+                        fmt::format("it could not be looked at: {}", ToStd(there.message())));
+  }
+  if (file == spec.image()) {
+    return checks->Fail(kSubject, fmt::format("there is no file \"{}\"", file),
+                        "Name a squashfs file that is on the cluster, or an image of a registry.");
+  }
+  checks->Ok(kSubject, fmt::format("\"{}\" is not there yet: a Slurm job converts the image before "
+                                   "the run gets nodes",
+                                   file));
+}
+
+absl::Status SlurmBackend::SetHeld(const agent::RunHandle& run, bool held) {
+  const std::optional<JobId> id = ParseJobId(run.external_id);
+  // Not submitted: Launch heeds the assignment's own word.
+  if (!id.has_value()) return absl::OkStatus();
+  const absl::Status status = held ? scheduler_->Hold(*id) : scheduler_->Release(*id);
+  const bool is_over = absl::IsNotFound(status) || absl::IsFailedPrecondition(status);
+  return is_over ? absl::OkStatus() : status;
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,102 @@
+// What the answers that a preflight gets mean. Pure: each function looks at outputs and adds lines.
+// Those that return bool say whether what depends on it can be looked at.
+#ifndef MUSTER_AGENTS_SLURM_CHECKS_H_
+#define MUSTER_AGENTS_SLURM_CHECKS_H_
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "agents/hosts/host.h"
+#include "agents/slurm/check_list.h"
+#include "agents/slurm/details.h"
+#include "agents/slurm/inventory.h"
+
+namespace muster::slurm {
+
+// ---- the way to Slurm
+
+// Each login host; the first one that can be reached at all is the one that the agent uses.
+bool JudgeLogins(const hosts::LoginReport& report, CheckList* checks);
+
+// Slurm's commands, by name: whether each can be run on `host`.
+bool JudgeCommands(const std::string& host,
+                   const std::vector<std::pair<std::string, absl::Status>>& commands,
+                   CheckList* checks);
+
+// munge and slurmctld, by scontrol ping and scontrol show config.
+bool JudgeController(const absl::StatusOr<hosts::CommandResult>& ping,
+                     const absl::StatusOr<std::string>& config, CheckList* checks);
+
+// Records of the cluster are compared with the agent's time, but for seconds.
+inline constexpr absl::Duration kClockSkewToTell = absl::Seconds(5);
+// munge refuses credentials that are older by default.
+inline constexpr absl::Duration kClockSkewToFail = absl::Minutes(5);
+// When a clock was asked, by the agent's own.
+struct AskedBetween {
+  absl::Time begin;
+  absl::Time end;
+};
+// `subject`: whose clock. `time`: what it showed; nothing: it could not be read.
+void JudgeClock(const std::string& subject, std::optional<absl::Time> time, AskedBetween asked,
+                CheckList* checks);
+// The time at the head of scontrol show config (SLURM_TIME_FORMAT=%s).
+std::optional<absl::Time> ControllerTime(std::string_view config);
+
+// ---- accounting
+
+// slurmdbd, by what sacct and sacctmgr said.
+bool JudgeAccounting(const ClusterSettings& settings, const absl::Status& sacct,
+                     const absl::Status& sacctmgr, CheckList* checks);
+
+// What a user may do: one row of sacctmgr.
+struct Association {
+  std::string account;
+  std::string partition;  // empty: any
+  std::vector<std::string> qos;
+};
+std::vector<std::string> AssociationArguments(const std::string& cluster, const std::string& user);
+std::vector<Association> ParseAssociations(std::string_view output);
+// Whether slurmctld refuses jobs of users who have no association.
+bool NeedsAssociation(std::string_view config);
+void JudgeAssociations(const std::string& user, const std::vector<Association>& associations,
+                       bool needs_one, CheckList* checks);
+
+// ---- partitions
+
+// Who asks. What is not known is empty, and keeps nobody out.
+struct Asker {
+  std::set<std::string> groups;
+  std::set<std::string> accounts;
+  std::set<std::string> qos;
+};
+// One line for each partition, and whether there is one for image conversions if that is named.
+void JudgePartitions(const std::vector<Partition>& partitions, const std::vector<v1::Node>& nodes,
+                     const Asker& asker, const std::string& conversion_partition,
+                     CheckList* checks);
+
+// ---- files
+
+// `setting`: its name. `written`: whether a file could be written and removed there.
+void JudgeDirectory(std::string_view setting, const std::string& path, const absl::Status& written,
+                    CheckList* checks);
+
+// ---- containers
+
+// By srun --help. False: no container can be started.
+bool JudgePyxis(const absl::StatusOr<hosts::CommandResult>& help, CheckList* checks);
+// By enroot version on the login host; conversions and nodes need it where they are.
+void JudgeEnroot(const absl::StatusOr<hosts::CommandResult>& version, CheckList* checks);
+// enroot's credentials file.
+void JudgeCredentials(const std::string& path, const absl::StatusOr<hosts::FileInfo>& file,
+                      CheckList* checks);
+
+}  // namespace muster::slurm
+
+#endif  // MUSTER_AGENTS_SLURM_CHECKS_H_

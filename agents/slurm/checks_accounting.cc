@@ -1,0 +1,226 @@
+// What the user may do: slurmdbd, accounts and QOS, partitions.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "agents/slurm/checks.h"
+#include "agents/slurm/fields.h"
+#include "contract/text.h"
+#include "contract/units.h"
+#include "fmt/format.h"
+
+namespace muster::slurm {
+namespace {
+
+// Beyond these a cluster's partitions are told in one line.
+constexpr size_t kMaxPartitionLines = 64;
+
+std::string Words(const absl::Status& status) { return std::string(ToStd(status.message())); }
+
+std::set<std::string> Names(std::string_view list) {
+  std::set<std::string> names;
+  for (std::string_view name : Split(list, ',')) {
+    if (!name.empty()) names.emplace(name);
+  }
+  return names;
+}
+
+bool Meet(const std::set<std::string>& a, const std::set<std::string>& b) {
+  return std::any_of(a.begin(), a.end(), [&](const std::string& name) { return b.contains(name); });
+}
+
+// Which limit of the partition keeps the user out; empty: none does.
+std::string KeepsOut(const Partition& partition, const Asker& asker) {
+  struct Rule {
+    std::string_view key;
+    const std::set<std::string>* mine;
+    bool allows;
+  };
+  const std::array<Rule, 5> rules = {{{"AllowGroups", &asker.groups, true},
+                                      {"AllowAccounts", &asker.accounts, true},
+                                      {"AllowQos", &asker.qos, true},
+                                      {"DenyAccounts", &asker.accounts, false},
+                                      {"DenyQos", &asker.qos, false}}};
+  for (const std::string& limit : partition.limits) {
+    const size_t equals = limit.find('=');
+    const std::string_view key = std::string_view(limit).substr(0, equals);
+    if (limit == "RootOnly=YES") return limit;
+    for (const Rule& rule : rules) {
+      if (key != rule.key || rule.mine->empty()) continue;
+      const std::set<std::string> named = Names(std::string_view(limit).substr(equals + 1));
+      const bool is_out = rule.allows ? !Meet(*rule.mine, named)
+                                      : std::includes(named.begin(), named.end(),
+                                                      rule.mine->begin(), rule.mine->end());
+      if (is_out) return limit;
+    }
+  }
+  return {};
+}
+
+std::string LimitText(const v1::Pool& pool) {
+  const auto written = [](const google::protobuf::Duration& limit) {
+    return contract::FormatDuration(absl::Seconds(limit.seconds()));
+  };
+  std::string text = pool.has_max_time_limit()
+                         ? fmt::format("time limit {}", written(pool.max_time_limit()))
+                         : "no time limit";
+  if (pool.has_default_time_limit())
+    text += fmt::format(" (default {})", written(pool.default_time_limit()));
+  if (pool.max_nodes() > 0) text += fmt::format(", at most {} nodes a job", pool.max_nodes());
+  return text;
+}
+
+struct NodeCount {
+  uint32_t all = 0;
+  uint32_t working = 0;
+  std::map<std::string, uint32_t> gpus;
+};
+
+NodeCount CountNodes(const std::string& partition, const std::vector<v1::Node>& nodes) {
+  NodeCount count;
+  for (const v1::Node& node : nodes) {
+    if (std::find(node.pools().begin(), node.pools().end(), partition) == node.pools().end())
+      continue;
+    ++count.all;
+    if (!TakesWork(node.state())) continue;
+    ++count.working;
+    for (const auto& [type, gpus] : node.gpus()) count.gpus[type] += gpus;
+  }
+  return count;
+}
+
+// What jobs find there.
+std::string Describe(const Partition& partition, const NodeCount& count) {
+  std::string text = fmt::format("{}, {}; {} of {} nodes take work", partition.pool.state(),
+                                 LimitText(partition.pool), count.working, count.all);
+  for (const auto& [type, gpus] : count.gpus) text += fmt::format(", {} GPUs {}", gpus, type);
+  if (!partition.limits.empty()) text += fmt::format("; {}", fmt::join(partition.limits, " "));
+  return text;
+}
+
+// Whether the user's jobs can run there.
+bool JudgePartition(const Partition& partition, const NodeCount& count, const Asker& asker,
+                    CheckList* checks) {
+  const std::string subject = "partition " + partition.pool.name();
+  const std::string seen = Describe(partition, count);
+  const std::string keeps_out = KeepsOut(partition, asker);
+  if (!keeps_out.empty()) {
+    checks->Warn(subject, fmt::format("the user may not use it ({}): {}", keeps_out, seen),
+                 "use another partition, or ask the cluster's administrator for access");
+  } else if (!partition.pool.available() || count.working == 0) {
+    checks->Warn(subject, fmt::format("it starts no jobs now: {}", seen),
+                 "jobs wait there; sinfo -R tells why nodes are out of service");
+  } else {
+    checks->Ok(subject, seen);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool JudgeAccounting(const ClusterSettings& settings, const absl::Status& sacct,
+                     const absl::Status& sacctmgr, CheckList* checks) {
+  constexpr char kSubject[] = "slurmdbd";
+  if (!settings.keeps_accounting) {
+    checks->Warn(kSubject, "the cluster keeps no accounting",
+                 "nothing has to be done; but who canceled a job, and how one ended that left no "
+                 "exit record, cannot be told once slurmctld has forgotten it (MinJobAge)");
+    return false;
+  }
+  if (sacct.ok() && sacctmgr.ok()) {
+    checks->Ok(kSubject, "sacct and sacctmgr answer");
+    return true;
+  }
+  checks->Warn(kSubject, sacct.ok() ? Words(sacctmgr) : Words(sacct),
+               "jobs run, and their states come from squeue and exit records meanwhile; ask the "
+               "cluster's administrator to start slurmdbd");
+  return sacctmgr.ok();
+}
+
+std::vector<std::string> AssociationArguments(const std::string& cluster, const std::string& user) {
+  return {"sacctmgr",
+          "--noheader",
+          "--parsable2",
+          "show",
+          "associations",
+          "where",
+          fmt::format("cluster={}", cluster),
+          fmt::format("user={}", user),
+          "format=account,partition,qos"};
+}
+
+std::vector<Association> ParseAssociations(std::string_view output) {
+  std::vector<Association> associations;
+  for (std::string_view line : Lines(output)) {
+    const std::vector<std::string_view> columns = Split(line, '|');
+    if (columns.size() != 3) continue;
+    Association association{std::string(columns[0]), std::string(columns[1]), {}};
+    for (const std::string& qos : Names(columns[2])) association.qos.push_back(qos);
+    associations.push_back(std::move(association));
+  }
+  return associations;
+}
+
+bool NeedsAssociation(std::string_view config) {
+  constexpr std::string_view kKey = "AccountingStorageEnforce";
+  for (std::string_view line : Lines(config)) {
+    if (line.starts_with(kKey)) return line.find("associations") != std::string_view::npos;
+  }
+  return false;
+}
+
+void JudgeAssociations(const std::string& user, const std::vector<Association>& associations,
+                       bool needs_one, CheckList* checks) {
+  const std::string subject = fmt::format("accounts and QOS of {}", user);
+  if (associations.empty() && needs_one) {
+    return checks->Fail(subject, "the user has no account, and Slurm refuses jobs without one",
+                        fmt::format("ask the cluster's administrator: sacctmgr add user {} "
+                                    "account=ACCOUNT",
+                                    user));
+  }
+  if (associations.empty()) return checks->Ok(subject, "none, and none is needed");
+  std::set<std::string> accounts;
+  std::vector<std::string> told;
+  for (const Association& one : associations) {
+    accounts.insert(one.account);
+    told.push_back(fmt::format(
+        "account {}{}{}, QOS {}", one.account, one.partition.empty() ? "" : " in partition ",
+        one.partition, one.qos.empty() ? "none" : fmt::format("{}", fmt::join(one.qos, ","))));
+  }
+  const bool is_choice = accounts.size() > 1;
+  checks->Ok(
+      subject, fmt::format("{}", fmt::join(told, "; ")),
+      is_choice ? "jobs use the default account unless they name another one (slurm.account)" : "");
+}
+
+void JudgePartitions(const std::vector<Partition>& partitions, const std::vector<v1::Node>& nodes,
+                     const Asker& asker, const std::string& conversion_partition,
+                     CheckList* checks) {
+  size_t usable = 0;
+  bool has_conversion = false;
+  for (size_t i = 0; i < partitions.size(); ++i) {
+    const Partition& partition = partitions[i];
+    const NodeCount count = CountNodes(partition.pool.name(), nodes);
+    CheckList untold;
+    usable += JudgePartition(partition, count, asker, i < kMaxPartitionLines ? checks : &untold);
+    has_conversion = has_conversion || partition.pool.name() == conversion_partition;
+  }
+  if (partitions.size() > kMaxPartitionLines) {
+    checks->Ok("other partitions", fmt::format("{} more are not told one by one",
+                                               partitions.size() - kMaxPartitionLines));
+  }
+  if (usable == 0) {
+    checks->Fail("partitions",
+                 partitions.empty() ? "there is none that the user may see"
+                                    : "the user's jobs can start in none of them now",
+                 "ask the cluster's administrator");
+  }
+  if (conversion_partition.empty() || has_conversion) return;
+  checks->Fail("partition for image conversions",
+               fmt::format("there is no partition \"{}\"", conversion_partition),
+               "set slurm.conversion_partition to one that there is");
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,79 @@
+// Directories, and what containers need.
+#include "agents/slurm/checks.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+
+namespace muster::slurm {
+namespace {
+
+constexpr uint32_t kReadableByOthers = 0077;
+
+std::string_view WithoutEnd(std::string_view text) {
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+void JudgeDirectory(std::string_view setting, const std::string& path, const absl::Status& written,
+                    CheckList* checks) {
+  const std::string subject = fmt::format("{} {}", setting, path);
+  if (written.ok()) {
+    return checks->Ok(subject,
+                      "a file could be written and removed; that compute nodes see the same "
+                      "directory is shown only by a job");
+  }
+  checks->Fail(
+      subject, std::string(ToStd(written.message())),
+      fmt::format("set slurm.{} to a directory that the agent's user may write to and that "
+                  "the compute nodes share, or mend this one",
+                  setting));
+}
+
+bool JudgePyxis(const absl::StatusOr<hosts::CommandResult>& help, CheckList* checks) {
+  constexpr char kSubject[] = "Pyxis";
+  if (!help.ok() || !help->ok()) {
+    checks->Warn(kSubject, fmt::format("srun --help could not be run: {}",
+                                       help.ok() ? WithoutEnd(help->stderr_data)
+                                                 : ToStd(help.status().message())));
+    return false;
+  }
+  if (help->stdout_data.find("--container-image") != std::string::npos) {
+    checks->Ok(kSubject, "srun knows --container-image");
+    return true;
+  }
+  checks->Warn(kSubject, "srun does not know --container-image: jobs with an image cannot run",
+               "for containers, ask the cluster's administrator to install Pyxis and enroot");
+  return false;
+}
+
+void JudgeEnroot(const absl::StatusOr<hosts::CommandResult>& version, CheckList* checks) {
+  constexpr char kSubject[] = "enroot";
+  if (version.ok() && version->ok()) {
+    return checks->Ok(kSubject, fmt::format("version {} on the login host; nodes need it, too",
+                                            WithoutEnd(version->stdout_data)));
+  }
+  checks->Ok(kSubject,
+             "not on the login host, where nothing needs it; that nodes have it is shown only by a "
+             "job");
+}
+
+void JudgeCredentials(const std::string& path, const absl::StatusOr<hosts::FileInfo>& file,
+                      CheckList* checks) {
+  const std::string subject = "registry credentials " + path;
+  if (absl::IsNotFound(file.status())) {
+    return checks->Ok(subject, "there are none: images come from public registries only",
+                      "for a private registry, write a line \"machine HOST login USER password "
+                      "WORD\" there, mode 0600");
+  }
+  if (!file.ok()) {
+    return checks->Warn(subject, std::string(ToStd(file.status().message())));
+  }
+  if ((file->mode & kReadableByOthers) != 0) {
+    return checks->Fail(subject, fmt::format("its mode is {:04o}: others can read it", file->mode),
+                        fmt::format("chmod 600 {}, and change the passwords in it", path));
+  }
+  checks->Ok(subject, fmt::format("{} bytes, mode {:04o}", file->size, file->mode));
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,70 @@
+#include "agents/slurm/plan.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "agents/slurm/fields.h"
+#include "agents/slurm/queue.h"
+#include "agents/slurm/refusals.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+
+namespace muster::slurm {
+namespace {
+
+constexpr char kSubject[] = "sbatch --test-only";
+
+// The word behind `before`; empty if there is none.
+std::string_view WordAfter(std::string_view text, std::string_view before) {
+  const size_t at = text.find(before);
+  if (at == std::string_view::npos) return {};
+  text.remove_prefix(at + before.size());
+  return text.substr(0, text.find_first_of(" \n"));
+}
+
+// What slurmctld itself says, behind sbatch's own words: the same as in a real refusal.
+std::string_view SlurmWords(std::string_view words) {
+  constexpr std::string_view kFailure = "allocation failure: ";
+  const size_t at = words.find(kFailure);
+  if (at == std::string_view::npos) return {};
+  words.remove_prefix(at + kFailure.size());
+  return words.substr(0, words.find('\n'));
+}
+
+void TakeRefusal(std::string_view words, CheckList* checks) {
+  const Refusal* refusal = FindRefusal(SlurmWords(words));
+  if (refusal == nullptr) {
+    return checks->Fail(kSubject, fmt::format("Slurm would refuse the job: {}", words),
+                        "Look at Slurm's words; if they do not help, ask the cluster's "
+                        "administrator.");
+  }
+  checks->Fail(
+      kSubject,
+      fmt::format("Slurm would refuse the job: {}. Slurm said: {}", refusal->meaning, words),
+      std::string(refusal->remedy));
+}
+
+}  // namespace
+
+std::optional<StartEstimate> ParseEstimate(std::string_view words) {
+  const std::optional<absl::Time> start = ParseEpoch(WordAfter(words, " to start at "));
+  if (!start.has_value()) return std::nullopt;
+  return StartEstimate{*start, ExpandNodeList(WordAfter(words, " on nodes "))};
+}
+
+void TakeEstimate(const absl::StatusOr<std::string>& words, CheckList* checks, v1::JobPlan* plan) {
+  const std::string_view said = ToStd(words.status().message());
+  if (absl::IsUnimplemented(words.status())) return checks->Skip(kSubject, std::string(said));
+  if (absl::IsInvalidArgument(words.status())) return TakeRefusal(said, checks);
+  if (!words.ok()) {
+    return checks->Fail(kSubject, fmt::format("it could not be asked: {}", said),
+                        "muster check CLUSTER says what is wrong");
+  }
+  const std::optional<StartEstimate> estimate = ParseEstimate(*words);
+  if (!estimate.has_value()) return checks->Warn(kSubject, *words);
+  checks->Ok(kSubject, *words);
+  plan->mutable_estimated_start_time()->set_seconds(absl::ToUnixSeconds(estimate->start));
+  plan->mutable_nodes()->Assign(estimate->nodes.begin(), estimate->nodes.end());
+}
+
+}  // namespace muster::slurm

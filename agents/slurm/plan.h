@@ -1,0 +1,32 @@
+// What sbatch --test-only says of a job that is planned. Pure.
+#ifndef MUSTER_AGENTS_SLURM_PLAN_H_
+#define MUSTER_AGENTS_SLURM_PLAN_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "agents/slurm/check_list.h"
+#include "muster/v1/cluster.pb.h"
+
+namespace muster::slurm {
+
+struct StartEstimate {
+  absl::Time start;
+  std::vector<std::string> nodes;
+};
+
+// "Job 25 to start at 1795251029 using 2 processors on nodes n[1-2] in partition debug": the time
+// as SLURM_TIME_FORMAT=%s writes it. Nothing if there is no such sentence.
+std::optional<StartEstimate> ParseEstimate(std::string_view words);
+
+// `words`: of Scheduler::EstimateStart. Adds what they mean to the checks, and the estimate to the
+// plan.
+void TakeEstimate(const absl::StatusOr<std::string>& words, CheckList* checks, v1::JobPlan* plan);
+
+}  // namespace muster::slurm
+
+#endif  // MUSTER_AGENTS_SLURM_PLAN_H_

@@ -1,0 +1,150 @@
+#include "broker/rpc/ask_agent.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "broker/engine/engine.h"
+#include "broker/rpc/connected_agents.h"
+#include "contract/errors.h"
+#include "contract/text.h"
+
+namespace muster::broker {
+namespace {
+
+// Ten of them are one answer, which clients receive up to 4 MiB of by default.
+constexpr size_t kMaxPlanBytes = 384 << 10;
+
+absl::Status NotConnected(const std::string& name) {
+  return contract::Error(
+      absl::StatusCode::kUnavailable, "AGENT_NOT_CONNECTED",
+      fmt::format("the agent of cluster \"{}\" is not connected, and only it can tell; `muster "
+                  "clusters` says when it was last seen. On its machine, muster-agent --check "
+                  "looks at the same without the broker",
+                  name),
+      {{"cluster", name}});
+}
+
+// The same error with the cluster's name, and with what its kind asks for.
+absl::Status Named(const absl::Status& status, const v1::Cluster& cluster,
+                   absl::Duration patience) {
+  std::string text =
+      fmt::format("cluster \"{}\": {}", cluster.name(), std::string(ToStd(status.message())));
+  if (absl::IsDeadlineExceeded(status)) {
+    text += fmt::format(
+        ". It had up to {}; its scheduler may hang, or the agent (version {}) may be older than "
+        "such questions",
+        absl::FormatDuration(patience), cluster.agent_version());
+  }
+  absl::Status named(status.code(), ToAbsl(text));
+  status.ForEachPayload(
+      [&](absl::string_view url, const absl::Cord& payload) { named.SetPayload(url, payload); });
+  return named;
+}
+
+SteadyClock::time_point DeadlineAfter(absl::Duration patience, absl::Time client_deadline) {
+  const absl::Duration wait = std::min(patience, client_deadline - absl::Now());
+  return SteadyClock::now() + absl::ToChronoMilliseconds(wait);
+}
+
+// As many plans as clusters; the last one to come hands all of them on.
+class PlanCollector {
+ public:
+  PlanCollector(size_t count, std::function<void(std::vector<v1::JobPlan>)> done)
+      : plans_(count), missing_(count), done_(std::move(done)) {}
+
+  void Put(size_t index, v1::JobPlan plan) {
+    {
+      std::lock_guard lock(mutex_);
+      plans_[index] = std::move(plan);
+      if (--missing_ > 0) return;
+    }
+    done_(std::move(plans_));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<v1::JobPlan> plans_;
+  size_t missing_;
+  const std::function<void(std::vector<v1::JobPlan>)> done_;
+};
+
+v1::JobPlan ToPlan(const v1::Cluster& cluster, absl::StatusOr<v1::AgentAnswer> answer) {
+  absl::Status status = answer.status();
+  v1::JobPlan plan;
+  if (status.ok() && !answer->has_plan()) status = absl::InternalError("the agent told no plan");
+  if (status.ok() && answer->plan().ByteSizeLong() > kMaxPlanBytes) {
+    status =
+        absl::ResourceExhaustedError(fmt::format("the agent's plan has {} bytes; the most is {}",
+                                                 answer->plan().ByteSizeLong(), kMaxPlanBytes));
+  }
+  if (status.ok()) {
+    plan = std::move(*answer->mutable_plan());
+  } else {
+    v1::ClusterCheck* check = plan.add_checks();
+    check->set_subject("the agent's answer");
+    check->set_result(v1::CHECK_RESULT_FAIL);
+    check->set_seen(std::string(ToStd(Named(status, cluster, kPlanPatience).message())));
+    check->set_remedy(fmt::format("muster check {} says more", cluster.name()));
+  }
+  plan.set_cluster(cluster.name());
+  return plan;
+}
+
+}  // namespace
+
+absl::Status NoSuchCluster(const std::string& name) {
+  return contract::Error(
+      absl::StatusCode::kNotFound, "NO_SUCH_CLUSTER",
+      fmt::format("no agent of a cluster named \"{}\" was ever here; `muster clusters` lists those "
+                  "that were",
+                  name),
+      {{"cluster", name}});
+}
+
+void AskCluster(const Context& context, const std::string& cluster, v1::AgentQuestion question,
+                absl::Duration patience, absl::Time client_deadline, ClusterAnswerDone done) {
+  if (cluster.empty()) return done(contract::BadField("name", "is required"));
+  core::ListClusters which;
+  which.name = cluster;
+  const auto known = [&agents = *context.agents, cluster, question = std::move(question), patience,
+                      client_deadline,
+                      done = std::move(done)](absl::StatusOr<core::ClustersReply> reply) {
+    if (!reply.ok()) return done(reply.status());
+    if (reply->clusters.empty()) return done(NoSuchCluster(cluster));
+    const std::shared_ptr<AskedAgent> agent = agents.Find(cluster);
+    if (agent == nullptr) return done(NotConnected(cluster));
+    auto with = std::make_shared<v1::Cluster>(std::move(reply->clusters.front()));
+    agent->Ask(question, DeadlineAfter(patience, client_deadline),
+               [with, patience, done](absl::StatusOr<v1::AgentAnswer> answer) {
+                 if (!answer.ok()) return done(Named(answer.status(), *with, patience));
+                 done(ClusterAnswer{std::move(*with), *std::move(answer)});
+               });
+  };
+  context.engine->ListClusters(std::move(which), known);
+}
+
+void AskPlans(const Context& context, const std::vector<v1::Cluster>& clusters,
+              const v1::PlanQuestion& question, absl::Time client_deadline,
+              std::function<void(std::vector<v1::JobPlan>)> done) {
+  auto collector = std::make_shared<PlanCollector>(clusters.size(), std::move(done));
+  for (size_t i = 0; i < clusters.size(); ++i) {
+    const std::shared_ptr<AskedAgent> agent = context.agents->Find(clusters[i].name());
+    if (agent == nullptr) {
+      collector->Put(i, ToPlan(clusters[i], NotConnected(clusters[i].name())));
+      continue;
+    }
+    v1::AgentQuestion asked;
+    *asked.mutable_plan() = question;
+    agent->Ask(std::move(asked), DeadlineAfter(kPlanPatience, client_deadline),
+               [collector, i, cluster = clusters[i]](absl::StatusOr<v1::AgentAnswer> answer) {
+                 collector->Put(i, ToPlan(cluster, std::move(answer)));
+               });
+  }
+}
+
+}  // namespace muster::broker

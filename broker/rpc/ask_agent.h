@@ -1,0 +1,48 @@
+// Asking the agent of a cluster, on behalf of a client.
+#ifndef MUSTER_BROKER_RPC_ASK_AGENT_H_
+#define MUSTER_BROKER_RPC_ASK_AGENT_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "broker/rpc/context.h"
+#include "muster/v1/agent_link.pb.h"
+#include "muster/v1/cluster.pb.h"
+
+namespace muster::broker {
+
+// How long agents have. A preflight over SSH runs some twenty commands, one of which may take its
+// whole time-out (60 s by default).
+inline constexpr absl::Duration kCheckPatience = absl::Minutes(2);
+// A few commands of the scheduler.
+inline constexpr absl::Duration kDescribePatience = absl::Minutes(1);
+// As many, and the scheduler's own look for a place.
+inline constexpr absl::Duration kPlanPatience = absl::Minutes(1);
+
+absl::Status NoSuchCluster(const std::string& name);
+
+// An agent's answer to a question that it could answer, and its cluster as the core sees it.
+struct ClusterAnswer {
+  v1::Cluster cluster;
+  v1::AgentAnswer answer;
+};
+using ClusterAnswerDone = std::function<void(absl::StatusOr<ClusterAnswer>)>;
+
+// `client_deadline`: nobody waits for the answer after it. `done` is called once. NOT_FOUND: no
+// such cluster; UNAVAILABLE: its agent is not connected, or went away; DEADLINE_EXCEEDED: it did
+// not answer in time. Does not block.
+void AskCluster(const Context& context, const std::string& cluster, v1::AgentQuestion question,
+                absl::Duration patience, absl::Time client_deadline, ClusterAnswerDone done);
+
+// One plan from each of the clusters, which are connected, in their order. An agent that could not
+// tell has a failed check in place of its plan.
+void AskPlans(const Context& context, const std::vector<v1::Cluster>& clusters,
+              const v1::PlanQuestion& question, absl::Time client_deadline,
+              std::function<void(std::vector<v1::JobPlan>)> done);
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_RPC_ASK_AGENT_H_

@@ -1,0 +1,80 @@
+#include "broker/rpc/plan_job.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <iterator>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "broker/engine/engine.h"
+#include "broker/rpc/ask_agent.h"
+#include "broker/rpc/requests.h"
+#include "broker/rpc/unary.h"
+
+namespace muster::broker {
+namespace {
+
+// The most plans of one answer; the proto says so.
+constexpr size_t kMaxPlans = 10;
+
+// What is known of one call.
+struct Planning {
+  Context context;
+  grpc::CallbackServerContext* call;
+  v1::PlanQuestion question;
+  v1::PlanJobResponse* out;
+  grpc::ServerUnaryReactor* reactor;
+
+  void End(const absl::Status& status) const { reactor->Finish(rpc::ToGrpc(status)); }
+};
+
+void AskClusters(const std::shared_ptr<Planning>& planning,
+                 const std::vector<v1::Cluster>& clusters) {
+  if (clusters.empty()) {
+    return planning->End(contract::Error(
+        absl::StatusCode::kUnavailable, "NO_CLUSTER_CONNECTED",
+        "no cluster that could take the job is connected; `muster clusters` shows those that are "
+        "known"));
+  }
+  AskPlans(planning->context, clusters, planning->question,
+           absl::FromChrono(planning->call->deadline()),
+           [planning](std::vector<v1::JobPlan> plans) {
+             planning->out->mutable_plans()->Add(std::make_move_iterator(plans.begin()),
+                                                 std::make_move_iterator(plans.end()));
+             planning->End(absl::OkStatus());
+           });
+}
+
+void FindClusters(const std::shared_ptr<Planning>& planning) {
+  core::ListClusters which;
+  which.that_could_take = std::make_shared<const v1::JobSpec>(planning->question.spec());
+  which.max_clusters = kMaxPlans;
+  planning->context.engine->ListClusters(std::move(which),
+                                         [planning](absl::StatusOr<core::ClustersReply> reply) {
+                                           if (!reply.ok()) return planning->End(reply.status());
+                                           AskClusters(planning, reply->clusters);
+                                         });
+}
+
+}  // namespace
+
+void PlanJob(const Context& context, grpc::CallbackServerContext* call, std::string user,
+             const v1::PlanJobRequest* in, v1::PlanJobResponse* out,
+             grpc::ServerUnaryReactor* reactor) {
+  v1::SubmitJobRequest request;
+  request.set_validate_only(true);
+  if (in->has_spec()) *request.mutable_spec() = in->spec();
+  absl::StatusOr<core::Submit> submit = ToSubmit(request, user);
+  if (!submit.ok()) return reactor->Finish(rpc::ToGrpc(submit.status()));
+  auto planning = std::make_shared<Planning>(Planning{context, call, {}, out, reactor});
+  *planning->question.mutable_spec() = *submit->items.front().spec;
+  planning->question.set_user(std::move(user));
+  context.engine->Submit(*std::move(submit),
+                         [planning](const absl::StatusOr<v1::SubmitJobsResponse>& result) {
+                           if (!result.ok()) return planning->End(result.status());
+                           FindClusters(planning);
+                         });
+}
+
+}  // namespace muster::broker

@@ -1,0 +1,38 @@
+#include "agents/core/check_report.h"
+
+#include <gtest/gtest.h>
+
+namespace muster::agent {
+namespace {
+
+v1::ClusterChecks TwoChecks() {
+  v1::ClusterChecks checks;
+  v1::ClusterCheck* good = checks.add_checks();
+  good->set_subject("slurmctld");
+  good->set_result(v1::CHECK_RESULT_OK);
+  good->set_seen("it is UP");
+  v1::ClusterCheck* bad = checks.add_checks();
+  bad->set_subject("run_dir /x");
+  bad->set_result(v1::CHECK_RESULT_FAIL);
+  bad->set_seen("two\nlines\033[31m");
+  bad->set_remedy("mend it");
+  return checks;
+}
+
+TEST(CheckReportTest, EachCheckIsALineWithItsRemedyBelow) {
+  EXPECT_EQ(CheckReport(TwoChecks()),
+            "ok      slurmctld: it is UP\n"
+            "fail    run_dir /x: two lines [31m\n"
+            "        -> mend it\n"
+            "1 ok, 0 warn, 1 fail, 0 skipped\n");
+}
+
+TEST(CheckReportTest, OnlyAFailureFails) {
+  v1::ClusterChecks checks = TwoChecks();
+  EXPECT_TRUE(HasFailed(checks));
+  checks.mutable_checks(1)->set_result(v1::CHECK_RESULT_WARN);
+  EXPECT_FALSE(HasFailed(checks));
+}
+
+}  // namespace
+}  // namespace muster::agent

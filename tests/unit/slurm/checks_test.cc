@@ -1,0 +1,268 @@
+// What the answers that a preflight gets mean.
+#include "agents/slurm/checks.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::slurm {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr v1::CheckResult kOk = v1::CHECK_RESULT_OK;
+constexpr v1::CheckResult kWarn = v1::CHECK_RESULT_WARN;
+constexpr v1::CheckResult kFail = v1::CHECK_RESULT_FAIL;
+constexpr v1::CheckResult kSkipped = v1::CHECK_RESULT_SKIPPED;
+
+std::vector<v1::CheckResult> Results(const CheckList& list) {
+  std::vector<v1::CheckResult> results;
+  for (const v1::ClusterCheck& check : list.checks().checks()) {
+    results.push_back(check.result());
+    EXPECT_TRUE(check.result() != kFail || !check.remedy().empty())
+        << "what is wrong has a remedy: " << check.subject();
+  }
+  return results;
+}
+
+const v1::ClusterCheck& Last(const CheckList& list) {
+  return list.checks().checks(list.checks().checks_size() - 1);
+}
+
+hosts::CommandResult Said(std::string out, int exit_code = 0, std::string err = "") {
+  hosts::CommandResult result;
+  result.exit_code = exit_code;
+  result.stdout_data = std::move(out);
+  result.stderr_data = std::move(err);
+  return result;
+}
+
+// ---- login nodes
+
+hosts::WayIn Way(absl::Status status) {
+  return {.name = "login:22", .reached = {}, .status = std::move(status), .remedy = "mend it"};
+}
+
+TEST(JudgeLoginsTest, TheFirstHostThatIsReachedDecides) {
+  const absl::Status ok;
+  const absl::Status down = absl::UnavailableError("refused");
+  const absl::Status changed = absl::FailedPreconditionError("the host key has changed");
+  const absl::Status denied = absl::PermissionDeniedError("no");
+  struct Case {
+    std::vector<absl::Status> ways;
+    bool usable;
+    std::vector<v1::CheckResult> results;
+  };
+  const Case cases[] = {
+      {{ok}, true, {kOk, kOk}},
+      {{down, ok}, true, {kOk, kWarn, kOk}},
+      {{ok, changed}, true, {kOk, kOk, kWarn}},
+      {{changed, ok}, false, {kOk, kFail, kOk}},
+      {{down, denied, ok}, false, {kOk, kFail, kFail, kOk}},
+      {{down, down}, false, {kOk, kFail, kFail}},
+  };
+  for (const Case& one : cases) {
+    hosts::LoginReport report{"SSH key /k", absl::OkStatus(), {}};
+    for (const absl::Status& status : one.ways) report.ways.push_back(Way(status));
+    CheckList checks;
+    EXPECT_EQ(JudgeLogins(report, &checks), one.usable);
+    EXPECT_EQ(Results(checks), one.results);
+  }
+}
+
+TEST(JudgeLoginsTest, AKeyThatCannotBeUsedIsALineOfItsOwn) {
+  CheckList checks;
+  JudgeLogins({"SSH key /k", absl::FailedPreconditionError("has mode 0644"), {Way({})}}, &checks);
+  EXPECT_THAT(Results(checks), ElementsAre(kFail, kOk));
+  EXPECT_THAT(checks.checks().checks(0).seen(), HasSubstr("0644"));
+}
+
+// ---- Slurm
+
+TEST(JudgeCommandsTest, AMissingCommandFailsAndIsNamed) {
+  CheckList checks;
+  EXPECT_TRUE(JudgeCommands("here", {{"sbatch", {}}, {"srun", {}}}, &checks));
+  EXPECT_FALSE(
+      JudgeCommands("here", {{"sbatch", {}}, {"srun", absl::NotFoundError("no file")}}, &checks));
+  EXPECT_THAT(Results(checks), ElementsAre(kOk, kFail));
+  EXPECT_THAT(Last(checks).seen(), HasSubstr("srun: no file"));
+}
+
+TEST(JudgeControllerTest, MungeAndSlurmctldAreToldApart) {
+  CheckList good;
+  EXPECT_TRUE(
+      JudgeController(Said("Slurmctld(primary) at vm is UP\n"), "ClusterName = lab", &good));
+  EXPECT_THAT(Results(good), ElementsAre(kOk, kOk));
+  EXPECT_EQ(Last(good).seen(), "Slurmctld(primary) at vm is UP");
+  CheckList down;
+  EXPECT_FALSE(JudgeController(Said("Slurmctld(primary) at vm is DOWN\n", 1),
+                               absl::UnavailableError("scontrol ended with exit code 1: "
+                                                      "slurm_load_ctl_conf error: Unable to "
+                                                      "contact slurm controller"),
+                               &down));
+  EXPECT_THAT(Results(down), ElementsAre(kSkipped, kFail));
+  EXPECT_THAT(Last(down).seen(), HasSubstr("is DOWN"));
+  CheckList munge;
+  EXPECT_FALSE(JudgeController(
+      Said("Slurmctld(primary) at vm is DOWN\n", 1),
+      absl::UnavailableError("scontrol ended with exit code 1: error: If munged is up, restart "
+                             "with --num-threads=10\nerror: Munge encode failed: Failed to access"),
+      &munge));
+  EXPECT_THAT(Results(munge), ElementsAre(kFail, kSkipped));
+}
+
+TEST(JudgeClockTest, OnlyWhatTheTimeOfAskingDoesNotExplainIsSkew) {
+  const absl::Time now = absl::FromUnixSeconds(1'800'000'000);
+  const AskedBetween asked{now, now + absl::Seconds(10)};
+  const std::pair<absl::Duration, v1::CheckResult> cases[] = {
+      {absl::Seconds(0), kOk},     {absl::Seconds(-1), kOk},   {absl::Seconds(14), kOk},
+      {absl::Seconds(-4), kOk},    {absl::Seconds(15), kWarn}, {absl::Seconds(-10), kWarn},
+      {absl::Seconds(400), kFail}, {absl::Minutes(-6), kFail}};
+  for (const auto& [offset, result] : cases) {
+    CheckList checks;
+    JudgeClock("clock", now + offset, asked, &checks);
+    EXPECT_THAT(Results(checks), ElementsAre(result)) << offset;
+  }
+  CheckList unknown;
+  JudgeClock("clock", std::nullopt, asked, &unknown);
+  EXPECT_THAT(Results(unknown), ElementsAre(kWarn));
+}
+
+TEST(ControllerTimeTest, IsAtTheHeadOfItsConfiguration) {
+  EXPECT_EQ(ControllerTime("Configuration data as of 1795250430\nX = 1\n"),
+            absl::FromUnixSeconds(1795250430));
+  EXPECT_EQ(ControllerTime("X = 1\n"), std::nullopt);
+}
+
+// ---- accounting
+
+TEST(JudgeAccountingTest, WithoutSlurmdbdJobsRunAndLessIsTold) {
+  ClusterSettings with;
+  with.keeps_accounting = true;
+  const absl::Status down = absl::UnavailableError("Connection refused");
+  CheckList checks;
+  EXPECT_TRUE(JudgeAccounting(with, {}, {}, &checks));
+  EXPECT_FALSE(JudgeAccounting(with, down, down, &checks));
+  EXPECT_FALSE(JudgeAccounting({}, {}, down, &checks));
+  EXPECT_THAT(Results(checks), ElementsAre(kOk, kWarn, kWarn));
+}
+
+TEST(JudgeAssociationsTest, AUserWithoutAccountFailsWhereOneIsNeeded) {
+  const auto rows = ParseAssociations("test||normal,one\nother|gpu|\n");
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].account, "test");
+  EXPECT_THAT(rows[0].qos, ElementsAre("normal", "one"));
+  EXPECT_EQ(rows[1].partition, "gpu");
+  CheckList checks;
+  JudgeAssociations("ada", rows, true, &checks);
+  EXPECT_THAT(Last(checks).remedy(), HasSubstr("slurm.account")) << "there is a choice";
+  JudgeAssociations("ada", {}, true, &checks);
+  JudgeAssociations("ada", {}, false, &checks);
+  EXPECT_THAT(Results(checks), ElementsAre(kOk, kFail, kOk));
+  EXPECT_TRUE(NeedsAssociation("AccountingStorageEnforce = associations,limits,qos\n"));
+  EXPECT_FALSE(NeedsAssociation("AccountingStorageEnforce = none\n"));
+}
+
+// ---- partitions
+
+Partition MakePartition(std::vector<std::string> limits, bool is_up = true) {
+  Partition partition;
+  partition.pool.set_name("p");
+  partition.pool.set_available(is_up);
+  partition.pool.set_state(is_up ? "up" : "down");
+  partition.limits = std::move(limits);
+  return partition;
+}
+
+std::vector<v1::Node> OneNode(const char* state) {
+  v1::Node node;
+  node.set_name("n1");
+  node.set_state(state);
+  node.add_pools("p");
+  (*node.mutable_gpus())["h100"] = 4;
+  return {node};
+}
+
+TEST(JudgePartitionsTest, TellsWhichTheUserCanUse) {
+  const Asker ada{{"users"}, {"vision"}, {"normal"}};
+  struct Case {
+    Partition partition;
+    const char* state;
+    std::vector<v1::CheckResult> results;
+  };
+  const Case cases[] = {
+      {MakePartition({}), "idle", {kOk}},
+      {MakePartition({"AllowAccounts=nlp,vision"}), "idle", {kOk}},
+      {MakePartition({"AllowAccounts=nlp"}), "idle", {kWarn, kFail}},
+      {MakePartition({"AllowGroups=staff"}), "idle", {kWarn, kFail}},
+      {MakePartition({"AllowQos=high"}), "idle", {kWarn, kFail}},
+      {MakePartition({"DenyAccounts=vision"}), "idle", {kWarn, kFail}},
+      {MakePartition({"DenyQos=low"}), "idle", {kOk}},
+      {MakePartition({"RootOnly=YES"}), "idle", {kWarn, kFail}},
+      {MakePartition({}, false), "idle", {kWarn, kFail}},
+      {MakePartition({}), "down*", {kWarn, kFail}},
+  };
+  for (const Case& one : cases) {
+    CheckList checks;
+    JudgePartitions({one.partition}, OneNode(one.state), ada, "", &checks);
+    EXPECT_EQ(Results(checks), one.results) << checks.checks().DebugString();
+  }
+}
+
+TEST(JudgePartitionsTest, WhatIsNotKnownOfTheUserKeepsNobodyOut) {
+  CheckList checks;
+  JudgePartitions({MakePartition({"AllowAccounts=nlp"})}, OneNode("idle"), {}, "", &checks);
+  EXPECT_THAT(Results(checks), ElementsAre(kOk));
+  EXPECT_THAT(Last(checks).seen(), HasSubstr("1 of 1 nodes take work, 4 GPUs h100"));
+}
+
+TEST(JudgePartitionsTest, AConversionPartitionThatIsNotThereFails) {
+  CheckList checks;
+  JudgePartitions({MakePartition({})}, OneNode("idle"), {}, "cpu", &checks);
+  EXPECT_THAT(Results(checks), ElementsAre(kOk, kFail));
+  EXPECT_THAT(Last(checks).remedy(), HasSubstr("slurm.conversion_partition"));
+}
+
+TEST(JudgePartitionsTest, ManyPartitionsAreNotManyLines) {
+  CheckList checks;
+  JudgePartitions(std::vector<Partition>(100, MakePartition({})), OneNode("idle"), {}, "", &checks);
+  EXPECT_EQ(checks.checks().checks_size(), 65);
+  EXPECT_THAT(Last(checks).seen(), HasSubstr("36 more"));
+}
+
+// ---- files and containers
+
+TEST(JudgeDirectoryTest, AnUnwritableOneFailsAndNamesItsSetting) {
+  CheckList checks;
+  JudgeDirectory("run_dir", "/r", absl::OkStatus(), &checks);
+  EXPECT_THAT(Last(checks).seen(), HasSubstr("shown only by a job"));
+  JudgeDirectory("run_dir", "/r", absl::PermissionDeniedError("Permission denied"), &checks);
+  EXPECT_THAT(Results(checks), ElementsAre(kOk, kFail));
+  EXPECT_THAT(Last(checks).remedy(), HasSubstr("slurm.run_dir"));
+}
+
+TEST(JudgePyxisTest, WithoutItJobsWithImagesCannotRun) {
+  CheckList checks;
+  EXPECT_TRUE(JudgePyxis(Said("      --container-image=[USER@][REGISTRY#]IMAGE\n"), &checks));
+  EXPECT_FALSE(JudgePyxis(Said("      --container  Path to OCI container bundle\n"), &checks));
+  EXPECT_FALSE(JudgePyxis(absl::UnavailableError("no"), &checks));
+  EXPECT_THAT(Results(checks), ElementsAre(kOk, kWarn, kWarn));
+}
+
+TEST(JudgeCredentialsTest, OthersMustNotReadThem) {
+  hosts::FileInfo good;
+  good.mode = 0600;
+  hosts::FileInfo bad;
+  bad.mode = 0644;
+  CheckList checks;
+  JudgeCredentials("/h/.credentials", good, &checks);
+  JudgeCredentials("/h/.credentials", bad, &checks);
+  EXPECT_THAT(Last(checks).remedy(), HasSubstr("chmod 600 /h/.credentials"));
+  JudgeCredentials("/h/.credentials", absl::NotFoundError("no file"), &checks);
+  JudgeCredentials("/h/.credentials", absl::UnavailableError("no answer"), &checks);
+  EXPECT_THAT(Results(checks), ElementsAre(kOk, kFail, kOk, kWarn));
+}
+
+}  // namespace
+}  // namespace muster::slurm
