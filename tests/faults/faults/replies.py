@@ -26,8 +26,7 @@ def sbatch_reply_lost(repeat, toll):
         return cluster.make_agent(world, bin_dir=commands)
 
     with open_lab(make_agent=make_agent) as lab:
-        # One by one, so that each has a submission of its own.
+        # One by one: alone or as arrays, as they come.
         jobs = [job for number in range(repeat) for job in lab.submit(f": {number}")]
         toll.audit(lab, jobs)
         toll.strikes += len(list((lab.cluster.root / "marks").iterdir()))
-        toll.count_extra_jobs(lab, jobs)

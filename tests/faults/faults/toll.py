@@ -11,8 +11,6 @@ class Toll:
 
     strikes: int = 0
     jobs: int = 0
-    # Slurm jobs beyond one for each run: they claimed nothing and ended at once.
-    extra: int = 0
     # Each with what was seen.
     lost: list = dataclasses.field(default_factory=list)
     doubled: list = dataclasses.field(default_factory=list)
@@ -23,7 +21,7 @@ class Toll:
 
     def __str__(self):
         counts = (f"{self.strikes} strikes, {self.jobs} jobs: {len(self.lost)} lost, {len(self.doubled)} doubled, "
-                  f"{len(self.wrong)} told wrongly, {self.extra} extra Slurm jobs that ran nothing")
+                  f"{len(self.wrong)} told wrongly")
         return "\n    ".join([counts, *self.lost, *self.doubled, *self.wrong])
 
     def audit(self, lab, job_ids, code_of=lambda job_id: 0):
@@ -43,8 +41,3 @@ class Toll:
             told_right = job.state == SUCCEEDED if code == 0 else job.exit.code == code
             if not told_right:
                 self.wrong.append(f"job {job_id} ended with {code}: {job}")
-
-    def count_extra_jobs(self, lab, job_ids):
-        """A run that Slurm was given twice must not have run twice; that it was given twice is no fault by itself."""
-        for job_id in job_ids:
-            self.extra += len(lab.cluster.job_ids(lab.api.get(job_id).runs[-1].run_key)) - 1
