@@ -145,14 +145,12 @@ void SimAgent::Do(agent::DoCancel& effect) {
                   }));
 }
 
-// The cluster only hears of it: when it starts what is promised to nobody here.
 void SimAgent::Do(agent::DoHold& effect) {
-  const absl::Status status =
-      world_.random.Chance(0.1) ? absl::UnavailableError("no answer") : absl::OkStatus();
-  Later(world_.random.Skewed(absl::Milliseconds(1), absl::Seconds(10)),
-        [this, key = effect.run.run_key, held = effect.held, status] {
-          Handle(agent::HoldAsked{key, held, status});
-        });
+  cluster_.SetHeld(effect.run, effect.held,
+                   Answer<absl::Status>(
+                       [this, key = effect.run.run_key, held = effect.held](absl::Status status) {
+                         Handle(agent::HoldAsked{key, held, std::move(status)});
+                       }));
 }
 
 void SimAgent::Do(agent::DoForget& effect) {
@@ -196,6 +194,8 @@ void SimAgent::Dial() {
         }
       }
     }
+    const bool releases = message.has_holds() && !message.holds().held();
+    if (world_.Has(Mutation::kDropReleases) && releases) return;
     Handle(agent::BrokerSaid{std::move(message)});
   };
   link->agent.on_broken = [this] {

@@ -150,6 +150,23 @@ void SimCluster::Cancel(const agent::RunHandle& run, std::function<void(absl::St
   });
 }
 
+void SimCluster::SetHeld(const agent::RunHandle& run, bool held,
+                         std::function<void(absl::Status)> answer) {
+  const std::string key = run.run_key;
+  world_.loop.After(CallTime(), [this, key, held, answer] {
+    absl::Status status;
+    if (!is_reachable() || world_.Strikes(0.1)) {
+      status = absl::UnavailableError("the scheduler is away");
+    } else if (const auto found = entries_.find(key); found != entries_.end()) {
+      world_.history.Note(world_.loop, "{}: {} is {}", name_, key, held ? "held" : "released");
+      if (held && found->second.phase == Phase::kQueued) world_.Count("run held on its cluster");
+      found->second.is_held = held;
+      StartWhatFits();
+    }
+    world_.loop.After(CallTime(), [answer, status] { answer(status); });
+  });
+}
+
 void SimCluster::Forget(const std::string& run_key) {
   const auto found = entries_.find(run_key);
   if (found == entries_.end()) return;
@@ -174,6 +191,7 @@ void SimCluster::Accept(const v1::Assignment& assignment) {
   entry.duration = duration_ms < 0 ? absl::InfiniteDuration() : absl::Milliseconds(duration_ms);
   entry.exit_code = static_cast<int>(Number(assignment.spec(), "exit"));
   entry.signal = static_cast<int>(Number(assignment.spec(), "signal"));
+  entry.is_held = assignment.held();
   entry.vanishes = Number(assignment.spec(), "vanishes") != 0;
   entry.is_preempted = assignment.run() <= Number(assignment.spec(), "preempted_until");
   entry.is_clusters_fault = assignment.run() <= Number(assignment.spec(), "flaky_until");
@@ -196,7 +214,7 @@ void SimCluster::StartWhatFits() {
   int64_t free = temper_.slots - used;
   std::vector<Entry*> waiting;
   for (auto& [key, entry] : entries_) {
-    if (entry.phase == Phase::kQueued) waiting.push_back(&entry);
+    if (entry.phase == Phase::kQueued && !entry.is_held) waiting.push_back(&entry);
   }
   std::sort(waiting.begin(), waiting.end(), [](auto* a, auto* b) { return a->id < b->id; });
   for (Entry* entry : waiting) {

@@ -46,6 +46,8 @@ class SimCluster {
   void Observe(std::vector<agent::RunHandle> runs,
                std::function<void(agent::ObserveOutcome)> answer);
   void Cancel(const agent::RunHandle& run, std::function<void(absl::Status)> answer);
+  // What waits does not start while it is held.
+  void SetHeld(const agent::RunHandle& run, bool held, std::function<void(absl::Status)> answer);
   void Forget(const std::string& run_key);
 
   // One random misfortune: unreachable for a while, a requeue, a suspension, a foreign scancel, a
@@ -66,6 +68,7 @@ class SimCluster {
     absl::Duration duration;  // of the command; infinite: until it is canceled
     int exit_code = 0;
     int signal = 0;
+    bool is_held = false;
     bool is_preempted = false;       // the command is stopped for another job
     bool is_clusters_fault = false;  // that the command fails
     bool vanishes = false;           // its node dies and leaves no record

@@ -63,6 +63,7 @@ TEST(Simulation, HasEveryFaultInSomeSeed) {
                            "run reported as lost",
                            "another run after a failure",
                            "hold came too late",
+                           "run held on its cluster",
                            "submit repeated after its answer"}) {
     EXPECT_GT(counts[what], 0u) << what;
   }

@@ -27,6 +27,7 @@ enum class Mutation {
   kForgetLaunchedBefore,   // assignments are repeated without may_have_been_launched
   kDropResentAssignments,  // what a connection must repeat is not sent
   kDropCancellations,      // the agent never hears of cancels
+  kDropReleases,           // the agent never hears that what was held may go on
   kWrongExitCode,          // the backend misreads exit codes
   kHearOldConnections,     // the agent obeys what comes late over a connection that it has given up
   kForgetRetryTimes,       // a restarted broker does not know how long jobs are to wait
@@ -51,6 +52,7 @@ inline constexpr MutationName kMutations[] = {
     {Mutation::kForgetLaunchedBefore, "forget-launched-before"},
     {Mutation::kDropResentAssignments, "drop-resent-assignments"},
     {Mutation::kDropCancellations, "drop-cancellations"},
+    {Mutation::kDropReleases, "drop-releases"},
     {Mutation::kWrongExitCode, "wrong-exit-code"},
     {Mutation::kHearOldConnections, "hear-old-connections"},
     {Mutation::kForgetRetryTimes, "forget-retry-times"},
