@@ -1,0 +1,41 @@
+"""What Slurm's users do with muster where there is no Slurm, and what holds, explains and describes everywhere."""
+
+import json
+
+from muster.v1 import job_pb2
+
+from harness.api import CANCELED, SUCCEEDED
+from harness.wait import eventually
+
+
+def test_a_job_that_waits_can_be_held_and_explained(world, api, agent):
+    gate = world.gate()
+    blocker = int(world.cli("run", "-q", "--cpus", "8", "--", "sh", "-c", gate.script()).stdout)
+    api.wait_state(blocker, job_pb2.JOB_STATE_RUNNING)
+    job_id = int(world.cli("run", "-q", "--cpus", "8", "--name", "held", "--", "true").stdout)
+    world.cli("hold", job_id, "--reason", "not yet")
+    assert "muster release" in world.cli("why", job_id).stdout
+    assert world.cli("squeue", "-h", "-j", job_id, "-o", "%i %j %t %r").stdout == f"{job_id} held PD JobHeldUser\n"
+    gate.open()
+    api.wait_state(blocker, SUCCEEDED)
+    world.cli("release", job_id)
+    api.wait_state(job_id, SUCCEEDED)
+
+
+def test_squeue_scancel_and_sacct_work_on_any_cluster(world, api, agent):
+    job_id = int(world.cli("run", "-q", "--name", "long", "--", "sleep", "1000").stdout)
+    api.wait_state(job_id, job_pb2.JOB_STATE_RUNNING)
+    assert world.cli("squeue", "-h", "--me", "-t", "R", "-o", "%i %j %P").stdout == f"{job_id} long default\n"
+    world.cli("scancel", "--name=long")
+    api.wait_state(job_id, CANCELED)
+    line = world.cli("sacct", "-nP", "-j", job_id, "-o", "JobID,JobName,State").stdout
+    assert line == f"{job_id}|long|CANCELLED\n"
+
+
+def test_a_failure_is_explained_with_its_class(world, api, agent):
+    job_id = int(world.cli("run", "-q", "--", "sh", "-c", "exit 3").stdout)
+    eventually(lambda: api.get(job_id).state == job_pb2.JOB_STATE_FAILED, "it has failed")
+    said = world.cli("why", job_id).stdout
+    assert "exit code 3" in said
+    assert "PROGRAM" in said
+    assert json.loads(world.cli("why", job_id, "-o", "json").stdout)["failure"]["failure_class"]
