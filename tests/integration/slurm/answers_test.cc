@@ -43,7 +43,9 @@ class SlurmAnswersTest : public ::testing::Test {
 TestCluster* SlurmAnswersTest::cluster_ = nullptr;
 
 TEST_F(SlurmAnswersTest, APreflightOfAGoodClusterFailsNowhereAndSaysWhatItSaw) {
-  const v1::ClusterChecks checks = Check(cluster_->Config());
+  SlurmConfig config = cluster_->Config();
+  config.image_dir = cluster_->runs() + "/images";
+  const v1::ClusterChecks checks = Check(config);
   for (const v1::ClusterCheck& check : checks.checks()) {
     EXPECT_NE(check.result(), v1::CHECK_RESULT_FAIL) << check.DebugString();
     EXPECT_THAT(check.seen(), Not(IsEmpty())) << check.DebugString();
