@@ -175,6 +175,12 @@ std::vector<Setting> SlurmSettings(slurm::SlurmConfig* slurm) {
        }},
       {"slurm.conversion_time_limit", "time limit of a conversion [30m]",
        DurationInto(&slurm->conversion_time_limit)},
+      {"slurm.pull_if_conversion_fails",
+       "yes: each node pulls an image that could not be converted; no: the run fails [no]",
+       OneOf({"yes", "no"},
+             [slurm](const std::string& value) {
+               slurm->pull_if_conversion_fails = value == "yes";
+             })},
       {"slurm.container_mounts", "directories that every container shows, DIR,... [none]",
        PathListInto(&slurm->container_mounts)},
   };

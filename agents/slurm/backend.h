@@ -94,9 +94,10 @@ class SlurmBackend : public agent::Backend {
                                                    const absl::StatusOr<hosts::FileInfo>& before);
   // Of a spec without an image: nothing is needed.
   absl::StatusOr<ImageCache::Ready> PrepareImage(const v1::JobSpec& spec);
-  // `image`: what srun gets; empty: the run has no container.
+  // `image.image` is empty: the run has no container.
   absl::StatusOr<std::vector<RunFile>> FilesOf(const v1::Assignment& assignment,
-                                               const RunPaths& paths, const std::string& image);
+                                               const RunPaths& paths,
+                                               const ImageCache::Ready& image);
   absl::Status WriteRunFiles(std::vector<Fresh>* runs, const Submission& submission);
   absl::StatusOr<Submission> SubmissionOf(const std::vector<Fresh>& runs);
   void Submit(std::vector<Fresh> runs, std::vector<agent::LaunchOutcome>* outcomes);

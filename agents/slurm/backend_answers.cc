@@ -138,7 +138,7 @@ absl::StatusOr<std::string> SlurmBackend::SubmissionText(const v1::Assignment& a
     const absl::StatusOr<contract::Image> image = contract::ParseImage(assignment.spec().image());
     if (!image.ok()) return image.status();
     const absl::StatusOr<std::vector<std::string>> options = ContainerOptions(
-        assignment.spec(), images_.NameFor(*image), paths, config_.container_mounts);
+        assignment, config_.cluster, images_.NameFor(*image), paths, config_.container_mounts);
     if (!options.ok()) return options.status();
     const absl::StatusOr<std::string> container = Quoted("srun", *options);
     if (!container.ok()) return container.status();

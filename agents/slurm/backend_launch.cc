@@ -117,16 +117,18 @@ std::optional<LaunchOutcome> SlurmBackend::Prepare(
   // Limits change: only a run that Slurm does not have is measured by them.
   if (absl::Status status = CheckTimeLimit(assignment.spec(), pools); !status.ok())
     return RefusedBecause(status);
-  const std::string& name = assignment.spec().image();
+  // What has yet to be converted anew is not what another run may have as it is.
+  const bool is_refresh = assignment.spec().slurm().container().refresh_image();
+  const std::string name = assignment.spec().image() + (is_refresh ? "\n" : "");
   if (!images->contains(name)) images->emplace(name, PrepareImage(assignment.spec()));
   const absl::StatusOr<ImageCache::Ready>& image = images->at(name);
   if (image.status().code() == absl::StatusCode::kInvalidArgument)
     return RefusedBecause(image.status());
   if (!image.ok()) return Unclear(image.status());
   if (image->refused.has_value()) return RefusedFor(*image->refused);
-  fresh->image = image->image;
   fresh->conversion = image->conversion;
-  absl::StatusOr<std::vector<RunFile>> files = FilesOf(assignment, paths, fresh->image);
+  fresh->pulled_because = image->pulled_because;
+  absl::StatusOr<std::vector<RunFile>> files = FilesOf(assignment, paths, *image);
   if (!files.ok()) return RefusedBecause(files.status());
   fresh->files = *std::move(files);
   if (MayBeTask(assignment.spec())) {
@@ -169,18 +171,20 @@ absl::StatusOr<ImageCache::Ready> SlurmBackend::PrepareImage(const v1::JobSpec& 
   if (spec.image().empty()) return ImageCache::Ready();
   const absl::StatusOr<contract::Image> image = contract::ParseImage(spec.image());
   if (!image.ok()) return image.status();
-  return images_.Prepare(*image);
+  return images_.Prepare(*image, spec.slurm().container().refresh_image());
 }
 
 absl::StatusOr<std::vector<RunFile>> SlurmBackend::FilesOf(const v1::Assignment& assignment,
                                                            const RunPaths& paths,
-                                                           const std::string& image) {
+                                                           const ImageCache::Ready& image) {
   absl::StatusOr<std::vector<RunFile>> files = MakeRunFiles(assignment, config_.cluster, paths);
-  if (!files.ok() || image.empty()) return files;
+  if (!files.ok() || image.image.empty()) return files;
   const absl::StatusOr<std::vector<std::string>> options =
-      ContainerOptions(assignment.spec(), image, paths, config_.container_mounts);
+      ContainerOptions(assignment, config_.cluster, image.image, paths, config_.container_mounts);
   if (!options.ok()) return options.status();
-  files->push_back({paths.specs() + "/container", ContainerFile(image, *options)});
+  const ContainerImage from = {image.image, image.is_refresh ? image.conversion : std::nullopt,
+                               image.fallback};
+  files->push_back({paths.specs() + "/container", ContainerFile(from, *options)});
   return files;
 }
 
@@ -245,7 +249,12 @@ void SlurmBackend::Submit(std::vector<Fresh> runs, std::vector<LaunchOutcome>* o
   for (size_t task = 0; task < runs.size(); ++task) {
     JobId id{submitted.job_id};
     if (is_array) id.task = static_cast<uint32_t>(task);
-    (*outcomes)[runs[task].index] = OutcomeOf(*runs[task].assignment, submitted, id);
+    LaunchOutcome& outcome = (*outcomes)[runs[task].index];
+    outcome = OutcomeOf(*runs[task].assignment, submitted, id);
+    if (!runs[task].pulled_because.empty()) {
+      outcome.evidence.set_detail(
+          fmt::format("{}\n{}", outcome.evidence.detail(), runs[task].pulled_because));
+    }
   }
 }
 

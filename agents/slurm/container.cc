@@ -2,13 +2,18 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
 #include <utility>
 
+#include "agents/core/run_program.h"
 #include "contract/errors.h"
 #include "fmt/format.h"
 
 namespace muster::slurm {
 namespace {
+
+// Linux takes 131071 bytes for one argument; the option's own name needs some.
+constexpr size_t kMaxVariableListBytes = 131'000;
 
 // Pyxis takes ',' and ':' for separators without a way to quote them, and hands the rest to enroot
 // as shell text. So a path has what no shell and no list gives a meaning.
@@ -27,12 +32,9 @@ absl::Status CheckPath(std::string_view field, std::string_view path) {
                          path));
 }
 
-}  // namespace
-
-absl::StatusOr<std::vector<std::string>> ContainerOptions(
-    const v1::JobSpec& spec, std::string_view image, const RunPaths& paths,
-    const std::vector<std::string>& cluster_mounts) {
-  // The run's own directory has what the command is started from.
+// Each --container-mounts entry; the run's own directory has what the command is started from.
+absl::StatusOr<std::string> Mounts(const v1::JobSpec& spec, const RunPaths& paths,
+                                   const std::vector<std::string>& cluster_mounts) {
   std::vector<std::string> own = {paths.directory()};
   own.insert(own.end(), cluster_mounts.begin(), cluster_mounts.end());
   std::string mounts;
@@ -51,21 +53,68 @@ absl::StatusOr<std::vector<std::string>> ContainerOptions(
     mounts +=
         fmt::format(",{}:{}{}", mount.source(), mount.target(), mount.read_only() ? ":ro" : "");
   }
-  return std::vector<std::string>{
-      fmt::format("--container-image={}", image),
-      "--container-mounts=" + mounts,
-      // Whatever the cluster's default: the command is the user's, alike on every cluster.
-      "--no-container-entrypoint",
-      // Or else an image's own values win, and those of enroot's hook for PyTorch.
-      "--container-env=MASTER_ADDR,SKYPILOT_NODE_IPS",
-  };
+  return mounts;
 }
 
-std::string ContainerFile(std::string_view image, const std::vector<std::string>& options) {
-  std::string file(image.starts_with('/') ? image : "");
-  file.push_back('\0');
-  for (const std::string& option : options) {
-    file += option;
+// Names whose values on the node win over an image's own and those of enroot's hook for PyTorch.
+// The command gets the job's variables in any case, from batch.sh; an entrypoint runs before that.
+absl::StatusOr<std::string> WinningVariables(const v1::Assignment& assignment,
+                                             std::string_view cluster, const RunPaths& paths) {
+  const v1::JobSpec& spec = assignment.spec();
+  const v1::SlurmContainer& container = spec.slurm().container();
+  std::set<std::string> names = {"MASTER_ADDR", "SKYPILOT_NODE_IPS"};
+  names.insert(container.env().begin(), container.env().end());
+  if (container.entrypoint()) {
+    for (const auto& [name, value] : agent::RunVariables(assignment, cluster, paths.directory()))
+      names.insert(name);
+    for (const auto& [name, value] : spec.env()) names.insert(name);
+  }
+  std::string list = fmt::format("{}", fmt::join(names, ","));
+  if (list.size() <= kMaxVariableListBytes) return list;
+  return contract::BadField(
+      "env", fmt::format("the names of all variables take {} bytes; an image's entrypoint can be "
+                         "given {} of them at most",
+                         list.size(), kMaxVariableListBytes));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> ContainerOptions(
+    const v1::Assignment& assignment, std::string_view cluster, std::string_view image,
+    const RunPaths& paths, const std::vector<std::string>& cluster_mounts) {
+  const v1::SlurmContainer& container = assignment.spec().slurm().container();
+  const absl::StatusOr<std::string> mounts = Mounts(assignment.spec(), paths, cluster_mounts);
+  if (!mounts.ok()) return mounts.status();
+  const absl::StatusOr<std::string> variables = WinningVariables(assignment, cluster, paths);
+  if (!variables.ok()) return variables.status();
+  std::vector<std::string> options = {fmt::format("--container-image={}", image),
+                                      "--container-mounts=" + *mounts,
+                                      "--container-env=" + *variables};
+  if (!container.name().empty()) options.push_back("--container-name=" + container.name());
+  if (container.has_mount_home()) {
+    options.emplace_back(container.mount_home() ? "--container-mount-home"
+                                                : "--no-container-mount-home");
+  }
+  if (container.has_remap_root()) {
+    options.emplace_back(container.remap_root() ? "--container-remap-root"
+                                                : "--no-container-remap-root");
+  }
+  if (container.writable()) options.emplace_back("--container-writable");
+  // Whatever the cluster's default: the command is the user's, alike on every cluster. There is no
+  // --container-workdir: batch.sh enters the working directory, and names one that is not there.
+  options.emplace_back(container.entrypoint() ? "--container-entrypoint"
+                                              : "--no-container-entrypoint");
+  return options;
+}
+
+std::string ContainerFile(const ContainerImage& image, const std::vector<std::string>& options) {
+  std::vector<std::string> words = {
+      image.image.starts_with('/') ? image.image : "",
+      image.refreshed_by.has_value() ? std::to_string(*image.refreshed_by) : "", image.fallback};
+  words.insert(words.end(), options.begin(), options.end());
+  std::string file;
+  for (const std::string& word : words) {
+    file += word;
     file.push_back('\0');
   }
   return file;

@@ -2,6 +2,8 @@
 #ifndef MUSTER_AGENTS_SLURM_CONTAINER_H_
 #define MUSTER_AGENTS_SLURM_CONTAINER_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,15 +14,27 @@
 
 namespace muster::slurm {
 
-// Pyxis' options of srun for a run with an image. `image` is what --container-image gets;
-// `cluster_mounts` are directories that every container of the cluster shows. INVALID_ARGUMENT
-// names a mount that Pyxis has no way to write.
+// What a run's container is made from.
+struct ContainerImage {
+  // What --container-image gets.
+  std::string image;
+  // The Slurm job that must have converted the image, or a later one; nothing: any whole file will
+  // do.
+  std::optional<uint64_t> refreshed_by;
+  // What --container-image gets if there is no such file; empty: the run fails.
+  std::string fallback;
+};
+
+// Pyxis' options of srun for a run with an image; --container-image is the first,
+// --container-entrypoint the last, if it is there. `cluster_mounts` are directories that every
+// container of the cluster shows. INVALID_ARGUMENT names a mount that Pyxis has no way to write, or
+// an environment that is too large for it.
 absl::StatusOr<std::vector<std::string>> ContainerOptions(
-    const v1::JobSpec& spec, std::string_view image, const RunPaths& paths,
-    const std::vector<std::string>& cluster_mounts);
+    const v1::Assignment& assignment, std::string_view cluster, std::string_view image,
+    const RunPaths& paths, const std::vector<std::string>& cluster_mounts);
 
 // The file `container` of a run's directory, which batch.sh reads.
-std::string ContainerFile(std::string_view image, const std::vector<std::string>& options);
+std::string ContainerFile(const ContainerImage& image, const std::vector<std::string>& options);
 
 }  // namespace muster::slurm
 

@@ -1,11 +1,11 @@
 #!/bin/bash
 #
 # Converts a container image to a squashfs file, as a Slurm job of its own.
-#   convert.sh FILE URI
+#   convert.sh FILE URI [refresh]
 #
 # This text is the same for every image. The job is called by the file's name and depends on `singleton`: one conversion
-# of an image runs at a time, whichever agent asked for it, and one that finds the file there does nothing. Until the
-# file is there and whole, FILE.failed says why not.
+# of an image runs at a time, whichever agent asked for it, and one that finds the file there does nothing, unless it is
+# to refresh it. Until it has made the file, FILE.failed says why not; FILE.made has the Slurm job that made it.
 
 set -u
 umask 077
@@ -27,7 +27,7 @@ say_why() {
   mv -f -- "$file.failed.$SLURM_JOB_ID" "$file.failed"
 }
 
-if is_squashfs "$file"; then exit 0; fi
+if [[ ${3-} != refresh ]] && is_squashfs "$file"; then exit 0; fi
 say_why "the conversion in Slurm job $SLURM_JOB_ID was stopped before it ended (by a cancel, its time limit or its node)"
 # What was left by conversions that were killed: no other one runs now.
 rm -f -- "$file".partial.*
@@ -43,8 +43,10 @@ if ((status == 0)) && ! is_squashfs "$partial"; then
   printf 'enroot ended with 0, and what it wrote is no squashfs file\n' >>"$file.log.$SLURM_JOB_ID"
   status=1
 fi
-# A name must not stand for bytes that a power cut can still take.
+# A name must not stand for bytes that a power cut can still take. Who has the old file open keeps it.
 if ((status == 0)) && sync -- "$partial" && mv -f -- "$partial" "$file"; then
+  printf '%s\n' "$SLURM_JOB_ID" >"$file.made.$SLURM_JOB_ID"
+  mv -f -- "$file.made.$SLURM_JOB_ID" "$file.made"
   rm -f -- "$file.failed"
   exit 0
 fi

@@ -84,6 +84,8 @@ std::optional<ExitRecord> ParseExitRecord(std::string_view text) {
       TakeProblem(*fields, &record.problem) && Take(*fields, "code", &record.code) &&
       Take(*fields, "signal", &record.signal) && Take(*fields, "rank", &record.rank) &&
       TakeTime(*fields, "start", &record.start) && TakeTime(*fields, "end", &record.end);
+  const auto pulled = fields->find("pulled");
+  record.pulled_image = pulled != fields->end() && pulled->second == "1";
   int terminated = 0;
   int continued = 0;
   if (!whole || !Take(*fields, "terminated", &terminated) ||

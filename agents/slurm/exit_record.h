@@ -29,6 +29,8 @@ struct ExitRecord {
   uint32_t restart = 0;
   std::string phase;  // "setup" or "command"
   Problem problem = Problem::kNone;
+  // The image could not be converted, so each node pulled it.
+  bool pulled_image = false;
   int code = 0;
   int signal = 0;
   uint32_t rank = 0;

@@ -79,7 +79,8 @@ constexpr std::array kRules = {
     Rule{"is not there", kImage, "The image's file is not there",
          "Check its path, and that the compute nodes see it."},
     Rule{"exited too soon", kImage, "The image's entrypoint ended before the command began",
-         "Use an image whose entrypoint runs what it is given."},
+         "Use an image whose entrypoint runs what it is given, or leave slurm.container.entrypoint "
+         "out."},
     Rule{"Failed to mount", kImage, "The container's file system could not be made", kOperator,
          true},
     Rule{"Command not found", kImage, "The cluster's enroot is not whole", kOperator},

@@ -11,6 +11,8 @@ namespace {
 constexpr std::string_view kMagic = "hsqs";
 // Images may be private.
 constexpr uint32_t kPrivateDirectory = 0700;
+// Images that are refreshed at the same time; far more than a cluster converts in a day.
+constexpr size_t kMaxRemembered = 10'000;
 
 }  // namespace
 
@@ -21,7 +23,7 @@ std::string ConversionName(const contract::Image& image) {
 }
 
 Submission MakeConversion(const SlurmConfig& config, const contract::Image& image,
-                          const std::string& script) {
+                          const std::string& script, bool refresh) {
   const std::string file = config.image_dir + "/" + contract::SquashFileName(image);
   std::vector<std::string> options = {"--job-name=" + ConversionName(image),
                                       "--dependency=singleton", "--ntasks=1"};
@@ -34,7 +36,9 @@ Submission MakeConversion(const SlurmConfig& config, const contract::Image& imag
                                                  config.conversion_time_limit, absl::Minutes(1)))));
   options.insert(options.end(),
                  {"--export=ALL", "--chdir=" + config.image_dir, "--output=/dev/null"});
-  return {std::move(options), script, {file, contract::EnrootUri(image)}};
+  Submission submission = {std::move(options), script, {file, contract::EnrootUri(image)}};
+  if (refresh) submission.arguments.emplace_back("refresh");
+  return submission;
 }
 
 bool ImageCache::NeedsFile(const contract::Image& image) const {
@@ -53,19 +57,48 @@ absl::StatusOr<bool> ImageCache::IsThere(const std::string& file) {
   return begin.status();
 }
 
-absl::StatusOr<std::optional<uint64_t>> ImageCache::UnderWay(const contract::Image& image) {
-  const absl::StatusOr<std::vector<QueueRow>> rows = scheduler_->Queue(ConversionName(image));
+absl::StatusOr<std::optional<uint64_t>> ImageCache::UnderWay(const contract::Image& image,
+                                                             bool refresh) {
+  const std::string name = ConversionName(image);
+  const absl::StatusOr<std::vector<QueueRow>> rows = scheduler_->Queue(name);
   if (!rows.ok()) return rows.status();
+  std::optional<uint64_t> refreshing;
+  if (refresh) {
+    const std::lock_guard lock(mutex_);
+    if (const auto last = last_refresh_.find(name); last != last_refresh_.end())
+      refreshing = last->second;
+  }
   std::optional<uint64_t> found;
   for (const QueueRow& row : *rows) {
     if (HasEnded(row.state.phase) || row.state.phase == JobPhase::kUnknown) continue;
+    // One that has begun may have what the registry had before; any other may find the file there.
+    if (refresh && (row.state.phase != JobPhase::kPending || row.job_id.number != refreshing)) continue;
     // The last one ends last: they run one after the other.
     if (!found.has_value() || row.job_id.number > *found) found = row.job_id.number;
   }
   return found;
 }
 
-absl::StatusOr<ImageCache::Ready> ImageCache::Convert(const contract::Image& image) {
+ImageCache::Ready ImageCache::Refused(const contract::Image& image,
+                                      const SubmitOutcome& submitted) const {
+  Ready ready;
+  const std::string message =
+      fmt::format("The image {} could not be converted. {}", contract::OciReference(image),
+                  submitted.failure.message());
+  if (config_.pull_if_conversion_fails) {
+    ready.image = contract::PyxisImage(image);
+    ready.pulled_because = fmt::format("{} So each node pulls it itself.", message);
+    return ready;
+  }
+  ready.refused = submitted.failure;
+  ready.refused->set_failure_class(v1::FAILURE_CLASS_IMAGE);
+  ready.refused->set_message(message);
+  ready.refused->set_suggestion(
+      "Have the cluster's operator look at the conversion_* settings of its agent.");
+  return ready;
+}
+
+absl::StatusOr<ImageCache::Ready> ImageCache::Convert(const contract::Image& image, bool refresh) {
   const std::string script = config_.image_dir + "/.convert.sh";
   if (absl::Status status = host_->MakeDirectories(config_.image_dir, kPrivateDirectory);
       !status.ok()) {
@@ -76,41 +109,44 @@ absl::StatusOr<ImageCache::Ready> ImageCache::Convert(const contract::Image& ima
       !status.ok()) {
     return status;
   }
-  const SubmitOutcome submitted = scheduler_->Submit(MakeConversion(config_, image, script));
-  Ready ready;
-  switch (submitted.kind) {
-    case agent::LaunchOutcome::Kind::kLaunched:
-      ready.image = NameFor(image);
-      ready.conversion = submitted.job_id;
-      return ready;
-    case agent::LaunchOutcome::Kind::kRefused:
-      ready.refused = submitted.failure;
-      ready.refused->set_failure_class(v1::FAILURE_CLASS_IMAGE);
-      ready.refused->set_message(fmt::format("The image {} could not be converted. {}",
-                                             contract::OciReference(image),
-                                             submitted.failure.message()));
-      ready.refused->set_suggestion(
-          "Have the cluster's operator look at the conversion_* settings of its agent.");
-      return ready;
-    case agent::LaunchOutcome::Kind::kUnclear:
-      break;
+  const SubmitOutcome submitted =
+      scheduler_->Submit(MakeConversion(config_, image, script, refresh));
+  if (submitted.kind == agent::LaunchOutcome::Kind::kRefused) return Refused(image, submitted);
+  if (submitted.kind != agent::LaunchOutcome::Kind::kLaunched) {
+    // Should it have arrived all the same, then a second one finds the file, and does nothing.
+    return absl::UnavailableError(
+        fmt::format("the conversion of {} may not have been submitted: {}",
+                    contract::OciReference(image), submitted.words));
   }
-  // Should it have arrived all the same, then a second one finds the file, and does nothing.
-  return absl::UnavailableError(fmt::format("the conversion of {} may not have been submitted: {}",
-                                            contract::OciReference(image), submitted.words));
+  if (refresh) {
+    const std::lock_guard lock(mutex_);
+    if (last_refresh_.size() >= kMaxRemembered) last_refresh_.clear();
+    last_refresh_[ConversionName(image)] = submitted.job_id;
+  }
+  Ready ready;
+  ready.conversion = submitted.job_id;
+  return ready;
 }
 
-absl::StatusOr<ImageCache::Ready> ImageCache::Prepare(const contract::Image& image) {
+absl::StatusOr<ImageCache::Ready> ImageCache::Prepare(const contract::Image& image, bool refresh) {
   Ready ready;
   ready.image = NameFor(image);
   if (!NeedsFile(image)) return ready;
-  const absl::StatusOr<bool> there = IsThere(ready.image);
-  if (!there.ok()) return there.status();
-  if (*there) return ready;
-  absl::StatusOr<std::optional<uint64_t>> running = UnderWay(image);
+  if (!refresh) {
+    const absl::StatusOr<bool> there = IsThere(ready.image);
+    if (!there.ok()) return there.status();
+    if (*there) return ready;
+  }
+  absl::StatusOr<std::optional<uint64_t>> running = UnderWay(image, refresh);
   if (!running.ok()) return running.status();
-  if (!running->has_value()) return Convert(image);
   ready.conversion = *running;
+  if (!ready.conversion.has_value()) {
+    const absl::StatusOr<Ready> converting = Convert(image, refresh);
+    if (!converting.ok() || !converting->conversion.has_value()) return converting;
+    ready.conversion = converting->conversion;
+  }
+  ready.is_refresh = refresh;
+  if (config_.pull_if_conversion_fails) ready.fallback = contract::PyxisImage(image);
   return ready;
 }
 

@@ -4,11 +4,15 @@
 // restarts, and its name keeps it the only one for its image, also among agents. The run's job
 // waits for its end, good or bad, and then sees for itself whether the file is there.
 //
-// Thread-safe: it keeps nothing but its configuration.
+// Files are replaced by renames: who has the old one open keeps it.
+//
+// Thread-safe.
 #ifndef MUSTER_AGENTS_SLURM_IMAGE_CACHE_H_
 #define MUSTER_AGENTS_SLURM_IMAGE_CACHE_H_
 
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +22,7 @@
 #include "agents/hosts/host.h"
 #include "agents/slurm/scheduler.h"
 #include "agents/slurm/slurm.h"
+#include "agents/slurm/submit.h"
 #include "contract/image.h"
 
 namespace muster::slurm {
@@ -31,9 +36,9 @@ bool IsSquashfs(std::string_view bytes);
 // What the Slurm job that converts an image is called.
 std::string ConversionName(const contract::Image& image);
 
-// That job. `script` is where convert.sh is.
+// That job. `script` is where convert.sh is. `refresh`: also if the file is there.
 Submission MakeConversion(const SlurmConfig& config, const contract::Image& image,
-                          const std::string& script);
+                          const std::string& script, bool refresh = false);
 
 class ImageCache {
  public:
@@ -45,24 +50,38 @@ class ImageCache {
     std::string image;  // what srun's --container-image gets
     // The Slurm job that is converting it; nothing if the file is there, or none is needed.
     std::optional<uint64_t> conversion;
+    // The file must be the work of that conversion, or of a later one.
+    bool is_refresh = false;
+    // What srun gets if there is no such file after all; empty: the run fails then.
+    std::string fallback;
+    // Why `image` is not a file: Slurm would not have the conversion, and nodes may pull. Whole
+    // sentences.
+    std::string pulled_because;
     // Slurm will not have the conversion; all else is empty then.
     std::optional<v1::Failure> refused;
   };
-  // Finds the image's file, a conversion under way, or starts one. An error: nobody knows; ask
-  // again.
-  absl::StatusOr<Ready> Prepare(const contract::Image& image);
+  // Finds the image's file, a conversion under way, or starts one. With `refresh` only a conversion
+  // that has yet to begin will do, so that it sees what the registry has now. An error: nobody
+  // knows; ask again.
+  absl::StatusOr<Ready> Prepare(const contract::Image& image, bool refresh = false);
   // What Ready::image will be. Asks nobody.
   std::string NameFor(const contract::Image& image) const;
 
  private:
   bool NeedsFile(const contract::Image& image) const;
   absl::StatusOr<bool> IsThere(const std::string& file);
-  absl::StatusOr<std::optional<uint64_t>> UnderWay(const contract::Image& image);
-  absl::StatusOr<Ready> Convert(const contract::Image& image);
+  absl::StatusOr<std::optional<uint64_t>> UnderWay(const contract::Image& image, bool refresh);
+  absl::StatusOr<Ready> Convert(const contract::Image& image, bool refresh);
+  Ready Refused(const contract::Image& image, const SubmitOutcome& submitted) const;
 
   const SlurmConfig config_;
   hosts::Host* const host_;
   Scheduler* const scheduler_;
+
+  std::mutex mutex_;
+  // Guarded by mutex_: the last refreshing conversion that was submitted, by name. One that still
+  // waits serves all who ask meanwhile; without this, after a restart, there is one more.
+  std::map<std::string, uint64_t> last_refresh_;
 };
 
 }  // namespace muster::slurm

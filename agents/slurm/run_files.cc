@@ -5,6 +5,7 @@
 
 #include "agents/core/run_program.h"
 #include "contract/errors.h"
+#include "contract/slurm_signal.h"
 #include "fmt/format.h"
 
 namespace muster::slurm {
@@ -81,6 +82,10 @@ absl::StatusOr<std::vector<RunFile>> MakeRunFiles(const v1::Assignment& assignme
     AddProgram(spec, paths, "setup", setup, &files);
   }
   AddProgram(spec, paths, "command", spec.command(), &files);
+  if (const auto signal = contract::ParseSlurmSignal(spec.slurm().signal()); signal.has_value()) {
+    files.push_back(
+        {paths.specs() + "/signal", signal->name + (signal->command_only ? " alone\n" : "\n")});
+  }
   return files;
 }
 

@@ -64,6 +64,9 @@ struct SlurmConfig {
   uint32_t conversion_cpus = 4;
   uint32_t conversion_memory_mib = 32 * 1024;
   absl::Duration conversion_time_limit = absl::Minutes(30);
+  // Whether each node pulls an image itself whose conversion fails. Otherwise the run fails: a pull
+  // on every node, while they are all held, costs more than it helps.
+  bool pull_if_conversion_fails = false;
   // Directories of the cluster that every container shows under the same path.
   std::vector<std::string> container_mounts;
 };

@@ -5,6 +5,7 @@
 #include "absl/time/time.h"
 #include "agents/slurm/submit.h"
 #include "contract/errors.h"
+#include "contract/slurm_signal.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
@@ -123,6 +124,8 @@ void AddSlurmOptions(const v1::Assignment& assignment, Options* options) {
   options->AddText("--licenses", "slurm.licenses", slurm.licenses());
   options->AddText("--mail-type", "slurm.mail_type", slurm.mail_type());
   options->AddText("--mail-user", "slurm.mail_user", slurm.mail_user());
+  if (const auto signal = contract::ParseSlurmSignal(slurm.signal()); signal.has_value())
+    options->Add("--signal=" + contract::FormatSlurmSignal(*signal));
   if (slurm.exclusive()) options->Add("--exclusive");
   if (slurm.has_requeue()) options->Add(slurm.requeue() ? "--requeue" : "--no-requeue");
   for (const std::string& option : slurm.extra_options()) options->Add(option);

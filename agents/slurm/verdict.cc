@@ -33,12 +33,13 @@ std::string RecordWords(const ExitRecord& record) {
         "is not known",
         record.job_id.ToString(), record.phase, record.rank);
   }
-  return fmt::format("exit record of Slurm job {}: {} ended with code {}, signal {} on rank {}{}",
-                     record.job_id.ToString(), record.phase, record.code, record.signal,
-                     record.rank,
-                     record.terminated  ? ", after a TERM"
-                     : record.continued ? ", after a CONT"
-                                        : "");
+  return fmt::format(
+      "exit record of Slurm job {}: {} ended with code {}, signal {} on rank {}{}{}",
+      record.job_id.ToString(), record.phase, record.code, record.signal, record.rank,
+      record.terminated  ? ", after a TERM"
+      : record.continued ? ", after a CONT"
+                         : "",
+      record.pulled_image ? "; the image could not be converted, so each node pulled it" : "");
 }
 
 Observation MakeObservation(const RunFacts& facts, v1::RunState state) {

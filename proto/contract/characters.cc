@@ -1,5 +1,6 @@
 #include "contract/characters.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "fmt/format.h"
@@ -23,6 +24,12 @@ bool IsControl(std::string_view character) {
 }
 
 }  // namespace
+
+bool IsVariableName(std::string_view name) {
+  return !name.empty() && !IsDigit(name.front()) &&
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return IsLetter(c) || IsDigit(c) || c == '_'; });
+}
 
 size_t CharacterBytes(std::string_view text) {
   const auto lead = static_cast<uint8_t>(text[0]);

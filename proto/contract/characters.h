@@ -13,6 +13,9 @@ constexpr bool IsLowerLetter(char c) { return c >= 'a' && c <= 'z'; }
 constexpr bool IsLetter(char c) { return IsLowerLetter(c) || (c >= 'A' && c <= 'Z'); }
 constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
+// [A-Za-z_][A-Za-z0-9_]*, as every shell takes it.
+bool IsVariableName(std::string_view name);
+
 // The length in bytes of the character at the start of a non-empty text; 0: that is not UTF-8.
 size_t CharacterBytes(std::string_view text);
 bool IsUtf8(std::string_view text);

@@ -53,8 +53,6 @@ std::vector<std::string> FindUnhonoured(const v1::JobSpec& spec) {
   check(spec.has_array(), "array");
   check(spec.has_kubernetes(), "kubernetes");
   check(spec.has_machines(), "machines");
-  check(!spec.slurm().signal().empty(), "slurm.signal");
-  check(spec.slurm().has_container(), "slurm.container");
   check(spec.slurm().has_timeout(), "slurm.timeout");
   check(spec.slurm().has_batch_script(), "slurm.batch_script");
   check(spec.roles_size() > 0, "roles");

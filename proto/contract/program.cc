@@ -30,12 +30,6 @@ void CheckWords(std::string_view field, const Words& words, FieldErrors* errors)
   }
 }
 
-bool IsEnvName(std::string_view name) {
-  const auto is_character = [](char c) { return IsLetter(c) || IsDigit(c) || c == '_'; };
-  return !name.empty() && !IsDigit(name.front()) &&
-         std::all_of(name.begin(), name.end(), is_character);
-}
-
 }  // namespace
 
 void CheckScriptText(std::string_view field, std::string_view script, FieldErrors* errors) {
@@ -77,7 +71,7 @@ void CheckEnv(std::string_view field, const google::protobuf::Map<std::string, s
   }
   for (const auto& [name, value] : env) {
     const std::string place = fmt::format("{}[{}]", field, Quoted(name));
-    if (!IsEnvName(name)) {
+    if (!IsVariableName(name)) {
       errors->Add(place, "not a variable's name; use [A-Za-z_][A-Za-z0-9_]*");
     }
     for (std::string_view prefix : {"LD_", "SLURM_", "MUSTER_"}) {

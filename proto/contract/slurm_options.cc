@@ -5,6 +5,7 @@
 #include <string>
 
 #include "contract/characters.h"
+#include "contract/slurm_signal.h"
 #include "fmt/format.h"
 
 namespace muster::contract {
@@ -213,6 +214,13 @@ void CheckSlurmOptions(const v1::SlurmOptions& slurm, FieldErrors* errors) {
   CheckOptionValue("slurm.licenses", slurm.licenses(), errors);
   CheckOptionValue("slurm.mail_user", slurm.mail_user(), errors);
   CheckComment(slurm.comment(), errors);
+  if (!slurm.signal().empty() && !ParseSlurmSignal(slurm.signal()).has_value()) {
+    errors->Add(
+        "slurm.signal",
+        fmt::format("{} is no signal for a job; write [R][B:]SIGNAL[@SECONDS] with HUP, INT, "
+                    "QUIT, ABRT, USR1, USR2, ALRM or TERM, for example B:USR1@120",
+                    Quoted(slurm.signal())));
+  }
   CheckNumber("slurm.tasks_per_node", slurm.tasks_per_node(), kMaxTasksPerNode, errors);
   CheckNumber("slurm.nice", slurm.nice(), kMaxNice, errors);
   CheckList(

@@ -11,6 +11,7 @@
 #include "contract/image.h"
 #include "contract/program.h"
 #include "contract/retry.h"
+#include "contract/slurm_container.h"
 #include "contract/slurm_options.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -282,6 +283,7 @@ absl::StatusOr<v1::JobSpec> NormalizeJobSpec(v1::JobSpec spec) {
   CheckPlacement(spec, &errors);
   CheckSlurmOptions(spec.slurm(), &errors);
   CheckRetry(spec, &errors);
+  CheckSlurmContainer(spec, &errors);
   if (!errors.empty()) return errors.ToStatus();
   return spec;
 }

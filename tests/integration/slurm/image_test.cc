@@ -1,6 +1,7 @@
 // Conversions of container images on a real cluster, with stand-ins for Pyxis and enroot.
 #include "contract/image.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -109,6 +110,7 @@ class SlurmImageTest : public testing::Test {
     for (const fs::directory_entry& entry : fs::directory_iterator(images_)) {
       if (entry.path().filename() != ".convert.sh") names.push_back(entry.path().filename());
     }
+    std::sort(names.begin(), names.end());
     return names;
   }
 
@@ -127,7 +129,7 @@ TEST_F(SlurmImageTest, AnImageIsConvertedOnceAndThenFound) {
   EXPECT_EQ(first.image, images_ + "/" + kBashFile);
   ASSERT_TRUE(first.conversion.has_value());
   agent.AwaitConversion(kBash);
-  EXPECT_THAT(Files(), testing::ElementsAre(kBashFile));
+  EXPECT_THAT(Files(), testing::ElementsAre(kBashFile, std::string(kBashFile) + ".made"));
   EXPECT_TRUE(IsSquashfs(ReadWhole(first.image)));
   const ImageCache::Ready second = agent.Prepare(kBash);
   EXPECT_EQ(second.image, first.image);
@@ -164,7 +166,7 @@ TEST_F(SlurmImageTest, AConversionThatWasSubmittedTwiceHappensOnce) {
   const fs::file_time_type made = fs::last_write_time(file);
   agent.AwaitConversion(kBash);
   EXPECT_EQ(fs::last_write_time(file), made);
-  EXPECT_THAT(Files(), testing::ElementsAre(kBashFile));
+  EXPECT_THAT(Files(), testing::ElementsAre(kBashFile, std::string(kBashFile) + ".made"));
 }
 
 TEST_F(SlurmImageTest, AConversionThatFailsLeavesEnrootsWordsAndNoFile) {

@@ -44,6 +44,7 @@ TEST(SlurmOptions, WhatSbatchTakesIsTaken) {
       [](auto* s) { s->set_gres("nvme:1,fpga:xilinx:2,craynetwork"); },
       [](auto* s) { s->add_extra_options("--switches=1@60"); },
       [](auto* s) { s->add_extra_options("--contiguous"); },
+      [](auto* s) { s->set_signal("B:USR1@120"); },
   };
   for (const Edit& edit : good) EXPECT_TRUE(Normalized(edit).ok()) << Normalized(edit);
 }
@@ -60,6 +61,7 @@ TEST(SlurmOptions, EachBadValueIsNamedByItsField) {
       {"slurm.mail_type", [](auto* s) { s->set_mail_type("END,"); }},
       {"slurm.mail_user", [](auto* s) { s->set_mail_user("-x"); }},
       {"slurm.nice", [](auto* s) { s->set_nice(kMaxNice + 1); }},
+      {"slurm.signal", [](auto* s) { s->set_signal("KILL@60"); }},
       {"slurm.gres", [](auto* s) { s->set_gres("gpu:4"); }},
       {"slurm.gres", [](auto* s) { s->set_gres("nvme:1,gpu:h100:4"); }},
       {"slurm.gres", [](auto* s) { s->set_gres("a:"); }},
@@ -91,8 +93,6 @@ TEST(SlurmOptions, OptionsThatMusterReliesOnCannotBeTakenAway) {
 
 TEST(SlurmOptions, WhatNoClusterHonoursYetIsRefusedByName) {
   const std::pair<const char*, Edit> cases[] = {
-      {"slurm.signal", [](auto* s) { s->set_signal("USR1@60"); }},
-      {"slurm.container", [](auto* s) { s->mutable_container()->set_writable(true); }},
       {"slurm.timeout", [](auto* s) { s->mutable_timeout()->set_seconds(60); }},
   };
   for (const auto& [field, edit] : cases) {

@@ -11,6 +11,15 @@ using testing::HasSubstr;
 
 const RunPaths kPaths("/shared/runs", "k7m2-42-1");
 
+absl::StatusOr<std::vector<std::string>> OptionsOf(const v1::JobSpec& spec,
+                                                   const std::string& image = "r#i:1",
+                                                   const std::vector<std::string>& mounts = {},
+                                                   const RunPaths& paths = kPaths) {
+  v1::Assignment assignment;
+  *assignment.mutable_spec() = spec;
+  return ContainerOptions(assignment, "lab", image, paths, mounts);
+}
+
 TEST(ContainerTest, TheRunsDirectoryTheClustersAndTheJobsMountsAreShown) {
   v1::JobSpec spec;
   v1::Mount* data = spec.add_mounts();
@@ -20,17 +29,65 @@ TEST(ContainerTest, TheRunsDirectoryTheClustersAndTheJobsMountsAreShown) {
   v1::Mount* results = spec.add_mounts();
   results->set_source("/results");
   results->set_target("/results");
-  const auto options = ContainerOptions(spec, "/images/x.sqsh", kPaths, {"/lustre"});
+  const auto options = OptionsOf(spec, "/images/x.sqsh", {"/lustre"});
   ASSERT_TRUE(options.ok()) << options.status();
-  EXPECT_THAT(*options, Contains("--container-image=/images/x.sqsh"));
+  EXPECT_EQ(options->front(), "--container-image=/images/x.sqsh");
   EXPECT_THAT(*options, Contains("--container-mounts=/shared/runs/k7m2-42-1:/shared/runs/k7m2-42-1,"
                                  "/lustre:/lustre,/data/set:/data:ro,/results:/results"));
 }
 
 TEST(ContainerTest, TheMastersAddressIsTheJobsAndNotTheImages) {
-  const auto options = ContainerOptions({}, "r#i:1", kPaths, {});
+  const auto options = OptionsOf({});
   ASSERT_TRUE(options.ok());
   EXPECT_THAT(*options, Contains("--container-env=MASTER_ADDR,SKYPILOT_NODE_IPS"));
+}
+
+TEST(ContainerTest, WhatTheJobLeavesOpenIsTheClusters) {
+  const auto options = OptionsOf({});
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->size(), 4u);
+  EXPECT_EQ(options->back(), "--no-container-entrypoint");
+}
+
+TEST(ContainerTest, EveryOptionOfTheJobIsPyxisOwn) {
+  v1::JobSpec spec;
+  v1::SlurmContainer& container = *spec.mutable_slurm()->mutable_container();
+  container.set_name("keep");
+  container.add_env("PATH");
+  container.set_mount_home(true);
+  container.set_remap_root(false);
+  container.set_writable(true);
+  auto options = OptionsOf(spec);
+  ASSERT_TRUE(options.ok());
+  for (const char* option :
+       {"--container-name=keep", "--container-env=MASTER_ADDR,PATH,SKYPILOT_NODE_IPS",
+        "--container-mount-home", "--no-container-remap-root", "--container-writable"}) {
+    EXPECT_THAT(*options, Contains(option));
+  }
+  container.set_mount_home(false);
+  container.set_remap_root(true);
+  options = OptionsOf(spec);
+  EXPECT_THAT(*options, Contains("--no-container-mount-home"));
+  EXPECT_THAT(*options, Contains("--container-remap-root"));
+}
+
+TEST(ContainerTest, AnEntrypointIsGivenTheJobsVariables) {
+  v1::JobSpec spec;
+  spec.mutable_slurm()->mutable_container()->set_entrypoint(true);
+  (*spec.mutable_env())["GREETING"] = "hello, there";
+  const auto options = OptionsOf(spec);
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->back(), "--container-entrypoint");
+  EXPECT_THAT(*options, Contains(testing::AllOf(testing::StartsWith("--container-env="),
+                                                HasSubstr(",WORLD_SIZE"), HasSubstr("GREETING,"),
+                                                testing::Not(HasSubstr("hello")))));
+}
+
+TEST(ContainerTest, MoreVariablesThanAnEntrypointCanBeGivenAreRefusedByName) {
+  v1::JobSpec spec;
+  spec.mutable_slurm()->mutable_container()->set_entrypoint(true);
+  (*spec.mutable_env())[std::string(131'000, 'A')] = "";
+  EXPECT_THAT(OptionsOf(spec).status().ToString(), HasSubstr("env"));
 }
 
 TEST(ContainerTest, APathThatPyxisWouldTakeApartOrAShellWouldReadIsRefused) {
@@ -39,20 +96,24 @@ TEST(ContainerTest, APathThatPyxisWouldTakeApartOrAShellWouldReadIsRefused) {
     v1::JobSpec spec;
     spec.add_mounts()->set_source("/ok");
     spec.mutable_mounts(0)->set_target(path);
-    const auto options = ContainerOptions(spec, "r#i:1", kPaths, {});
+    const auto options = OptionsOf(spec);
     EXPECT_EQ(options.status().code(), absl::StatusCode::kInvalidArgument) << path;
     EXPECT_THAT(options.status().ToString(), HasSubstr("mounts[0].target")) << path;
   }
 }
 
 TEST(ContainerTest, ARunDirectoryThatCannotBeMountedIsTheOperatorsToMove) {
-  const auto options = ContainerOptions({}, "r#i:1", RunPaths("/a b", "k"), {});
+  const auto options = OptionsOf({}, "r#i:1", {}, RunPaths("/a b", "k"));
   EXPECT_THAT(options.status().ToString(), HasSubstr("run_dir"));
 }
 
 TEST(ContainerTest, OnlyAFileIsToBeLookedAtOnTheNode) {
-  EXPECT_EQ(ContainerFile("/x.sqsh", {"-a", "-b"}), std::string("/x.sqsh\0-a\0-b\0", 14));
-  EXPECT_EQ(ContainerFile("r#i:1", {"-a"}), std::string("\0-a\0", 4));
+  EXPECT_EQ(ContainerFile({"/x.sqsh", {}, ""}, {"-a", "-b"}),
+            std::string("/x.sqsh\0\0\0-a\0-b\0", 16));
+  EXPECT_EQ(ContainerFile({"r#i:1", {}, ""}, {"-a"}), std::string("\0\0\0-a\0", 6));
+  EXPECT_EQ(ContainerFile({"/x.sqsh", 7, "r#i:1"}, {"-a"}), std::string("/x.sqsh\0"
+                                                                        "7\0r#i:1\0-a\0",
+                                                                        19));
 }
 
 }  // namespace
