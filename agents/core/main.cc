@@ -16,6 +16,7 @@
 #include "agents/core/agent.h"
 #include "agents/core/agent_config.h"
 #include "agents/core/check_report.h"
+#include "agents/core/credentials_command.h"
 #include "agents/core/journal.h"
 #include "agents/hosts/ssh_host.h"
 #include "clients/cpp/address.h"
@@ -154,6 +155,13 @@ int Main(int argc, char** argv) {
         [&flags, key = setting.key](const std::string& value) { flags[key] = value; },
         setting.help);
   }
+  std::string registry;
+  std::string registry_user;
+  CLI::App* install = app.add_subcommand(
+      "install-credentials",
+      "give the cluster's enroot the secret on standard input for a private registry, and exit");
+  install->add_option("REGISTRY", registry, "nvcr.io, docker.io, HOST or HOST:PORT")->required();
+  install->add_option("USER", registry_user, "who pulls; for nvcr.io: leave it out");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -169,6 +177,12 @@ int Main(int argc, char** argv) {
   if (status.ok()) status = ApplyFlags(flags, settings);
   if (status.ok()) status = CheckComplete(config);
   if (!status.ok()) return Fail(status, kExitUsage);
+  if (install->parsed()) {
+    const absl::StatusOr<std::string> done = InstallCredentials(config, registry, registry_user);
+    if (!done.ok()) return Fail(done.status());
+    fmt::print("{}\n", *done);
+    return 0;
+  }
   return check ? Check(std::move(config)) : Serve(std::move(config));
 }
 

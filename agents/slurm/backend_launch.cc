@@ -43,7 +43,7 @@ absl::Status NotWritten(const absl::Status& status) {
 struct SlurmBackend::Fresh {
   size_t index = 0;  // among those that came together
   const v1::Assignment* assignment = nullptr;
-  std::string image;
+  std::string pulled_because;  // see ImageCache::Ready
   std::optional<uint64_t> conversion;
   std::vector<RunFile> files;
   // What its job asks for, less what is its own: the words for a run without a name, and the batch

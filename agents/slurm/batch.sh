@@ -182,7 +182,7 @@ pass_on() {
     relay "$warning"
   else
     srun --overlap --nodes="$SLURM_JOB_NUM_NODES" --ntasks="$SLURM_JOB_NUM_NODES" --ntasks-per-node=1 \
-      --cpus-per-task=1 --gres=none /bin/bash "$run_dir/sbatch/batch.sh" "$run_dir" relay "$warning" &
+      --cpus-per-task=1 --mem=0 --gres=none /bin/bash "$run_dir/sbatch/batch.sh" "$run_dir" relay "$warning" &
   fi
 }
 

@@ -21,9 +21,9 @@ struct Rule {
 };
 
 constexpr std::string_view kCredentials =
-    "Check the image's name. If it is private, put an entry for its registry into "
-    "~/.config/enroot/.credentials of the agent's user on the cluster, mode 0600, or renew the one "
-    "there (nvcr.io wants one for authn.nvidia.com, too).";
+    "Check the image's name. If it is private, have the cluster's operator install credentials, or "
+    "renew them: muster-agent --config FILE install-credentials REGISTRY USER, with the secret on "
+    "standard input. It puts them into ~/.config/enroot/.credentials of the agent's user.";
 constexpr std::string_view kReach =
     "Check the registry's name; if it is right, the cluster's nodes cannot reach it: tell the "
     "cluster's operator.";

@@ -1,14 +1,21 @@
 """Jobs with container images, from the job file to the log, on a real Slurm with stand-ins for Pyxis and enroot."""
 
+import pathlib
+import pwd
+import shutil
+import subprocess
+
 import pytest
 
 from harness.api import FAILED, SUCCEEDED
 from harness.daemons import BIN
-from harness.slurm import SlurmCluster, start_shared_broker
+from harness.slurm import USER, SlurmCluster, start_shared_broker
 
 from muster.v1 import job_pb2
 
 PLUGIN = BIN / "muster_test_pyxis.so"
+SECRET = "open-sesame"
+COMMAND_TIMEOUT_S = 60
 
 
 @pytest.fixture(scope="module")
@@ -71,3 +78,45 @@ def test_an_image_that_does_not_exist_fails_the_job_as_image(world, api, agent):
     assert failure.failure_class == job_pb2.FAILURE_CLASS_IMAGE
     assert "returned error code: 404 Not Found" in failure.quotes[0].text
     assert "name and tag" in failure.suggestion
+
+
+@pytest.fixture
+def credentials():
+    """Of the user whom agents and jobs have on the cluster."""
+    file = pathlib.Path(pwd.getpwnam(USER).pw_dir) / ".config" / "enroot" / ".credentials"
+    shutil.rmtree(file.parent, ignore_errors=True)
+    yield file
+    shutil.rmtree(file.parent, ignore_errors=True)
+
+
+def install(agent, *words, secret=SECRET):
+    """The agent's own command, with its settings."""
+    return subprocess.run([*agent.argv, "install-credentials", *words], env=agent.env, input=secret + "\n", text=True,
+                          capture_output=True, timeout=COMMAND_TIMEOUT_S, check=False)
+
+
+def test_installed_credentials_let_a_private_image_run_and_nobody_sees_the_secret(world, api, agent, credentials):
+    text = "image: private.test/team/train:1\nslurm: {container: {refresh_image: true}}\nrun: echo in\n"
+    failure = run(world, api, text).runs[-1].failure
+    assert failure.failure_class == job_pb2.FAILURE_CLASS_IMAGE
+    assert "install-credentials REGISTRY USER" in failure.suggestion
+
+    assert install(agent, "other.test:5000", "ann").returncode == 0
+    done = install(agent, "private.test", "ci")
+    assert done.returncode == 0, done.stderr
+    assert "has the credentials for private.test\n" in done.stdout
+    assert SECRET not in done.stdout + done.stderr
+    assert credentials.stat().st_mode & 0o777 == 0o600
+    assert credentials.read_text() == (f"machine other.test login ann password {SECRET}\n"
+                                       f"machine private.test login ci password {SECRET}\n")
+    job = run(world, api, text)
+    assert job.state == SUCCEEDED, job
+    assert api.stdout(job.id) == b"in\n"
+
+
+def test_a_secret_that_cannot_be_one_is_refused_unseen(agent, credentials):
+    done = install(agent, "private.test", "ci", secret=f"{SECRET} and more")
+    assert done.returncode == 1
+    assert "secret: standard input must be the secret alone" in done.stderr
+    assert SECRET not in done.stderr
+    assert not credentials.exists()

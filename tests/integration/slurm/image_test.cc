@@ -296,7 +296,7 @@ TEST_F(SlurmImageTest, APrivateImageWithoutCredentialsSaysWhereTheyGo) {
   EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
   EXPECT_THAT(run.last.failure->ShortDebugString(),
               HasSubstr("[ERROR] Could not process JSON input"));
-  EXPECT_THAT(run.last.failure->suggestion(), HasSubstr("~/.config/enroot/.credentials"));
+  EXPECT_THAT(run.last.failure->suggestion(), HasSubstr("install-credentials"));
 }
 
 TEST_F(SlurmImageTest, AFileThatIsNotThereOrNoSquashfsFailsTheRun) {

@@ -1,0 +1,21 @@
+// muster-agent install-credentials: gives the cluster's enroot what a private registry asks for.
+#ifndef MUSTER_AGENTS_CORE_CREDENTIALS_COMMAND_H_
+#define MUSTER_AGENTS_CORE_CREDENTIALS_COMMAND_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "agents/core/agent_config.h"
+
+namespace muster::agent {
+
+// Reads the secret from standard input and writes it into the credentials of the agent's user on
+// the cluster; it is nowhere else. Returns what to tell the operator. FAILED_PRECONDITION: standard
+// input is a terminal, or the cluster is none of Slurm.
+absl::StatusOr<std::string> InstallCredentials(const AgentConfig& config,
+                                               const std::string& registry,
+                                               const std::string& user);
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_CREDENTIALS_COMMAND_H_
