@@ -83,7 +83,7 @@ run() {
   {
     printf '%s\n' "$BASHPID"
     exec </dev/null >>"$run_dir/slurm-logs/rank-$NODE_RANK.out" 2>>"$run_dir/slurm-logs/rank-$NODE_RANK.err"
-    trap - TERM CONT
+    trap - TERM CONT ${warning:+"$warning"}
     exec /bin/bash "$run_dir/sbatch/batch.sh" "$run_dir" become "$1"
   } | await
   status=${PIPESTATUS[0]}
@@ -157,8 +157,9 @@ give_up() {
 step() {
   export NODE_RANK=$SLURM_NODEID SKYPILOT_NODE_RANK=$SLURM_NODEID MUSTER_NODE_RANK=$SLURM_NODEID
   read_warning
-  # Slurm sends it to every process of the step; this one stays to tell how the command took it.
-  if [[ $warning ]]; then trap 'interrupted=1' "$warning"; fi
+  # Slurm sends it to every process of the step; this one stays to tell how the command took it. A trap would make it
+  # miss an end that comes at once (see await).
+  if [[ $warning ]]; then trap '' "$warning"; fi
   run "$1"
   if ((status)); then
     set -o noclobber

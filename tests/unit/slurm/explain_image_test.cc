@@ -45,9 +45,9 @@ TEST(ExplainImageTest, EachReasonHasItsRemedy) {
     std::string remedy;
   };
   const std::vector<Case> cases = {
-      {"[ERROR] URL https://r/token returned error code: 401 Unauthorized", ".credentials"},
+      {"[ERROR] URL https://r/token returned error code: 401 Unauthorized", "install-credentials"},
       {"[ERROR] URL https://r/token returned error code: 403 Forbidden", ".credentials"},
-      {"[ERROR] Could not process JSON input", "authn.nvidia.com"},
+      {"[ERROR] Could not process JSON input", "install-credentials"},
       {"[ERROR] Invalid image reference: docker://A", "lower case"},
       {"curl: (6) Could not resolve host: nowhere.test", "registry's name"},
       {"curl: (7) Failed to connect to 10.0.0.1 port 443", "registry's name"},
