@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "agents/core/slurm_profile_settings.h"
 #include "agents/core/ssh_settings.h"
 #include "clients/cpp/address.h"
 #include "contract/text.h"
@@ -221,6 +222,9 @@ std::vector<Setting> SettingsOf(AgentConfig* config) {
     settings.push_back(std::move(setting));
   }
   for (Setting& setting : SlurmSettings(&config->slurm)) settings.push_back(std::move(setting));
+  for (Setting& setting : SlurmProfileSettings(&config->slurm.profile)) {
+    settings.push_back(std::move(setting));
+  }
   for (Setting& setting : SshSettings("slurm", &config->slurm_ssh)) {
     settings.push_back(std::move(setting));
   }

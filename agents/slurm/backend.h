@@ -86,6 +86,10 @@ class SlurmBackend : public agent::Backend {
   void PlanImage(const v1::JobSpec& spec, CheckList* checks);
 
   // ---- launch
+  // The assignment with what the cluster fills in, and without excluded nodes that Slurm does not
+  // know any more. INVALID_ARGUMENT: the cluster cannot take it so; UNAVAILABLE: Slurm could not be
+  // asked.
+  absl::StatusOr<v1::Assignment> Complete(const v1::Assignment& assignment);
   // What the launch of a run comes to before its submission; nothing if it is to be submitted.
   std::optional<agent::LaunchOutcome> Prepare(
       const absl::StatusOr<hosts::FileInfo>& before,

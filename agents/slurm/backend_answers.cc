@@ -93,10 +93,10 @@ absl::StatusOr<v1::ClusterDetails> SlurmBackend::Describe() {
 }
 
 absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const std::string& user) {
-  v1::Assignment assignment;
-  assignment.set_run_key(kPlannedRun);
-  assignment.set_user(user);
-  *assignment.mutable_spec() = spec;
+  v1::Assignment planned;
+  planned.set_run_key(kPlannedRun);
+  planned.set_user(user);
+  *planned.mutable_spec() = spec;
   GpuTypes gpu_types;
   std::vector<v1::Pool> pools;
   {
@@ -106,6 +106,13 @@ absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const st
   }
   v1::JobPlan plan;
   CheckList checks;
+  const absl::StatusOr<v1::Assignment> complete = Complete(planned);
+  if (!complete.ok()) {
+    checks.Fail("the job", SpecError(complete.status()), "Correct the job.");
+    *plan.mutable_checks() = checks.checks().checks();
+    return plan;
+  }
+  const v1::Assignment& assignment = *complete;
   const absl::StatusOr<Submission> submission =
       MakeSubmission(assignment, PathsOf(kPlannedRun), gpu_types);
   absl::StatusOr<std::string> text =
@@ -114,7 +121,7 @@ absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const st
     checks.Fail("the job", SpecError(text.status()), "Correct the job.");
   } else {
     plan.set_submission(*std::move(text));
-    const absl::Status limit = CheckTimeLimit(spec, pools);
+    const absl::Status limit = CheckTimeLimit(assignment.spec(), pools);
     if (limit.ok()) {
       checks.Ok("time limit", "within the limits of the partitions that the job may use");
     } else {
@@ -130,7 +137,7 @@ absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const st
 absl::StatusOr<std::string> SlurmBackend::SubmissionText(const v1::Assignment& assignment,
                                                          const Submission& submission) {
   const RunPaths paths = PathsOf(assignment.run_key());
-  if (const absl::Status status = FilesOf(assignment, paths, "").status(); !status.ok())
+  if (const absl::Status status = FilesOf(assignment, paths, {}).status(); !status.ok())
     return status;
   absl::StatusOr<std::string> text = Quoted("sbatch", SbatchArguments(submission));
   if (!text.ok()) return text.status();

@@ -41,9 +41,9 @@ absl::Status NotWritten(const absl::Status& status) {
 
 // A run that Slurm does not have, with all that its submission needs.
 struct SlurmBackend::Fresh {
-  size_t index = 0;  // among those that came together
-  const v1::Assignment* assignment = nullptr;
-  std::string pulled_because;  // see ImageCache::Ready
+  size_t index = 0;                                  // among those that came together
+  std::shared_ptr<const v1::Assignment> assignment;  // complete
+  std::string pulled_because;                        // see ImageCache::Ready
   std::optional<uint64_t> conversion;
   std::vector<RunFile> files;
   // What its job asks for, less what is its own: the words for a run without a name, and the batch
@@ -79,7 +79,13 @@ std::vector<LaunchOutcome> SlurmBackend::LaunchMany(
   for (size_t i = 0; i < assignments.size(); ++i) {
     Fresh fresh;
     fresh.index = i;
-    fresh.assignment = assignments[i].get();
+    const absl::StatusOr<v1::Assignment> complete = Complete(*assignments[i]);
+    if (!complete.ok()) {
+      const bool is_refused = complete.status().code() == absl::StatusCode::kInvalidArgument;
+      outcomes[i] = is_refused ? RefusedBecause(complete.status()) : Unclear(complete.status());
+      continue;
+    }
+    fresh.assignment = std::make_shared<const v1::Assignment>(*complete);
     if (auto outcome = Prepare(before[i], &images, &fresh); outcome.has_value()) {
       outcomes[i] = *std::move(outcome);
       continue;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "agents/slurm/fields.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -58,6 +59,17 @@ absl::StatusOr<std::vector<v1::Pool>> CommandScheduler::Pools() {
   const absl::StatusOr<std::string> output = commands_->Ask(PoolArguments());
   if (!output.ok()) return output.status();
   return ParsePools(*output);
+}
+
+absl::StatusOr<std::vector<std::string>> CommandScheduler::KnownNodes(
+    const std::vector<std::string>& names) {
+  // Of names that it does not know sinfo says nothing.
+  const absl::StatusOr<std::string> output =
+      commands_->Ask({"sinfo", "--noheader", "--Node", "--format=%N",
+                      fmt::format("--nodes={}", fmt::join(names, ","))});
+  if (!output.ok()) return output.status();
+  const std::vector<std::string_view> lines = Lines(*output);
+  return std::vector<std::string>(lines.begin(), lines.end());
 }
 
 SubmitOutcome CommandScheduler::Submit(const Submission& submission) {

@@ -32,6 +32,10 @@ absl::StatusOr<std::vector<v1::Pool>> ParsePools(std::string_view output);
 // Adds the GPUs of a node by type, as Slurm writes them: "gpu:h100:4(S:0-1),gpu:2,lustre:1".
 void AddGpus(std::string_view gres, google::protobuf::Map<std::string, uint32_t>* gpus);
 
+// The first of the partitions (a list with commas) becomes the default pool. Nothing changes if
+// there is no such pool, or the list is empty.
+void MarkDefaultPool(std::string_view partitions, std::vector<v1::Pool>* pools);
+
 GpuTypes GpuTypesOf(const std::vector<v1::Pool>& pools);
 
 }  // namespace muster::slurm

@@ -33,6 +33,13 @@ class Scheduler {
   // Partitions and their nodes.
   virtual absl::StatusOr<std::vector<v1::Pool>> Pools() = 0;
 
+  // Which of the nodes Slurm has. Default, for a way that cannot tell: all of them; Slurm refuses a
+  // job that excludes one that it does not know.
+  virtual absl::StatusOr<std::vector<std::string>> KnownNodes(
+      const std::vector<std::string>& names) {
+    return names;
+  }
+
   virtual SubmitOutcome Submit(const Submission& submission) = 0;
   // When Slurm would start the job, in Slurm's own words, with the time in seconds since 1970;
   // submits nothing, and the script need not be there. INVALID_ARGUMENT: Slurm would refuse it, in

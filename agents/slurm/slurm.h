@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "agents/core/backend.h"
 #include "agents/hosts/host.h"
+#include "agents/slurm/profile.h"
 
 namespace muster::slurm {
 
@@ -50,6 +51,9 @@ struct SlurmConfig {
   // How long an exit record or an accounting record may come after the end that Slurm tells: file
   // servers and slurmdbd lag.
   absl::Duration record_grace = absl::Seconds(30);
+
+  // What is filled in where a job leaves it open. Default: nothing, so Slurm's own defaults count.
+  Profile profile;
 
   // ---- containers, which need Pyxis on the cluster
   // Whether images are converted to squashfs files before a run takes nodes. Otherwise each node

@@ -126,6 +126,7 @@ void AddSlurmOptions(const v1::Assignment& assignment, Options* options) {
   options->AddText("--mail-user", "slurm.mail_user", slurm.mail_user());
   if (const auto signal = contract::ParseSlurmSignal(slurm.signal()); signal.has_value())
     options->Add("--signal=" + contract::FormatSlurmSignal(*signal));
+  if (assignment.held()) options->Add("--hold");
   if (slurm.exclusive()) options->Add("--exclusive");
   if (slurm.has_requeue()) options->Add(slurm.requeue() ? "--requeue" : "--no-requeue");
   for (const std::string& option : slurm.extra_options()) options->Add(option);

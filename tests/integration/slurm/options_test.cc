@@ -90,6 +90,48 @@ TEST_F(SlurmOptionsTest, WhatTheJobSaysIsWhatSlurmHas) {
   EXPECT_EQ(Output(*backend_, run), "done\n");
 }
 
+TEST_F(SlurmOptionsTest, ARunKeepsAwayFromNodesOfFailedRunsThatAreStillThere) {
+  v1::JobSpec spec = ScriptSpec("echo $SLURMD_NODENAME");
+  spec.mutable_slurm()->set_exclude("n2");
+  v1::Assignment assignment = *NewRun(spec).handle.assignment;
+  assignment.add_excluded_nodes("gone-7");
+  assignment.add_excluded_nodes("n1");
+  assignment.set_held(true);
+  const agent::LaunchOutcome outcome = backend_->Launch(assignment);
+  ASSERT_EQ(outcome.kind, Kind::kLaunched) << outcome.failure.message();
+  const std::string job = cluster_->AsRoot("scontrol -o show job " + outcome.external_id);
+  EXPECT_THAT(job, HasSubstr("ExcNodeList=n[1-2]"));
+  EXPECT_THAT(job, HasSubstr("Reason=JobHeldUser"));
+  cluster_->AsRoot("scancel " + outcome.external_id);
+}
+
+TEST_F(SlurmOptionsTest, WhatAJobLeavesOpenIsTheClustersProfile) {
+  SlurmConfig config = cluster_->Config();
+  v1::JobSpec& defaults = config.profile.defaults;
+  defaults.mutable_time_limit()->set_seconds(1800);
+  defaults.mutable_resources()->set_cpu_millis(2000);
+  defaults.mutable_resources()->add_gpus()->set_count_millis(4000);
+  defaults.mutable_slurm()->set_partition("gpu,debug");
+  defaults.mutable_slurm()->set_comment("from the profile");
+  defaults.mutable_slurm()->set_requeue(false);
+  defaults.mutable_slurm()->add_extra_options("--wait-all-nodes=1");
+  config.profile.gpus_per_node = 4;
+  const std::unique_ptr<agent::Backend> backend = cluster_->MakeBackend(config);
+  const absl::StatusOr<v1::Inventory> inventory = backend->Inventory();
+  ASSERT_TRUE(inventory.ok()) << inventory.status();
+  for (const v1::Pool& pool : inventory->pools())
+    EXPECT_EQ(pool.is_default(), pool.name() == "gpu") << pool.name();
+  TestRun run = NewRun(ScriptSpec("echo $NUM_GPU_PER_NODE $CUDA_VISIBLE_DEVICES"));
+  Launch(*backend, &run);
+  const std::string job = ShowJob(run);
+  for (const char* words : {"Partition=gpu", "TimeLimit=00:30:00", "CPUs/Task=2", "Requeue=0",
+                            "Comment=from the profile", "OverSubscribe=NO"}) {
+    EXPECT_THAT(job, HasSubstr(words));
+  }
+  ObserveToEnd(*backend, {&run});
+  EXPECT_EQ(Output(*backend, run), "4 0,1,2,3\n");
+}
+
 TEST_F(SlurmOptionsTest, ATimeLimitThatThePartitionNeverGivesIsRefusedBeforeItWaitsForEver) {
   ASSERT_TRUE(backend_->Inventory().ok());
   v1::JobSpec spec = ScriptSpec("true");

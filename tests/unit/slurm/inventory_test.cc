@@ -78,5 +78,19 @@ TEST(ParsePoolsTest, ALineThatCannotBeReadSpoilsTheAnswer) {
   EXPECT_FALSE(ParsePools("debug*|up|infinite|1|2|8|16000|(null)|idle\n").ok());
 }
 
+TEST(MarkDefaultPoolTest, TheFirstPartitionOfTheProfileIsTheDefaultPool) {
+  std::vector<v1::Pool> pools(2);
+  pools[0].set_name("cpu");
+  pools[0].set_is_default(true);
+  pools[1].set_name("gpu");
+  for (const char* nothing : {"", "nosuch,gpu"}) {
+    MarkDefaultPool(nothing, &pools);
+    EXPECT_TRUE(pools[0].is_default()) << nothing;
+  }
+  MarkDefaultPool("gpu,cpu", &pools);
+  EXPECT_FALSE(pools[0].is_default());
+  EXPECT_TRUE(pools[1].is_default());
+}
+
 }  // namespace
 }  // namespace muster::slurm

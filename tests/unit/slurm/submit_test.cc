@@ -245,6 +245,17 @@ TEST_F(SubmissionTest, NodesOnWhichEarlierRunsFailedAreExcludedBesideTheUsers) {
   EXPECT_THAT(Build(), Contains("--exclude=n[1-2],n4,n5"));
 }
 
+TEST_F(SubmissionTest, AHeldJobDoesNotStart) {
+  EXPECT_THAT(Build(), Not(Contains("--hold")));
+  assignment_.set_held(true);
+  EXPECT_THAT(Build(), Contains("--hold"));
+}
+
+TEST_F(SubmissionTest, ASignalIsPassedOnInTheFormOfEverySbatch) {
+  spec().mutable_slurm()->set_signal("RSIGUSR1");
+  EXPECT_THAT(Build(), Contains("--signal=R:USR1@60"));
+}
+
 TEST_F(SubmissionTest, ARunStaysASingletonWhateverElseItWaitsFor) {
   spec().mutable_slurm()->set_dependency("afterok:7");
   const auto submission = MakeSubmission(assignment_, paths_, {}, 9);

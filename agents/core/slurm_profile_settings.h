@@ -1,0 +1,18 @@
+// The settings slurm.default_* and slurm.gpus_per_node: what a cluster fills in where a job leaves
+// it open.
+#ifndef MUSTER_AGENTS_CORE_SLURM_PROFILE_SETTINGS_H_
+#define MUSTER_AGENTS_CORE_SLURM_PROFILE_SETTINGS_H_
+
+#include <vector>
+
+#include "agents/slurm/profile.h"
+#include "daemon/settings.h"
+
+namespace muster::agent {
+
+// They write into `profile`, and take only what a job could say itself.
+std::vector<Setting> SlurmProfileSettings(slurm::Profile* profile);
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_SLURM_PROFILE_SETTINGS_H_
