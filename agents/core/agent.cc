@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "agents/core/worker_lane.h"
 #include "clients/cpp/backoff.h"
 #include "contract/errors.h"
+#include "contract/scheduler_calls.h"
 #include "contract/text.h"
 #include "daemon/log.h"
 
@@ -200,7 +202,13 @@ class Agent::Impl {
       LogEvent(spdlog::level::info, "scheduler_answers");
     }
     scheduler_error_ = status.ok() ? "" : error;
+    CountLaunches(&done.observed.scheduler_calls);
     Tell(std::move(done.observed), out);
+  }
+
+  // Beside the calls, so that people see how many of them a run takes.
+  void CountLaunches(std::map<std::string, uint64_t>* calls) const {
+    if (!calls->empty()) (*calls)[std::string(contract::kLaunchedRuns)] = launched_runs_;
   }
 
   void On(InventoryDone& done, Output* out) {
@@ -208,7 +216,9 @@ class Agent::Impl {
     if (done.inventory.ok()) {
       next_inventory_ = Now() + options_.inventory_interval;
       inventory_ = *done.inventory;
-      Tell(InventoryRead{*std::move(done.inventory), backend_.SchedulerCalls()}, out);
+      InventoryRead read{*std::move(done.inventory), backend_.SchedulerCalls()};
+      CountLaunches(&read.scheduler_calls);
+      Tell(std::move(read), out);
       return;
     }
     next_inventory_ = Now() + (inventory_ ? options_.inventory_interval : options_.inventory_retry);
@@ -221,7 +231,10 @@ class Agent::Impl {
 
   void On(CallDone& done, Output* out) {
     if (!std::holds_alternative<LogsShipped>(done.input)) --calls_in_flight_;
-    if (const auto* launched = std::get_if<Launched>(&done.input)) LogLaunch(*launched);
+    if (const auto* launched = std::get_if<Launched>(&done.input)) {
+      LogLaunch(*launched);
+      if (launched->outcome.kind == LaunchOutcome::Kind::kLaunched) ++launched_runs_;
+    }
     Tell(std::move(done.input), out);
   }
 
@@ -441,6 +454,7 @@ class Agent::Impl {
   std::string scheduler_error_;
   absl::Time next_tick_ = absl::InfinitePast();
   int calls_in_flight_ = 0;
+  uint64_t launched_runs_ = 0;  // since the start
   std::optional<absl::Time> drain_until_;
 
   EndReader end_reader_;  // the observer's

@@ -8,6 +8,7 @@
 
 #include "agents/core/slurm_profile_settings.h"
 #include "agents/core/ssh_settings.h"
+#include "agents/slurm/http.h"
 #include "clients/cpp/address.h"
 #include "contract/text.h"
 #include "contract/units.h"
@@ -23,7 +24,8 @@ constexpr uint64_t kMaxActiveRuns = 100'000;
 constexpr uint64_t kMebibyte = uint64_t{1} << 20;
 // No image needs more to be unpacked and packed.
 constexpr uint64_t kMaxConversionBytes = uint64_t{1} << 40;
-constexpr uint64_t kMaxLaunchParallelism = 64;  // threads, each with a command of its own
+constexpr uint64_t kMaxCallsPerMinute = 100'000;  // more than any slurmctld answers
+constexpr uint64_t kMaxLaunchParallelism = 64;    // threads, each with a command of its own
 
 absl::Status Invalid(std::string_view text) { return absl::InvalidArgumentError(ToAbsl(text)); }
 
@@ -132,6 +134,26 @@ std::vector<Setting> MachinesSettings(machines::MachinesConfig* machines) {
   };
 }
 
+std::vector<Setting> SlurmCallSettings(slurm::SlurmConfig* slurm) {
+  return {
+      {"slurm.max_scheduler_calls_per_minute", "calls to Slurm in a minute; 0: no limit [20]",
+       NumberInto(0, kMaxCallsPerMinute,
+                  [slurm](uint64_t n) {
+                    slurm->max_scheduler_calls_per_minute = static_cast<uint32_t>(n);
+                  })},
+      {"slurm.rest_url", "slurmrestd: http[s]://HOST:PORT or unix:/PATH [Slurm's commands]",
+       [slurm](const std::string& value) {
+         slurm->rest_url = value;
+         return slurm::CheckHttpUrl(value);
+       }},
+      {"slurm.rest_user", "whom the token is for [the user of the commands]",
+       TextInto(&slurm->rest_user)},
+      {"slurm.rest_token_file", "file of the token, for nobody else to read [scontrol token]",
+       AbsolutePathInto(&slurm->rest_token_file)},
+      {"slurm.rest_cluster", "ClusterName [what slurmrestd tells]", TextInto(&slurm->rest_cluster)},
+  };
+}
+
 std::vector<Setting> SlurmSettings(slurm::SlurmConfig* slurm) {
   return {
       {"slurm.run_dir", "directory of the runs, shared with the nodes [STATE_DIR/runs]",
@@ -223,6 +245,9 @@ std::vector<Setting> SettingsOf(AgentConfig* config) {
   }
   for (Setting& setting : SlurmSettings(&config->slurm)) settings.push_back(std::move(setting));
   for (Setting& setting : SlurmProfileSettings(&config->slurm.profile)) {
+    settings.push_back(std::move(setting));
+  }
+  for (Setting& setting : SlurmCallSettings(&config->slurm)) {
     settings.push_back(std::move(setting));
   }
   for (Setting& setting : SshSettings("slurm", &config->slurm_ssh)) {

@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "agents/hosts/local_host.h"
 #include "agents/slurm/command_scheduler.h"
+#include "agents/slurm/rest_scheduler.h"
 #include "contract/errors.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -41,14 +42,28 @@ absl::Status CheckSharedDirectory(std::string_view name, const std::string& path
                   name, path));
 }
 
+std::unique_ptr<Scheduler> MakeScheduler(const SlurmConfig& config, hosts::Host* host,
+                                         CallGate* gate, Commands* commands) {
+  if (config.rest_url.empty()) return std::make_unique<CommandScheduler>(host, commands);
+  std::string user = config.rest_user.empty() ? config.user_on_host : config.rest_user;
+  // Of this machine's user, nobody has to be asked.
+  if (user.empty()) {
+    const auto environment = commands->JobEnvironment();
+    if (environment.ok() && environment->contains("USER")) user = environment->at("USER");
+  }
+  return std::make_unique<RestScheduler>(config, std::move(user), MakeHttp(config.rest_url), gate,
+                                         commands);
+}
+
 }  // namespace
 
 SlurmBackend::SlurmBackend(SlurmConfig config, std::unique_ptr<hosts::Host> host)
     : config_(std::move(config)),
       host_(std::move(host)),
-      commands_(config_, host_.get()),
+      gate_(config_.max_scheduler_calls_per_minute),
+      commands_(config_, host_.get(), &gate_),
       arrays_(config_.run_dir, host_.get()),
-      scheduler_(std::make_unique<CommandScheduler>(host_.get(), &commands_)),
+      scheduler_(MakeScheduler(config_, host_.get(), &gate_, &commands_)),
       images_(config_, host_.get(), scheduler_.get()),
       watcher_(host_.get(), RunPaths::EndedDirectory(config_.run_dir), config_.record_interval) {}
 
@@ -101,6 +116,7 @@ absl::StatusOr<v1::Inventory> SlurmBackend::Inventory() {
         "left no exit "
         "record cannot be told later than MinJobAge after its end");
   }
+  for (std::string& warning : gate_.Warnings()) inventory.add_warnings(std::move(warning));
   const std::lock_guard lock(mutex_);
   gpu_types_ = GpuTypesOf(*pools);
   pools_ = *std::move(pools);
@@ -172,8 +188,12 @@ void SlurmBackend::Forget(const agent::RunHandle& run) {
 }
 
 absl::Duration SlurmBackend::ObserveInterval() const {
-  const std::lock_guard lock(mutex_);
-  return std::max(config_.observe_interval, kQueueShare * last_queue_duration_);
+  absl::Duration interval;
+  {
+    const std::lock_guard lock(mutex_);
+    interval = std::max(config_.observe_interval, kQueueShare * last_queue_duration_);
+  }
+  return gate_.ObserveInterval(interval);
 }
 
 std::unique_ptr<agent::Backend> CreateSlurmBackend(SlurmConfig config, std::string state_dir,

@@ -16,6 +16,7 @@
 #include "agents/core/steady_time.h"
 #include "agents/hosts/host.h"
 #include "agents/slurm/arrays.h"
+#include "agents/slurm/call_gate.h"
 #include "agents/slurm/check_list.h"
 #include "agents/slurm/commands.h"
 #include "agents/slurm/image_cache.h"
@@ -52,7 +53,7 @@ class SlurmBackend : public agent::Backend {
   absl::Duration LookupGrace() const override { return config_.lookup_grace; }
   absl::Duration ObserveInterval() const override;
   void SetWaker(std::function<void()> wake) override { watcher_.SetWaker(std::move(wake)); }
-  std::map<std::string, uint64_t> SchedulerCalls() const override { return commands_.Calls(); }
+  std::map<std::string, uint64_t> SchedulerCalls() const override { return gate_.Calls(); }
 
  private:
   // What is remembered of a run between calls. Times are those of time_.
@@ -157,6 +158,7 @@ class SlurmBackend : public agent::Backend {
   const agent::SteadyTime time_;
 
   // Thread-safe by themselves.
+  mutable CallGate gate_;
   Commands commands_;
   Arrays arrays_;
   const std::unique_ptr<Scheduler> scheduler_;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -71,9 +72,21 @@ absl::StatusOr<std::map<std::string, std::string>> ParseIdentity(std::string_vie
   return Identity(fields[0], fields[5]);
 }
 
+CallKind KindOf(const std::vector<std::string>& argv) {
+  const std::string& name = argv.front();
+  const std::string_view verb = argv.size() > 1 ? std::string_view(argv[1]) : std::string_view();
+  if (name == "sbatch") return verb == "--test-only" ? CallKind::kOther : CallKind::kSubmit;
+  if (name == "squeue") return CallKind::kObserve;
+  if (name == "scancel") return CallKind::kEnd;
+  // A token is what all else waits for.
+  const bool urgent = verb == "hold" || verb == "release" || verb == "token";
+  return name == "scontrol" && urgent ? CallKind::kEnd : CallKind::kOther;
+}
+
 }  // namespace
 
-Commands::Commands(const SlurmConfig& config, hosts::Host* host) : config_(config), host_(host) {
+Commands::Commands(const SlurmConfig& config, hosts::Host* host, CallGate* gate)
+    : config_(config), host_(host), gate_(gate) {
   std::string path = config.job_path.empty() ? std::string(kSystemPath) : config.job_path;
   if (config.job_path.empty() && !config.bin_dir.empty()) path += ":" + config.bin_dir;
   job_environment_["PATH"] = path;
@@ -98,7 +111,7 @@ absl::StatusOr<hosts::CommandResult> Commands::Run(std::vector<std::string> argv
   command.argv = std::move(argv);
   command.env = environment_;
   command.timeout = config_.command_timeout;
-  return RunCounted(std::move(command));
+  return RunInTurn(std::move(command));
 }
 
 absl::StatusOr<hosts::CommandResult> Commands::RunSbatch(std::vector<std::string> argv) {
@@ -106,15 +119,15 @@ absl::StatusOr<hosts::CommandResult> Commands::RunSbatch(std::vector<std::string
   command.argv = std::move(argv);
   command.env = job_environment_;
   command.timeout = config_.sbatch_timeout;
-  return RunCounted(std::move(command));
+  return RunInTurn(std::move(command));
 }
 
-absl::StatusOr<hosts::CommandResult> Commands::RunCounted(hosts::Command command) {
-  {
-    const std::lock_guard lock(mutex_);
-    ++calls_[command.argv.front()];
-  }
-  return RunClean(std::move(command));
+absl::StatusOr<hosts::CommandResult> Commands::RunInTurn(hosts::Command command) {
+  if (absl::Status status = gate_->Enter(command.argv.front(), KindOf(command.argv)); !status.ok())
+    return status;
+  absl::StatusOr<hosts::CommandResult> result = RunClean(std::move(command));
+  gate_->OnAnswer(result.ok() ? std::string_view(result->stderr_data) : std::string_view());
+  return result;
 }
 
 absl::StatusOr<hosts::CommandResult> Commands::RunClean(hosts::Command command) {
@@ -147,6 +160,12 @@ absl::StatusOr<std::map<std::string, std::string>> Commands::WhoAmI() {
   return identity;
 }
 
+absl::StatusOr<std::map<std::string, std::string>> Commands::JobEnvironment() {
+  absl::StatusOr<std::map<std::string, std::string>> environment = WhoAmI();
+  if (environment.ok()) environment->insert(job_environment_.begin(), job_environment_.end());
+  return environment;
+}
+
 absl::StatusOr<hosts::CommandResult> Commands::RunUncounted(std::vector<std::string> argv) {
   hosts::Command command;
   command.argv = std::move(argv);
@@ -169,11 +188,6 @@ absl::StatusOr<std::string> Commands::Ask(std::vector<std::string> argv) {
   }
   if (!result->ok() || IsDoubtful(*result)) return Failed(name, *result);
   return std::move(result->stdout_data);
-}
-
-std::map<std::string, uint64_t> Commands::Calls() const {
-  const std::lock_guard lock(mutex_);
-  return calls_;
 }
 
 }  // namespace muster::slurm

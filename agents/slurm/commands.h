@@ -1,4 +1,4 @@
-// Slurm's commands: run with a clean environment, bounded, and counted.
+// Slurm's commands: run in their turn, with a clean environment, and bounded.
 //
 // Thread-safe.
 #ifndef MUSTER_AGENTS_SLURM_COMMANDS_H_
@@ -14,14 +14,15 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "agents/hosts/host.h"
+#include "agents/slurm/call_gate.h"
 #include "agents/slurm/slurm.h"
 
 namespace muster::slurm {
 
 class Commands {
  public:
-  // `host` must outlive this object.
-  Commands(const SlurmConfig& config, hosts::Host* host);
+  // Both must outlive this object. Every command waits at the gate but those that do not ask Slurm.
+  Commands(const SlurmConfig& config, hosts::Host* host, CallGate* gate);
 
   // Whether a command is there: it is asked for its version, which is no call to the scheduler.
   absl::Status Check(const std::string& name);
@@ -34,11 +35,12 @@ class Commands {
   // The output of a command that succeeded; UNAVAILABLE with what it said otherwise.
   absl::StatusOr<std::string> Ask(std::vector<std::string> argv);
 
-  // Since the start, by command name.
-  std::map<std::string, uint64_t> Calls() const;
+  // What sbatch runs with, and passes on to the job. UNAVAILABLE: the host could not be asked who
+  // the user is.
+  absl::StatusOr<std::map<std::string, std::string>> JobEnvironment();
 
  private:
-  absl::StatusOr<hosts::CommandResult> RunCounted(hosts::Command command);
+  absl::StatusOr<hosts::CommandResult> RunInTurn(hosts::Command command);
   absl::StatusOr<hosts::CommandResult> RunClean(hosts::Command command);
   // HOME, USER and LOGNAME on the host. UNAVAILABLE: it could not be asked.
   absl::StatusOr<std::map<std::string, std::string>> WhoAmI();
@@ -46,12 +48,12 @@ class Commands {
   // Constant after construction.
   const SlurmConfig config_;
   hosts::Host* const host_;
+  CallGate* const gate_;
   std::map<std::string, std::string> job_environment_;
   std::map<std::string, std::string> environment_;
 
   mutable std::mutex mutex_;
   // Guarded by mutex_.
-  std::map<std::string, uint64_t> calls_;
   std::optional<std::map<std::string, std::string>> identity_;  // once it is known
 };
 

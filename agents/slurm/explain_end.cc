@@ -135,6 +135,12 @@ Words ExplainWithoutRecord(const RunFacts& facts) {
             "gone, or the node could not write to run_dir",
             std::string(kSubmitAgain), /*retriable=*/true};
   }
+  if (!history.exit_is_known) {
+    return {v1::FAILURE_CLASS_PROGRAM,
+            "The run failed and could not write its exit record, and its code is not known: "
+            "accounting over slurmrestd does not tell it",
+            std::string(kReadLog)};
+  }
   return {v1::FAILURE_CLASS_PROGRAM,
           fmt::format("The run {} and could not write its exit record",
                       HowItEnded(history.exit_code, history.signal)),

@@ -72,6 +72,7 @@ std::string_view ValueOf(std::string_view line, std::string_view key) {
 
 std::string HistoryRow::Words() const {
   const std::string by = state.cancelled_by.empty() ? "" : " by " + state.cancelled_by;
+  if (!exit_is_known) return fmt::format("{}{}, with a code that is not told", state.word, by);
   return fmt::format("{}{} {}:{}", state.word, by, exit_code, signal);
 }
 

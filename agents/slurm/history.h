@@ -22,7 +22,8 @@ struct HistoryRow {
   SlurmState state;
   int exit_code = 0;
   int signal = 0;
-  std::string node_list;  // empty: it never had nodes
+  bool exit_is_known = true;  // false: neither of the two was told
+  std::string node_list;      // empty: it never had nodes
   std::optional<absl::Time> start_time;
   std::optional<absl::Time> end_time;
   bool from_accounting = true;  // false: from scontrol

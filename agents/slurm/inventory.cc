@@ -84,16 +84,6 @@ bool AreAlike(const v1::NodeGroup& a, const v1::NodeGroup& b) {
   return a.cpus() == b.cpus() && a.memory_bytes() == b.memory_bytes() && gpus(a) == gpus(b);
 }
 
-void AddNodes(const v1::NodeGroup& nodes, v1::Pool* pool) {
-  for (v1::NodeGroup& group : *pool->mutable_node_groups()) {
-    if (!AreAlike(group, nodes)) continue;
-    group.set_count(group.count() + nodes.count());
-    group.set_usable_count(group.usable_count() + nodes.usable_count());
-    return;
-  }
-  if (nodes.count() > 0) *pool->add_node_groups() = nodes;
-}
-
 v1::Pool MakePool(const NodeLine& line) {
   v1::Pool pool;
   pool.set_name(line.partition);
@@ -123,6 +113,16 @@ void AddGpus(std::string_view gres, google::protobuf::Map<std::string, uint32_t>
     const std::string type(parts.size() == 3 ? parts[1] : "gpu");
     if (count.has_value()) (*gpus)[type] += *count;
   }
+}
+
+void AddNodes(const v1::NodeGroup& nodes, v1::Pool* pool) {
+  for (v1::NodeGroup& group : *pool->mutable_node_groups()) {
+    if (!AreAlike(group, nodes)) continue;
+    group.set_count(group.count() + nodes.count());
+    group.set_usable_count(group.usable_count() + nodes.usable_count());
+    return;
+  }
+  if (nodes.count() > 0) *pool->add_node_groups() = nodes;
 }
 
 std::vector<std::string> SettingsArguments() { return {"scontrol", "show", "config"}; }

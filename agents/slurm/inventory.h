@@ -1,4 +1,4 @@
-// What a Slurm cluster has: scontrol show config and sinfo.
+// What a Slurm cluster has, from scontrol show config and sinfo.
 #ifndef MUSTER_AGENTS_SLURM_INVENTORY_H_
 #define MUSTER_AGENTS_SLURM_INVENTORY_H_
 
@@ -31,6 +31,8 @@ absl::StatusOr<std::vector<v1::Pool>> ParsePools(std::string_view output);
 
 // Adds the GPUs of a node by type, as Slurm writes them: "gpu:h100:4(S:0-1),gpu:2,lustre:1".
 void AddGpus(std::string_view gres, google::protobuf::Map<std::string, uint32_t>* gpus);
+// Adds nodes to the pool's group of nodes that are alike, or as a new group.
+void AddNodes(const v1::NodeGroup& nodes, v1::Pool* pool);
 
 // The first of the partitions (a list with commas) becomes the default pool. Nothing changes if
 // there is no such pool, or the list is empty.

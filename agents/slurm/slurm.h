@@ -34,7 +34,11 @@ struct SlurmConfig {
   std::string user_on_host;
   // PATH of the jobs. Default: the usual system directories, and bin_dir.
   std::string job_path;
-  // The least time between two squeue; it grows to five times what the last one took.
+  // The most calls to Slurm in a minute, by commands or slurmrestd; 0: no limit. After a quiet
+  // minute as many may come at once. The default is what sites that complain ask for.
+  uint32_t max_scheduler_calls_per_minute = 20;
+  // The least time between two squeue. It grows to five times what the last one took, and with what
+  // is left of max_scheduler_calls_per_minute.
   absl::Duration observe_interval = absl::Seconds(5);
   // How often the directory of exit records is listed, so that an end is seen before the next
   // squeue.
@@ -54,6 +58,19 @@ struct SlurmConfig {
 
   // What is filled in where a job leaves it open. Default: nothing, so Slurm's own defaults count.
   Profile profile;
+
+  // ---- slurmrestd in place of Slurm's commands; the files of runs still go through the host
+  // "http://host:port", "https://host:port" or "unix:/path". Empty: commands. API v0.0.38 is
+  // spoken, which Slurm 22.05 to 23.11 serve.
+  std::string rest_url;
+  // Who the token is for. Default: the commands' user.
+  std::string rest_user;
+  // A file on the agent's machine with the user's token, for nobody else to read. Default:
+  // `scontrol token` on the host, renewed in time.
+  std::string rest_token_file;
+  // ClusterName. Default: what slurmrestd tells, which needs accounting of one cluster, or a job in
+  // the queue.
+  std::string rest_cluster;
 
   // ---- containers, which need Pyxis on the cluster
   // Whether images are converted to squashfs files before a run takes nodes. Otherwise each node

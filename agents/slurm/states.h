@@ -30,7 +30,7 @@ enum class JobPhase {
 struct SlurmState {
   JobPhase phase = JobPhase::kUnknown;
   std::string word;          // Slurm's own, e.g. "CANCELLED"
-  std::string cancelled_by;  // the uid in "CANCELLED by 1001"; empty: not told
+  std::string cancelled_by;  // the uid in "CANCELLED by 1001", or a name; empty: not told
 };
 
 // What squeue's %T, sacct's State and scontrol's JobState say: "RUNNING", "CANCELLED by 1001",

@@ -97,27 +97,6 @@ v1::Failure MakeFailure(v1::FailureClass failure_class, std::string message,
   return failure;
 }
 
-SubmitOutcome Refused(std::string_view slurm_words, const hosts::CommandResult& result,
-                      SubmitOutcome outcome) {
-  const Refusal* refusal = FindRefusal(slurm_words);
-  if (refusal == nullptr) {
-    outcome.unknown_words = true;
-    return outcome;
-  }
-  const std::string reason = ReasonBefore(result.stderr_data);
-  outcome.kind = Kind::kRefused;
-  outcome.failure =
-      MakeFailure(refusal->failure_class,
-                  fmt::format("Slurm refused the run: {}{}. Slurm said: {}", refusal->meaning,
-                              reason.empty() ? "" : ": " + reason, slurm_words),
-                  refusal->remedy);
-  // How many jobs may be submitted at a time: others make room when they end.
-  const bool is_full = reason.find("SubmitJob") != std::string::npos;
-  outcome.failure.set_retriable(refusal->retriable || is_full);
-  agent::AddQuote("sbatch", slurm_words, &outcome.failure);
-  return outcome;
-}
-
 }  // namespace
 
 SubmitOutcome ClassifySubmit(const absl::StatusOr<hosts::CommandResult>& result) {
@@ -137,16 +116,44 @@ SubmitOutcome ClassifySubmit(const absl::StatusOr<hosts::CommandResult>& result)
   if (result->signal != 0 || HasOneOf(said, kUnclear)) return outcome;
   if (const size_t at = said.find(kFailed); at != std::string::npos) {
     const std::string_view words = std::string_view(said).substr(at + kFailed.size());
-    return Refused(words.substr(0, words.find('\n')), *result, std::move(outcome));
+    return ClassifyError(words.substr(0, words.find('\n')), ReasonBefore(said),
+                         std::move(outcome.words));
   }
   if (HasOneOf(said, kNotSent)) {
-    outcome.kind = Kind::kRefused;
-    outcome.failure = MakeFailure(
-        kConfig, fmt::format("sbatch did not take the run's options. It said: {}", said),
-        "Correct the slurm section of the job.");
-    return outcome;
+    SubmitOutcome refused =
+        NotSent(fmt::format("sbatch did not take the run's options. It said: {}", said));
+    refused.words = std::move(outcome.words);
+    return refused;
   }
   outcome.unknown_words = true;
+  return outcome;
+}
+
+SubmitOutcome ClassifyError(std::string_view slurm_words, std::string_view limit,
+                            std::string all_words) {
+  SubmitOutcome outcome;
+  outcome.words = std::move(all_words);
+  if (HasOneOf(slurm_words, kUnclear)) return outcome;
+  const Refusal* refusal = FindRefusal(slurm_words);
+  if (refusal == nullptr) {
+    outcome.unknown_words = true;
+    return outcome;
+  }
+  outcome.kind = Kind::kRefused;
+  outcome.failure =
+      MakeFailure(refusal->failure_class,
+                  fmt::format("Slurm refused the run: {}{}{}. Slurm said: {}", refusal->meaning,
+                              limit.empty() ? "" : ": ", limit, slurm_words),
+                  refusal->remedy);
+  return outcome;
+}
+
+SubmitOutcome NotSent(std::string message) {
+  SubmitOutcome outcome;
+  outcome.kind = Kind::kRefused;
+  outcome.words = message;
+  outcome.failure =
+      MakeFailure(kConfig, std::move(message), "Correct the slurm section of the job.");
   return outcome;
 }
 

@@ -68,6 +68,11 @@ struct SubmitOutcome {
       false;  // kUnclear: slurmctld answered with an error that the tables do not hold
 };
 SubmitOutcome ClassifySubmit(const absl::StatusOr<hosts::CommandResult>& result);
+// Likewise, after Slurm's own error for a submission. `limit`: the limit that it names, if any.
+SubmitOutcome ClassifyError(std::string_view slurm_words, std::string_view limit,
+                            std::string all_words);
+// For a job that nobody was asked to take, since it cannot be said there.
+SubmitOutcome NotSent(std::string message);
 
 // The failure for a refusal in words that no table holds, after the same answer several times over.
 v1::Failure UnknownRefusal(std::string_view words);

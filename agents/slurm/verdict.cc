@@ -2,6 +2,7 @@
 
 #include "agents/core/log_evidence.h"
 #include "agents/slurm/explain_end.h"
+#include "agents/slurm/fields.h"
 #include "agents/slurm/reasons.h"
 #include "fmt/format.h"
 #include "google/protobuf/timestamp.pb.h"
@@ -129,7 +130,7 @@ void SetTimesAndExit(const RunFacts& facts, bool slurm_code_counts, Observation*
     exit.set_code(facts.record->code);
     exit.set_signal(facts.record->signal);
     exit.set_rank(facts.record->rank);
-  } else if (slurm_code_counts && facts.history.has_value() &&
+  } else if (slurm_code_counts && facts.history.has_value() && facts.history->exit_is_known &&
              facts.history->exit_code != kClaimLostCode) {
     exit.set_code(facts.history->exit_code);
     exit.set_signal(facts.history->signal);
@@ -199,6 +200,11 @@ Observation LaunchFailed(const RunFacts& facts) {
   return observation;
 }
 
+// sacct tells a number, slurmrestd a name.
+std::string UserWords(const std::string& user) {
+  return fmt::format("user {}{}", ParseNumber<uint64_t>(user).has_value() ? "id " : "", user);
+}
+
 Observation Ended(const RunFacts& facts, const SlurmEnd& end) {
   const bool record_failed = facts.record.has_value() && !facts.record->EndedWithZero();
   v1::RunState state = v1::RUN_STATE_FAILED;
@@ -212,7 +218,7 @@ Observation Ended(const RunFacts& facts, const SlurmEnd& end) {
   if (facts.record.has_value()) detail += "; " + RecordWords(*facts.record);
   if (state == v1::RUN_STATE_CANCELED && facts.history.has_value() &&
       !facts.history->state.cancelled_by.empty()) {
-    detail += fmt::format("; canceled by user id {}", facts.history->state.cancelled_by);
+    detail += fmt::format("; canceled by {}", UserWords(facts.history->state.cancelled_by));
   }
   SetEvidence(end.source, facts, detail, &observation);
   const bool slurm_code_counts =

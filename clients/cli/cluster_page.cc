@@ -162,6 +162,7 @@ std::string ClusterPage(const v1::Cluster& cluster, const v1::ClusterDetails* de
   std::string counts;
   for (const auto& [name, count] : calls) counts += fmt::format("{} {}  ", Harmless(name), count);
   page.Line("Calls", counts);
+  page.Line("Calls per run", CallsPerRun(cluster));
   if (details != nullptr && !details->pools().empty()) {
     page.Heading("Pools");
     page.Raw(PoolTable(*details, style));

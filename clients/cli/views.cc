@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "clients/cli/text.h"
+#include "contract/scheduler_calls.h"
 #include "contract/states.h"
 #include "contract/units.h"
 
@@ -14,6 +15,18 @@ namespace {
 
 // A reason in a row; the page and the wide table have all of it.
 constexpr size_t kMaxReasonWidth = 60;
+
+// What the agent counted since its start.
+struct Calls {
+  uint64_t calls = 0;
+  uint64_t runs = 0;  // that it launched; 0: none, or it does not tell
+};
+Calls CallsOf(const v1::Cluster& cluster) {
+  Calls counts;
+  for (const auto& [name, count] : cluster.scheduler_calls())
+    (name == contract::kLaunchedRuns ? counts.runs : counts.calls) += count;
+  return counts;
+}
 
 std::string OrDash(std::string text) { return text.empty() ? "-" : text; }
 
@@ -196,9 +209,16 @@ std::vector<Table::Column> ClusterColumns(const Style& style) {
       columns.push_back({heading});
     }
     columns.push_back({"CALLS", 5, true});
+    columns.push_back({"CALLS/RUN", 9, true});
   }
   columns.push_back({"PROBLEM"});
   return columns;
+}
+
+std::string CallsPerRun(const v1::Cluster& cluster) {
+  const Calls counts = CallsOf(cluster);
+  if (counts.runs == 0) return "";
+  return fmt::format("{:.2f}", static_cast<double>(counts.calls) / counts.runs);
 }
 
 Table::Row ClusterRow(const v1::Cluster& cluster, const Style& style, absl::Time now) {
@@ -212,9 +232,8 @@ Table::Row ClusterRow(const v1::Cluster& cluster, const Style& style, absl::Time
     row.push_back({Rfc3339(cluster.last_seen())});
     row.push_back({Rfc3339(cluster.scheduler_observed_at())});
     row.push_back({OrDash(Harmless(cluster.agent_version()))});
-    uint64_t calls = 0;
-    for (const auto& [command, count] : cluster.scheduler_calls()) calls += count;
-    row.push_back({fmt::format("{}", calls)});
+    row.push_back({fmt::format("{}", CallsOf(cluster).calls)});
+    row.push_back({OrDash(CallsPerRun(cluster))});
   }
   // What its inventory warns of is no problem of now; the cluster's page has it.
   std::string problem = OneLine(cluster.scheduler_error());

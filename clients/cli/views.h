@@ -22,6 +22,9 @@ std::vector<Table::Column> JobColumns(const Style& style);
 Table::Row JobRow(const v1::Job& job, const Style& style, absl::Time now);
 
 std::vector<Table::Column> ClusterColumns(const Style& style);
+// Calls to the scheduler for each run that the agent launched, both since its start; empty: it
+// launched none, or does not tell.
+std::string CallsPerRun(const v1::Cluster& cluster);
 Table::Row ClusterRow(const v1::Cluster& cluster, const Style& style, absl::Time now);
 
 std::vector<Table::Column> EventColumns(const Style& style);

@@ -19,7 +19,7 @@ MANY_JOBS = 500
 
 @pytest.fixture(scope="module")
 def slurm():
-    made = SlurmCluster("--nodes", "2", "--cpus", "8", "--gpus", "4", "--min-job-age", "5")
+    made = SlurmCluster("--nodes", "2", "--cpus", "8", "--gpus", "4", "--min-job-age", "5", restd=True)
     yield made
     made.close()
 
@@ -318,8 +318,31 @@ def test_many_jobs_take_few_questions(world, broker, api, slurm):
     cluster = eventually(lambda: (lambda c: c if c.scheduler_calls.get("sbatch", 0) >= MANY_JOBS else None)(
         api.cluster("lab")), "the agent has told of its calls")
     assert cluster.scheduler_calls["sbatch"] == MANY_JOBS
-    others = sum(count for name, count in cluster.scheduler_calls.items() if name != "sbatch")
+    assert cluster.scheduler_calls["launched runs"] == MANY_JOBS
+    others = sum(count for name, count in cluster.scheduler_calls.items() if name not in ("sbatch", "launched runs"))
     assert others <= 0.1 * MANY_JOBS, dict(cluster.scheduler_calls)
+
+
+def test_an_agent_drives_slurm_through_slurmrestd(world, broker, api, slurm):
+    del broker
+    agent = slurm.make_rest_agent(world, bin_dir="/nonexistent").start()
+    job_id = api.submit(script_spec("echo by rest; exit 3"))
+    job = api.wait_state(job_id, FAILED)
+    assert (job.exit.code, api.stdout(job_id)) == (3, b"by rest\n")
+    calls = eventually(lambda: (lambda c: c if c.get("launched runs") else None)(
+        api.cluster(agent.cluster).scheduler_calls), "the agent has told of its calls")
+    assert calls["rest-submit"] == 1
+    assert not [name for name in calls if name in ("sbatch", "squeue", "scontrol", "sacct")], dict(calls)
+
+
+@pytest.mark.parametrize("setting, words", [
+    ("rest_url: slurm.example.org", "http://HOST:PORT"), ("rest_token_file: token", "is not an absolute path"),
+    ("max_scheduler_calls_per_minute: many", "many")])
+def test_a_setting_of_the_calls_that_cannot_be_is_refused(world, setting, words):
+    config = world.write("refused.yaml", f"slurm:\n  {setting}\n")
+    done = world.daemon_once("muster-agent", "--config", config)
+    assert done.returncode == 2
+    assert setting.partition(":")[0] in done.stderr and words in done.stderr
 
 
 def test_an_agent_without_slurms_commands_says_what_to_do(world, broker, slurm):

@@ -48,7 +48,7 @@ def slurm_1000(short):
 def _other_calls(api, name):
     """Scheduler calls besides sbatch."""
     calls = api.cluster(name).scheduler_calls
-    return sum(count for command, count in calls.items() if command != SUBMIT)
+    return sum(count for command, count in calls.items() if command not in (SUBMIT, "launched runs"))
 
 
 def _bare(cluster, jobs):

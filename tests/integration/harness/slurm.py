@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -25,11 +26,12 @@ def start_shared_broker(world):
 class SlurmCluster:
     """Starts when it is made; needs root. Options are those of `slurm-cluster.sh up`."""
 
-    def __init__(self, *options, sshd=False):
+    def __init__(self, *options, sshd=False, restd=False):
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="muster-slurm-"))
         self.root.chmod(0o755)
         self.directory = self.root / "cluster"
-        self.control("up", "--no-restd", *(() if sshd else ("--no-sshd",)), *options)
+        doors = [*(() if restd else ("--no-restd",)), *(() if sshd else ("--no-sshd",))]
+        self.control("up", *doors, *options)
 
     @property
     def conf(self):
@@ -66,12 +68,21 @@ class SlurmCluster:
         state_dir = world.path(f"agent-{name}")
         state_dir.mkdir()
         shutil.chown(state_dir, USER, USER)
-        values = {"slurm_conf": self.conf, "observe_interval": "1s", "lookup_grace": "3s", "absence_grace": "10s",
+        values = {"slurm_conf": self.conf, "max_scheduler_calls_per_minute": 0, "observe_interval": "1s", "lookup_grace": "3s", "absence_grace": "10s",
                   "record_grace": "10s", **settings}
         config = "slurm:\n" + "".join(f"  {key}: {value}\n" for key, value in values.items())
         agent = world.make_agent(name, kind="slurm", config=config, state_dir=state_dir)
         agent.argv = [*AS_USER, *agent.argv]
         return agent
+
+    def make_rest_agent(self, world, **settings):
+        """An agent that drives the cluster through its slurmrestd, with a token in a file."""
+        (url,) = re.findall(r"SLURMLAB_RESTD_URL=(.*)", (self.directory / "env.sh").read_text())
+        token = world.path("token")
+        token.touch(mode=0o600)
+        shutil.chown(token, USER, USER)
+        token.write_text(self.slurm("scontrol", "token", f"username={USER}", "lifespan=3600"))
+        return self.make_agent(world, rest_url=url, rest_token_file=token, **settings)
 
     def make_ssh_agent(self, world, **settings):
         """An agent that has neither this cluster's slurm.conf nor its user: all goes through the cluster's sshd, the
@@ -82,7 +93,7 @@ class SlurmCluster:
         shutil.chown(runs, USER, USER)
         values = {"slurm_conf": self.conf, "run_dir": runs, "ssh_hosts": f"127.0.0.1:1,127.0.0.1:{self.ssh_port()}",
                   "ssh_user": USER, "ssh_key": ssh / "id", "ssh_known_hosts": ssh / "known_hosts",
-                  "observe_interval": "1s", "lookup_grace": "3s", "absence_grace": "10s", "record_grace": "10s",
+                  "max_scheduler_calls_per_minute": 0, "observe_interval": "1s", "lookup_grace": "3s", "absence_grace": "10s", "record_grace": "10s",
                   **settings}
         config = "slurm:\n" + "".join(f"  {key}: {value}\n" for key, value in values.items())
         return world.make_agent("lab", kind="slurm", config=config)

@@ -28,7 +28,7 @@ using testing::HasSubstr;
 struct Agent {
   explicit Agent(SlurmConfig given)
       : config(std::move(given)),
-        commands(config, &host),
+        commands(config, &host, &gate),
         scheduler(&host, &commands),
         cache(config, &host, &scheduler) {}
 
@@ -51,6 +51,7 @@ struct Agent {
 
   SlurmConfig config;
   hosts::LocalHost host;
+  CallGate gate{0};
   Commands commands;
   CommandScheduler scheduler;
   ImageCache cache;

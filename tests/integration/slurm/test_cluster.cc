@@ -23,12 +23,16 @@ std::string ClusterDirectory(const std::string& directory) { return directory + 
 }  // namespace
 
 TestCluster::TestCluster(const std::string& options)
-    : is_over_ssh_(getenv("MUSTER_TEST_OVER_SSH") != nullptr) {
+    : is_over_ssh_(getenv("MUSTER_TEST_OVER_SSH") != nullptr),
+      is_over_rest_(getenv("MUSTER_TEST_OVER_REST") != nullptr),
+      has_accounting_(options.find("--no-dbd") == std::string::npos) {
   char name[] = "/tmp/muster-slurm-XXXXXX";
   // The helper makes it: root's daemons and the user meet there.
   directory_ =
       Root().Run(fmt::format("d=$(mktemp -d {}) && chmod 755 $d && printf %s $d", name)).output;
-  Control("up", (is_over_ssh_ ? "--no-restd " : "--no-restd --no-sshd ") + options);
+  const std::string doors =
+      fmt::format("{}{}", is_over_rest_ ? "" : "--no-restd ", is_over_ssh_ ? "" : "--no-sshd ");
+  Control("up", doors + options);
   const RootHelper::Result made =
       Root().Run(fmt::format("install -d -m 700 -o {} {}", kTestUser, runs()));
   EXPECT_EQ(made.status, 0) << made.output;
@@ -58,11 +62,17 @@ SlurmConfig TestCluster::Config() const {
   SlurmConfig config;
   config.run_dir = runs();
   config.slurm_conf = ClusterDirectory(directory_) + "/etc/slurm.conf";
+  config.max_scheduler_calls_per_minute = 0;
   config.observe_interval = absl::Milliseconds(200);
   config.record_interval = absl::Milliseconds(50);
   config.lookup_grace = absl::Seconds(3);
   config.absence_grace = absl::Seconds(5);
   config.record_grace = absl::Seconds(10);
+  if (is_over_rest_) {
+    config.rest_url = RestUrl();
+    // Nothing tells it but accounting, and jobs.
+    if (!has_accounting_) config.rest_cluster = "lab";
+  }
   return config;
 }
 
@@ -78,6 +88,15 @@ std::unique_ptr<agent::Backend> TestCluster::MakeBackend(const SlurmConfig& conf
   const absl::Status status = backend->Probe();
   EXPECT_TRUE(status.ok()) << status;
   return backend;
+}
+
+std::string TestCluster::RestUrl() const {
+  const std::string env = ReadWhole(ClusterDirectory(directory_) + "/env.sh");
+  const std::string name = "SLURMLAB_RESTD_URL=";
+  const size_t begin = env.find(name);
+  EXPECT_NE(begin, std::string::npos) << "the cluster has no slurmrestd";
+  if (begin == std::string::npos) return {};
+  return env.substr(begin + name.size(), env.find('\n', begin) - begin - name.size());
 }
 
 std::unique_ptr<hosts::Host> TestCluster::MakeSshHost() const {

@@ -22,7 +22,8 @@ inline constexpr absl::Duration kPatience = absl::Seconds(120);
 
 RootHelper& Root();
 
-// With MUSTER_TEST_OVER_SSH in the environment backends reach the cluster through its sshd.
+// With MUSTER_TEST_OVER_SSH in the environment backends reach the cluster through its sshd; with
+// MUSTER_TEST_OVER_REST they drive it through its slurmrestd.
 class TestCluster {
  public:
   // Starts it; `options` are those of `slurm-cluster.sh up`.
@@ -36,14 +37,18 @@ class TestCluster {
   // A Slurm command as root; its output.
   std::string AsRoot(const std::string& command);
   SlurmConfig Config() const;
+  bool is_over_rest() const { return is_over_rest_; }
   std::unique_ptr<agent::Backend> MakeBackend() const { return MakeBackend(Config()); }
   std::unique_ptr<agent::Backend> MakeBackend(const SlurmConfig& config) const;
 
  private:
+  std::string RestUrl() const;
   // The second of two login hosts; the first one is down.
   std::unique_ptr<hosts::Host> MakeSshHost() const;
 
   const bool is_over_ssh_;
+  const bool is_over_rest_;
+  const bool has_accounting_;
   std::string directory_;
 };
 

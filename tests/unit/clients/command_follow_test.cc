@@ -223,6 +223,22 @@ TEST_F(CommandTest, EventsEndWithTheLatestOneUnlessFollowed) {
   EXPECT_EQ(follower.Finish().code, 128 + SIGTERM);
 }
 
+TEST_F(CommandTest, TheWideTableSaysHowManyCallsARunTakes) {
+  broker_.list_clusters = [&](const auto&) -> absl::StatusOr<v1::ListClustersResponse> {
+    v1::ListClustersResponse response;
+    v1::Cluster* cluster = response.add_clusters();
+    cluster->set_name("lab");
+    (*cluster->mutable_scheduler_calls())["sbatch"] = 200;
+    (*cluster->mutable_scheduler_calls())["squeue"] = 30;
+    (*cluster->mutable_scheduler_calls())["launched runs"] = 200;
+    response.add_clusters()->set_name("other");
+    return response;
+  };
+  const Outcome result = Run({"clusters", "-o", "wide"});
+  EXPECT_THAT(result.out, testing::HasSubstr("CALLS/RUN"));
+  EXPECT_THAT(result.out, testing::HasSubstr("1.15"));
+}
+
 TEST_F(CommandTest, AJobOnAClusterWhoseAgentIsGoneSaysThatWhatIsKnownIsOld) {
   job_ = JobInState(42, v1::JOB_STATE_RUNNING);
   v1::Cluster cluster;

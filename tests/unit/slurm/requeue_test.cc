@@ -39,6 +39,7 @@ class RequeueTest : public ::testing::Test {
     config.bin_dir = root_;
     // Shorter than a squeue takes to start, so that each Observe is due to ask.
     config.observe_interval = absl::Nanoseconds(1);
+    config.max_scheduler_calls_per_minute = 0;
     return CreateSlurmBackend(config, root_);
   }
   void AddCommand(const std::string& name, const std::string& script) {
@@ -59,8 +60,8 @@ class RequeueTest : public ::testing::Test {
     std::filesystem::remove(root_ + "/queue");
     if (state.has_value()) {
       std::ofstream(root_ + "/queue")
-          << fmt::format("17\x1fN/A\x1f{}\x1f{}\x1fNone\x1fn1\x1f{}\x1fN/A\x1fN/A\n", run_.run_key, *state,
-                         absl::ToUnixSeconds(run_.launch_time));
+          << fmt::format("17\x1fN/A\x1f{}\x1f{}\x1fNone\x1fn1\x1f{}\x1fN/A\x1fN/A\n", run_.run_key,
+                         *state, absl::ToUnixSeconds(run_.launch_time));
     }
     const uint64_t before = backend_->SchedulerCalls()["squeue"];
     const absl::Time deadline = absl::Now() + absl::Seconds(60);

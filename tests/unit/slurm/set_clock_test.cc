@@ -44,6 +44,7 @@ class SetClockTest : public ::testing::Test {
     config.bin_dir = root_;
     // Shorter than a squeue takes to start, so that each Observe is due to ask.
     config.observe_interval = absl::Nanoseconds(1);
+    config.max_scheduler_calls_per_minute = 0;
     backend_ = CreateSlurmBackend(config, root_);
     run_.run_key = "k7m2-42-1";
     run_.external_id = "17";

@@ -1,0 +1,95 @@
+#include "agents/slurm/call_gate.h"
+
+#include <algorithm>
+
+#include "fmt/format.h"
+
+namespace muster::slurm {
+namespace {
+
+// How long a call waits for its turn. Submissions wait in the lanes that launch, 64 at the most,
+// and one that is given up costs three calls to look it up.
+absl::Duration BoundOf(CallKind kind) {
+  switch (kind) {
+    case CallKind::kEnd:
+    case CallKind::kObserve:
+      return absl::Minutes(1);
+    case CallKind::kSubmit:
+      return absl::Minutes(5);
+    case CallKind::kOther:
+      break;
+  }
+  return absl::Seconds(30);
+}
+
+// How long a warning stays after what it warns of.
+constexpr absl::Duration kWarned = absl::Minutes(10);
+// What slurmctld's limit can make of the interval; five times the default one.
+constexpr absl::Duration kLongestBackOff = absl::Minutes(1);
+
+}  // namespace
+
+absl::Status CallGate::Enter(const std::string& name, CallKind kind) {
+  std::unique_lock lock(mutex_);
+  const absl::Time deadline = time_.Now() + BoundOf(kind);
+  const CallQueue::Ticket ticket = queue_.Join(kind, time_.Now());
+  while (true) {
+    const absl::Time now = time_.Now();
+    if (queue_.MayGo(ticket, now)) break;
+    if (now >= deadline) {
+      queue_.Leave(ticket);
+      changed_.notify_all();
+      ++given_up_;
+      last_given_up_ = now;
+      return absl::UnavailableError(
+          fmt::format("could not ask: {} had no turn within {} s, since more is asked than "
+                      "slurm.max_scheduler_calls_per_minute ({}) allows",
+                      name, absl::ToInt64Seconds(BoundOf(kind)), per_minute_));
+    }
+    const absl::Duration wait = std::min(queue_.NextChange(now), deadline) - now;
+    changed_.wait_for(lock, absl::ToChronoNanoseconds(wait));
+  }
+  ++calls_[name];
+  // The next one in the row may be able to go, too.
+  changed_.notify_all();
+  return absl::OkStatus();
+}
+
+void CallGate::OnAnswer(std::string_view words) {
+  const std::lock_guard lock(mutex_);
+  back_off_.OnAnswer(BackOff::Says(words), time_.Now());
+}
+
+absl::Duration CallGate::ObserveInterval(absl::Duration wanted) {
+  const std::lock_guard lock(mutex_);
+  if (back_off_.factor() > 1)
+    wanted = std::max(wanted, std::min(kLongestBackOff, wanted * back_off_.factor()));
+  return std::max(wanted, queue_.ObserveInterval(time_.Now()));
+}
+
+std::vector<std::string> CallGate::Warnings() const {
+  const std::lock_guard lock(mutex_);
+  const absl::Time now = time_.Now();
+  std::vector<std::string> warnings;
+  if (now - back_off_.last() < kWarned) {
+    warnings.push_back(fmt::format(
+        "slurmctld holds the agent's calls back (rl_enable), {} times so far: they are slow, and "
+        "the queue is looked at less often; a lower slurm.max_scheduler_calls_per_minute than {} "
+        "avoids it",
+        back_off_.count(), per_minute_));
+  }
+  if (now - last_given_up_ < kWarned) {
+    warnings.push_back(fmt::format(
+        "{} calls so far had no turn: slurm.max_scheduler_calls_per_minute ({}) allows too few for "
+        "what is asked",
+        given_up_, per_minute_));
+  }
+  return warnings;
+}
+
+std::map<std::string, uint64_t> CallGate::Calls() const {
+  const std::lock_guard lock(mutex_);
+  return calls_;
+}
+
+}  // namespace muster::slurm

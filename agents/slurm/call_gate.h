@@ -1,0 +1,57 @@
+// Lets the agent's calls to Slurm through, no more of them in a minute than the cluster's operator
+// allows, and counts them.
+//
+// Thread-safe.
+#ifndef MUSTER_AGENTS_SLURM_CALL_GATE_H_
+#define MUSTER_AGENTS_SLURM_CALL_GATE_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "agents/core/steady_time.h"
+#include "agents/slurm/call_queue.h"
+
+namespace muster::slurm {
+
+class CallGate {
+ public:
+  // Calls per minute; 0: no limit.
+  explicit CallGate(uint32_t per_minute) : per_minute_(per_minute), queue_(per_minute) {}
+
+  // Waits until the call may be made, and counts it. UNAVAILABLE: it may not, for longer than is
+  // waited; it is not to be made then.
+  absl::Status Enter(const std::string& name, CallKind kind);
+  // What came of a call: what was said besides the answer itself.
+  void OnAnswer(std::string_view words);
+
+  // The least time between two looks at the queue, given what would do.
+  absl::Duration ObserveInterval(absl::Duration wanted);
+  // For the cluster's operator.
+  std::vector<std::string> Warnings() const;
+  // Since the start, by name.
+  std::map<std::string, uint64_t> Calls() const;
+
+ private:
+  const uint32_t per_minute_;
+  const agent::SteadyTime time_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_. Times are those of time_.
+  CallQueue queue_;
+  BackOff back_off_;
+  uint64_t given_up_ = 0;
+  absl::Time last_given_up_ = absl::InfinitePast();
+  std::map<std::string, uint64_t> calls_;
+};
+
+}  // namespace muster::slurm
+
+#endif  // MUSTER_AGENTS_SLURM_CALL_GATE_H_

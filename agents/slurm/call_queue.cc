@@ -1,0 +1,93 @@
+#include "agents/slurm/call_queue.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string>
+
+namespace muster::slurm {
+namespace {
+
+// A look at the queue that has waited so long is as urgent as a submission that came when it did:
+// a long row of submissions would else hide how all other runs fare.
+constexpr absl::Duration kObservePatience = absl::Seconds(20);
+// Without a token, the queue is looked at as rarely as this.
+constexpr absl::Duration kLongestInterval = absl::Minutes(1);
+// Sixteen times the interval is over a minute at the default one; users want to see more than that.
+constexpr int kMaxFactor = 16;
+
+}  // namespace
+
+void CallQueue::Refill(absl::Time now) {
+  if (now > refilled_ && refilled_ != absl::InfinitePast()) {
+    const double minutes = absl::ToDoubleMinutes(now - refilled_);
+    tokens_ = std::min<double>(per_minute_, tokens_ + minutes * per_minute_);
+  }
+  refilled_ = std::max(refilled_, now);
+}
+
+CallQueue::Ticket CallQueue::Join(CallKind kind, absl::Time now) {
+  waiting_.push_back({++last_ticket_, kind, now});
+  return last_ticket_;
+}
+
+const CallQueue::Waiting* CallQueue::Next(absl::Time now) const {
+  const auto urgency = [&](const Waiting& one) {
+    const bool is_old = one.kind == CallKind::kObserve && now - one.since >= kObservePatience;
+    return is_old ? CallKind::kSubmit : one.kind;
+  };
+  // Of equals the first that came.
+  const auto next =
+      std::min_element(waiting_.begin(), waiting_.end(),
+                       [&](const Waiting& a, const Waiting& b) { return urgency(a) < urgency(b); });
+  return next == waiting_.end() ? nullptr : &*next;
+}
+
+bool CallQueue::MayGo(Ticket ticket, absl::Time now) {
+  Refill(now);
+  if (per_minute_ > 0) {
+    const Waiting* next = Next(now);
+    if (tokens_ < 1 || next == nullptr || next->ticket != ticket) return false;
+    tokens_ -= 1;
+  }
+  Leave(ticket);
+  return true;
+}
+
+void CallQueue::Leave(Ticket ticket) {
+  waiting_.remove_if([&](const Waiting& one) { return one.ticket == ticket; });
+}
+
+absl::Time CallQueue::NextChange(absl::Time now) {
+  Refill(now);
+  // A token's part at least, so that a rounding down is no busy loop.
+  const double missing = std::max(0.01, 1 - tokens_);
+  return now + absl::Minutes(missing / std::max<double>(1, per_minute_));
+}
+
+absl::Duration CallQueue::ObserveInterval(absl::Time now) {
+  if (per_minute_ == 0) return absl::ZeroDuration();
+  Refill(now);
+  if (tokens_ >= per_minute_) return absl::ZeroDuration();
+  return kLongestInterval / std::max<double>(1, tokens_);
+}
+
+bool BackOff::Says(std::string_view words) {
+  constexpr std::array<std::string_view, 5> kWords = {"rpc limit exceeded", "rpc rate limit",
+                                                      "rate limited", "rate limit exceeded",
+                                                      "communications backoff"};
+  std::string lower(words);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view one) { return lower.find(one) != std::string::npos; });
+}
+
+void BackOff::OnAnswer(bool held_back, absl::Time now) {
+  factor_ = held_back ? std::min(kMaxFactor, factor_ * 2) : std::max(1, factor_ / 2);
+  if (!held_back) return;
+  ++count_;
+  last_ = now;
+}
+
+}  // namespace muster::slurm

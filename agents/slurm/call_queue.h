@@ -1,0 +1,80 @@
+// Who may ask Slurm next: a token bucket, and the calls that wait for its tokens.
+//
+// Pure: the time comes in. Not thread-safe; CallGate is.
+#ifndef MUSTER_AGENTS_SLURM_CALL_QUEUE_H_
+#define MUSTER_AGENTS_SLURM_CALL_QUEUE_H_
+
+#include <cstdint>
+#include <list>
+#include <string_view>
+
+#include "absl/time/time.h"
+
+namespace muster::slurm {
+
+// The most urgent first.
+enum class CallKind {
+  kEnd,  // cancel, hold, release: somebody waits for it, and nodes may be wasted
+  kSubmit,
+  kObserve,  // the queue
+  kOther,    // history, partitions, settings
+};
+
+class CallQueue {
+ public:
+  // At most as many calls in a minute, all of which may come at once after a quiet minute. 0: no
+  // limit.
+  explicit CallQueue(uint32_t per_minute) : per_minute_(per_minute), tokens_(per_minute) {}
+
+  using Ticket = uint64_t;
+  Ticket Join(CallKind kind, absl::Time now);
+  // Whether it is this one's turn and there is a token; then both are gone from here.
+  bool MayGo(Ticket ticket, absl::Time now);
+  // It no longer waits.
+  void Leave(Ticket ticket);
+  // When to ask again, if nobody joins or leaves: in the future.
+  absl::Time NextChange(absl::Time now);
+
+  // How often to look at the queue so that there is something left for all else: zero while the
+  // bucket is full, up to a minute when it is empty.
+  absl::Duration ObserveInterval(absl::Time now);
+
+ private:
+  struct Waiting {
+    Ticket ticket;
+    CallKind kind;
+    absl::Time since;
+  };
+  void Refill(absl::Time now);
+  const Waiting* Next(absl::Time now) const;
+
+  const uint32_t per_minute_;
+  double tokens_;
+  absl::Time refilled_ = absl::InfinitePast();
+  Ticket last_ticket_ = 0;
+  std::list<Waiting> waiting_;  // in the order in which they came
+};
+
+// What slurmctld's own limit (rl_enable) makes of the interval between two looks at the queue.
+// Not thread-safe.
+class BackOff {
+ public:
+  // Whether these words of a command or an answer say that slurmctld holds its callers back.
+  static bool Says(std::string_view words);
+  // After each call.
+  void OnAnswer(bool held_back, absl::Time now);
+
+  // 1, or more while slurmctld holds calls back.
+  int factor() const { return factor_; }
+  uint64_t count() const { return count_; }
+  absl::Time last() const { return last_; }
+
+ private:
+  int factor_ = 1;
+  uint64_t count_ = 0;
+  absl::Time last_ = absl::InfinitePast();
+};
+
+}  // namespace muster::slurm
+
+#endif  // MUSTER_AGENTS_SLURM_CALL_QUEUE_H_

@@ -1,0 +1,77 @@
+// Questions to one slurmrestd: authenticated, counted, and their answers read as far as all of them
+// are alike.
+#ifndef MUSTER_AGENTS_SLURM_REST_CLIENT_H_
+#define MUSTER_AGENTS_SLURM_REST_CLIENT_H_
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "agents/slurm/call_gate.h"
+#include "agents/slurm/http.h"
+#include "agents/slurm/rest_token.h"
+
+namespace muster::slurm {
+
+// The version of slurmrestd's API that this agent speaks.
+inline constexpr std::string_view kRestVersion = "v0.0.38";
+
+// Of the paths of slurmrestd's description of itself: "/slurm/v0.0.38/jobs" and so on.
+struct RestServes {
+  bool jobs = false;                  // in kRestVersion
+  bool accounting = false;            // likewise
+  std::vector<std::string> versions;  // all that it has for jobs
+};
+RestServes ReadRestServes(const nlohmann::json& description);
+
+// Slurm's own number for an answer that lists nothing.
+inline constexpr int64_t kRestNothingFound = 9003;
+
+struct RestQuestion {
+  std::string name;  // for counts and errors: "rest-jobs"
+  CallKind kind = CallKind::kOther;
+  std::string method = "GET";
+  std::string path;  // after "/slurm/v0.0.38" or what `base` says
+  std::string body;
+  std::string base = "slurm";  // or "slurmdb", or empty: `path` is whole
+  absl::Duration timeout;
+};
+
+struct RestAnswer {
+  int status = 0;
+  std::shared_ptr<const nlohmann::json> json;  // an object
+};
+
+// Thread-safe.
+class RestClient {
+ public:
+  // `where`: the address, for errors. `gate` must outlive this object.
+  RestClient(std::string where, std::string user, std::unique_ptr<Http> http,
+             std::unique_ptr<TokenSource> tokens, CallGate* gate);
+
+  // The answer, if it is JSON, whatever it says. UNAVAILABLE says what kept slurmrestd from being
+  // asked, and what to do. After ABORTED and DEADLINE_EXCEEDED it may have been.
+  absl::StatusOr<RestAnswer> Ask(const RestQuestion& question);
+  // Likewise, if it holds no error; else NOT_FOUND for a job that Slurm does not know,
+  // FAILED_PRECONDITION for one that has ended, UNAVAILABLE for all others.
+  absl::StatusOr<RestAnswer> AskWell(const RestQuestion& question);
+
+ private:
+  absl::Status Refused(int status, const std::string& name) const;
+
+  // Constant after construction.
+  const std::string where_;
+  const std::string user_;
+  // Thread-safe by themselves.
+  const std::unique_ptr<Http> http_;
+  const std::unique_ptr<TokenSource> tokens_;
+  CallGate* const gate_;
+};
+
+}  // namespace muster::slurm
+
+#endif  // MUSTER_AGENTS_SLURM_REST_CLIENT_H_

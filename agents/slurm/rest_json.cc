@@ -1,0 +1,111 @@
+#include "agents/slurm/rest_json.h"
+
+#include <algorithm>
+#include <array>
+
+#include "fmt/format.h"
+
+namespace muster::slurm {
+namespace {
+
+using nlohmann::json;
+
+// What an error quotes of one text.
+constexpr size_t kQuotedBytes = 300;
+
+// Every member that some reader wants, by name, in any object.
+constexpr std::array kKept = std::to_array<std::string_view>(
+    {// answers
+     "errors", "error", "error_number", "error_code", "description", "meta", "Slurm", "slurm",
+     "release", "cluster", "pings", "ping", "mode", "paths", "clusters",
+     // numbers
+     "set", "infinite", "number",
+     // jobs
+     "jobs", "job_id", "name", "user_name", "user", "job_state", "state", "current", "state_reason",
+     "nodes", "submit_time", "start_time", "end_time", "exit_code", "return_code", "signal",
+     "signal_id", "id", "array", "array_job_id", "array_task_id", "array_task_string", "task",
+     "task_id", "time", "start", "end", "kill_request_user",
+     // partitions and nodes
+     "partitions", "partition", "flags", "max_time_limit", "maximum_nodes_per_job", "maximums",
+     "cpus", "real_memory", "gres", "state_flags"});
+
+bool IsKept(std::string_view name) {
+  // The description of the API names its versions in its paths.
+  return name.starts_with('/') || std::find(kKept.begin(), kKept.end(), name) != kKept.end();
+}
+
+}  // namespace
+
+std::optional<json> ParseRestJson(std::string_view text) {
+  const auto keep = [](int, json::parse_event_t event, json& parsed) {
+    return event != json::parse_event_t::key || IsKept(parsed.get_ref<const std::string&>());
+  };
+  json parsed = json::parse(text, keep, /*allow_exceptions=*/false);
+  if (!parsed.is_object()) return std::nullopt;
+  return parsed;
+}
+
+const json& Member(const json& object, std::string_view name) {
+  static const json kNone;
+  if (!object.is_object()) return kNone;
+  const auto found = object.find(name);
+  return found == object.end() ? kNone : *found;
+}
+
+std::string TextOf(const json& value) {
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+std::optional<int64_t> NumberOf(const json& value) {
+  if (value.is_number_integer()) return value.get<int64_t>();
+  const json& set = Member(value, "set");
+  const json& infinite = Member(value, "infinite");
+  if (!set.is_boolean() || !set.get<bool>()) return std::nullopt;
+  if (infinite.is_boolean() && infinite.get<bool>()) return std::nullopt;
+  const json& number = Member(value, "number");
+  if (!number.is_number_integer()) return std::nullopt;
+  return number.get<int64_t>();
+}
+
+std::optional<absl::Time> TimeOf(const json& value) {
+  const std::optional<int64_t> seconds = NumberOf(value);
+  if (!seconds.has_value() || *seconds <= 0) return std::nullopt;
+  return absl::FromUnixSeconds(*seconds);
+}
+
+std::vector<std::string> WordsOf(const json& value) {
+  if (value.is_string()) return {value.get<std::string>()};
+  std::vector<std::string> words;
+  if (!value.is_array()) return words;
+  for (const json& word : value) words.push_back(TextOf(word));
+  return words;
+}
+
+std::vector<RestError> ErrorsOf(const json& answer) {
+  std::vector<RestError> errors;
+  const json& list = Member(answer, "errors");
+  if (!list.is_array()) return errors;
+  for (const json& one : list) {
+    RestError error;
+    error.number = NumberOf(Member(one, "error_number"))
+                       .value_or(NumberOf(Member(one, "error_code")).value_or(0));
+    error.error = TextOf(Member(one, "error"));
+    error.description = TextOf(Member(one, "description"));
+    errors.push_back(std::move(error));
+  }
+  return errors;
+}
+
+std::string WordsOf(const std::vector<RestError>& errors) {
+  std::string words;
+  for (const RestError& error : errors) {
+    const std::string_view what = std::string_view(error.description).substr(0, kQuotedBytes);
+    const std::string_view why = std::string_view(error.error).substr(0, kQuotedBytes);
+    const bool both = !what.empty() && !why.empty() && what.find(why) == std::string_view::npos;
+    words += fmt::format("{}{}{}{}", words.empty() ? "" : "; ", what, both ? ": " : "",
+                         both || what.empty() ? why : "");
+  }
+  return words;
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,292 @@
+#include "agents/slurm/rest_scheduler.h"
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "agents/slurm/rest_json.h"
+#include "agents/slurm/rest_rows.h"
+#include "agents/slurm/rest_submission.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+namespace muster::slurm {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kQueueCall = "rest-jobs";
+
+std::unique_ptr<TokenSource> MakeTokens(const SlurmConfig& config, Commands* commands) {
+  if (!config.rest_token_file.empty()) return std::make_unique<TokenFile>(config.rest_token_file);
+  return std::make_unique<TokenCommand>([commands](absl::Duration lifespan) {
+    return commands->Ask(
+        {"scontrol", "token", fmt::format("lifespan={}", absl::ToInt64Seconds(lifespan))});
+  });
+}
+
+const json& SlurmOf(const json& answer) {
+  const json& meta = Member(answer, "meta");
+  const json& slurm = Member(meta, "Slurm");
+  return slurm.is_null() ? Member(meta, "slurm") : slurm;
+}
+
+// "a b" and the like do not occur in what is asked for; whatever is no plain character is escaped.
+std::string UrlEscaped(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                       c == '-' || c == '_' || c == '.';
+    escaped += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return escaped;
+}
+
+// An answer whose shape is not as expected says nothing about any job.
+template <typename Value>
+absl::StatusOr<Value> Trusted(absl::StatusOr<Value> value) {
+  if (!value.ok()) return absl::UnavailableError(value.status().message());
+  return value;
+}
+
+SubmitOutcome Unclear(std::string words) {
+  SubmitOutcome outcome;
+  outcome.words = std::move(words);
+  return outcome;
+}
+
+// What slurmrestd's answer to a submission means.
+SubmitOutcome ClassifyAnswer(const RestAnswer& answer) {
+  const std::vector<RestError> errors = ErrorsOf(*answer.json);
+  const std::string words = fmt::format("slurmrestd: HTTP {} {}", answer.status, WordsOf(errors));
+  if (const auto id = NumberOf(Member(*answer.json, "job_id")); id.value_or(0) > 0) {
+    // Errors beside an id are remarks, such as that the job is held.
+    SubmitOutcome outcome = Unclear(fmt::format("slurmrestd: job {} {}", *id, WordsOf(errors)));
+    outcome.kind = agent::LaunchOutcome::Kind::kLaunched;
+    outcome.job_id = static_cast<uint64_t>(*id);
+    return outcome;
+  }
+  if (answer.status == 400)
+    return NotSent(
+        fmt::format("slurmrestd did not take the run's options. It said: {}", WordsOf(errors)));
+  if (errors.empty() || errors.front().number <= 0) return Unclear(words);
+  return ClassifyError(errors.front().error, {}, words);
+}
+
+}  // namespace
+
+RestScheduler::RestScheduler(const SlurmConfig& config, std::string user,
+                             std::unique_ptr<Http> http, CallGate* gate, Commands* commands)
+    : config_(config),
+      user_(std::move(user)),
+      commands_(commands),
+      client_(config.rest_url, user_, std::move(http), MakeTokens(config, commands), gate) {}
+
+absl::StatusOr<RestAnswer> RestScheduler::Get(std::string name, std::string path,
+                                              std::string base) {
+  RestQuestion question;
+  question.name = std::move(name);
+  if (question.name == kQueueCall) question.kind = CallKind::kObserve;
+  question.path = std::move(path);
+  question.base = std::move(base);
+  question.timeout = config_.command_timeout;
+  return client_.AskWell(question);
+}
+
+absl::StatusOr<RestServes> RestScheduler::Serves() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (serves_.has_value()) return *serves_;
+  }
+  const absl::StatusOr<RestAnswer> answer = Get("rest-openapi", "/openapi/v3", "");
+  if (!answer.ok()) return answer.status();
+  RestServes serves = ReadRestServes(*answer->json);
+  if (!serves.jobs) {
+    return absl::FailedPreconditionError(fmt::format(
+        "slurmrestd at {} serves API {}, and this agent speaks {}: have it started with -s "
+        "openapi/{}, or leave out slurm.rest_url, and Slurm's commands are used",
+        config_.rest_url,
+        serves.versions.empty() ? "of no version"
+                                : fmt::format("{}", fmt::join(serves.versions, ", ")),
+        kRestVersion, kRestVersion));
+  }
+  const std::lock_guard lock(mutex_);
+  serves_ = serves;
+  return serves;
+}
+
+absl::StatusOr<ClusterSettings> RestScheduler::Probe() {
+  absl::StatusOr<ClusterSettings> settings = Settings();
+  if (!absl::IsUnavailable(settings.status())) return settings;
+  return absl::UnavailableError(
+      fmt::format("Slurm does not answer: {}", ToStd(settings.status().message())));
+}
+
+absl::StatusOr<ClusterSettings> RestScheduler::Settings() {
+  const absl::StatusOr<RestServes> serves = Serves();
+  if (!serves.ok()) return serves.status();
+  const absl::StatusOr<RestAnswer> ping = Get("rest-ping", "/ping");
+  if (!ping.ok()) return ping.status();
+  ClusterSettings settings;
+  settings.version = TextOf(Member(SlurmOf(*ping->json), "release"));
+  settings.keeps_accounting = serves->accounting;
+  absl::StatusOr<std::string> name = ClusterName(*ping, serves->accounting);
+  if (!name.ok()) return name.status();
+  settings.name = *std::move(name);
+  return settings;
+}
+
+// v0.0.38 has no answer that is there to tell it.
+absl::StatusOr<std::string> RestScheduler::ClusterName(const RestAnswer& answer,
+                                                       bool has_accounting) {
+  if (!config_.rest_cluster.empty()) return config_.rest_cluster;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!cluster_name_.empty()) return cluster_name_;
+  }
+  std::string name = TextOf(Member(SlurmOf(*answer.json), "cluster"));
+  if (name.empty() && has_accounting) {
+    const absl::StatusOr<RestAnswer> known = Get("rest-clusters", "/clusters", "slurmdb");
+    if (!known.ok()) return known.status();
+    const json& clusters = Member(*known->json, "clusters");
+    if (clusters.is_array() && clusters.size() == 1)
+      name = TextOf(Member(clusters.front(), "name"));
+  }
+  if (name.empty()) {
+    const absl::StatusOr<RestAnswer> queue = Get(std::string(kQueueCall), "/jobs");
+    if (!queue.ok()) return queue.status();
+    const json& jobs = Member(*queue->json, "jobs");
+    if (jobs.is_array() && !jobs.empty()) name = TextOf(Member(jobs.front(), "cluster"));
+  }
+  if (name.empty()) {
+    return absl::FailedPreconditionError(fmt::format(
+        "slurmrestd at {} does not tell the cluster's name: set slurm.rest_cluster to its "
+        "ClusterName (scontrol show config)",
+        config_.rest_url));
+  }
+  const std::lock_guard lock(mutex_);
+  cluster_name_ = name;
+  return name;
+}
+
+absl::StatusOr<std::vector<v1::Pool>> RestScheduler::Pools() {
+  const absl::StatusOr<RestAnswer> partitions = Get("rest-partitions", "/partitions");
+  if (!partitions.ok()) return partitions.status();
+  const absl::StatusOr<RestAnswer> nodes = Get("rest-nodes", "/nodes");
+  if (!nodes.ok()) return nodes.status();
+  return Trusted(RestPools(*partitions->json, *nodes->json));
+}
+
+SubmitOutcome RestScheduler::Submit(const Submission& submission) {
+  absl::StatusOr<std::map<std::string, std::string>> environment = commands_->JobEnvironment();
+  if (!environment.ok()) return Unclear(std::string(ToStd(environment.status().message())));
+  absl::StatusOr<std::string> body = RestSubmission(submission, *std::move(environment));
+  if (!body.ok()) return NotSent(std::string(ToStd(body.status().message())));
+  RestQuestion question;
+  question.name = "rest-submit";
+  question.kind = CallKind::kSubmit;
+  question.method = "POST";
+  question.path = "/job/submit";
+  question.body = *std::move(body);
+  question.timeout = config_.sbatch_timeout;
+  const absl::StatusOr<RestAnswer> answer = client_.Ask(question);
+  if (!answer.ok()) return Unclear(std::string(ToStd(answer.status().message())));
+  return ClassifyAnswer(*answer);
+}
+
+absl::StatusOr<std::string> RestScheduler::EstimateStart(const Submission&) {
+  return absl::UnimplementedError(
+      "slurmrestd has nothing like sbatch --test-only: when the job would start, and whether Slurm "
+      "would take it, cannot be told without submitting it");
+}
+
+absl::StatusOr<std::vector<QueueRow>> RestScheduler::Queue(std::string_view name) {
+  const absl::StatusOr<RestAnswer> answer = Get(std::string(kQueueCall), "/jobs");
+  if (!answer.ok()) return answer.status();
+  return Trusted(RestQueue(*answer->json, user_, name));
+}
+
+absl::StatusOr<std::vector<HistoryRow>> RestScheduler::HistoryOf(const std::vector<JobId>& ids,
+                                                                 absl::Time since) {
+  std::set<uint64_t> numbers;
+  for (const JobId& id : ids) numbers.insert(id.number);
+  return History("step=" + UrlEscaped(fmt::format("{}", fmt::join(numbers, ","))), since);
+}
+
+absl::StatusOr<std::vector<HistoryRow>> RestScheduler::HistoryOf(std::string_view name,
+                                                                 absl::Time since) {
+  return History("job_name=" + UrlEscaped(name), since);
+}
+
+absl::StatusOr<std::vector<HistoryRow>> RestScheduler::History(std::string query,
+                                                               absl::Time since) {
+  const absl::StatusOr<RestServes> serves = Serves();
+  if (!serves.ok()) return absl::UnavailableError(serves.status().message());
+  if (!serves->accounting) {
+    return absl::FailedPreconditionError(
+        "slurmrestd serves no accounting: the cluster keeps none, or slurmrestd was started "
+        "without openapi/dbv0.0.38");
+  }
+  const absl::StatusOr<RestAnswer> answer = Get(
+      "rest-history",
+      fmt::format("/jobs?{}&skip_steps=true&start_time=uts{}", query, absl::ToUnixSeconds(since)),
+      "slurmdb");
+  if (!answer.ok()) return absl::UnavailableError(answer.status().message());
+  return Trusted(RestHistory(*answer->json, user_));
+}
+
+absl::StatusOr<HistoryRow> RestScheduler::ShowJob(const JobId& id) {
+  const absl::StatusOr<RestAnswer> answer = Get("rest-job", "/job/" + id.ToString());
+  if (!answer.ok()) return answer.status();
+  absl::StatusOr<HistoryRow> row = RestJob(*answer->json, id);
+  return absl::IsNotFound(row.status()) ? row : Trusted(std::move(row));
+}
+
+absl::Status RestScheduler::Cancel(const JobId& id) {
+  RestQuestion question;
+  question.name = "rest-cancel";
+  question.kind = CallKind::kEnd;
+  question.method = "DELETE";
+  question.path = "/job/" + id.ToString();
+  question.timeout = config_.command_timeout;
+  const absl::Status status = client_.AskWell(question).status();
+  const bool gone = absl::IsNotFound(status) || absl::IsFailedPrecondition(status);
+  return gone ? absl::OkStatus() : status;
+}
+
+absl::Status RestScheduler::CancelNamed(std::string_view name) {
+  const absl::StatusOr<std::vector<QueueRow>> rows = Queue(name);
+  if (!rows.ok()) return rows.status();
+  absl::Status status;
+  for (const QueueRow& row : *rows) {
+    if (!HasEnded(row.state.phase)) status.Update(Cancel(row.job_id));
+  }
+  return status;
+}
+
+absl::Status RestScheduler::Hold(const JobId& id) { return SetHold(id, true); }
+
+absl::Status RestScheduler::Release(const JobId& id) { return SetHold(id, false); }
+
+absl::Status RestScheduler::SetHold(const JobId& id, bool hold) {
+  RestQuestion question;
+  question.name = hold ? "rest-hold" : "rest-release";
+  question.kind = CallKind::kEnd;
+  question.method = "POST";
+  question.path = "/job/" + id.ToString();
+  question.body = json{{"hold", hold}}.dump();
+  question.timeout = config_.command_timeout;
+  absl::Status status = client_.AskWell(question).status();
+  if (!absl::IsUnavailable(status) || !id.task.has_value()) return status;
+  // Of a task slurmrestd 22.05 says that it failed, whatever came of it.
+  const absl::StatusOr<RestAnswer> answer = Get("rest-job", "/job/" + id.ToString());
+  if (!answer.ok()) return status;
+  const absl::StatusOr<std::vector<QueueRow>> rows = RestQueue(*answer->json, user_, {});
+  const bool done =
+      rows.ok() && rows->size() == 1 && (rows->front().reason.starts_with("JobHeld") == hold);
+  return done ? absl::OkStatus() : status;
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,65 @@
+// Slurm by slurmrestd, its HTTP server.
+#ifndef MUSTER_AGENTS_SLURM_REST_SCHEDULER_H_
+#define MUSTER_AGENTS_SLURM_REST_SCHEDULER_H_
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agents/slurm/commands.h"
+#include "agents/slurm/rest_client.h"
+#include "agents/slurm/scheduler.h"
+#include "agents/slurm/slurm.h"
+
+namespace muster::slurm {
+
+class RestScheduler : public Scheduler {
+ public:
+  // `gate` and `commands` must outlive this object. The commands tell the job's environment and,
+  // without rest_token_file, the token. `user`: whose jobs these are.
+  RestScheduler(const SlurmConfig& config, std::string user, std::unique_ptr<Http> http,
+                CallGate* gate, Commands* commands);
+
+  absl::StatusOr<ClusterSettings> Probe() override;
+  absl::StatusOr<ClusterSettings> Settings() override;
+  absl::StatusOr<std::vector<v1::Pool>> Pools() override;
+  SubmitOutcome Submit(const Submission& submission) override;
+  absl::StatusOr<std::string> EstimateStart(const Submission& submission) override;
+  absl::StatusOr<std::vector<QueueRow>> Queue(std::string_view name = {}) override;
+  absl::StatusOr<std::vector<HistoryRow>> HistoryOf(const std::vector<JobId>& ids,
+                                                    absl::Time since) override;
+  absl::StatusOr<std::vector<HistoryRow>> HistoryOf(std::string_view name,
+                                                    absl::Time since) override;
+  absl::StatusOr<HistoryRow> ShowJob(const JobId& id) override;
+  absl::Status Cancel(const JobId& id) override;
+  absl::Status CancelNamed(std::string_view name) override;
+  absl::Status Hold(const JobId& id) override;
+  absl::Status Release(const JobId& id) override;
+
+ private:
+  // What slurmrestd serves; asked once. FAILED_PRECONDITION: not what this agent speaks.
+  absl::StatusOr<RestServes> Serves();
+  absl::StatusOr<std::string> ClusterName(const RestAnswer& answer, bool has_accounting);
+  absl::StatusOr<RestAnswer> Get(std::string name, std::string path, std::string base = "slurm");
+  absl::StatusOr<std::vector<HistoryRow>> History(std::string query, absl::Time since);
+  absl::Status SetHold(const JobId& id, bool hold);
+
+  // Constant after construction.
+  const SlurmConfig config_;
+  const std::string user_;
+  Commands* const commands_;
+  // Thread-safe by itself.
+  RestClient client_;
+
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  std::optional<RestServes> serves_;
+  std::string cluster_name_;  // once it is known
+};
+
+}  // namespace muster::slurm
+
+#endif  // MUSTER_AGENTS_SLURM_REST_SCHEDULER_H_

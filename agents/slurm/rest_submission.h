@@ -1,0 +1,21 @@
+// A submission as slurmrestd takes it: JSON of API v0.0.38.
+#ifndef MUSTER_AGENTS_SLURM_REST_SUBMISSION_H_
+#define MUSTER_AGENTS_SLURM_REST_SUBMISSION_H_
+
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "agents/slurm/submit.h"
+
+namespace muster::slurm {
+
+// The body of POST job/submit. `environment` is the job's, but for what sbatch would add of its
+// own, which is added here. INVALID_ARGUMENT names an option that slurmrestd has no field for, or a
+// value that it would take for another one.
+absl::StatusOr<std::string> RestSubmission(const Submission& submission,
+                                           std::map<std::string, std::string> environment);
+
+}  // namespace muster::slurm
+
+#endif  // MUSTER_AGENTS_SLURM_REST_SUBMISSION_H_

@@ -1,0 +1,252 @@
+// What slurmrestd's answers mean: as Slurm 22.05 gives them (recorded, shortened), and in the
+// shapes of later versions of its API.
+#include <nlohmann/json.hpp>
+
+#include "agents/slurm/rest_client.h"
+#include "agents/slurm/rest_json.h"
+#include "agents/slurm/rest_rows.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::slurm {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+json Parse(std::string_view text) {
+  const std::optional<json> parsed = ParseRestJson(text);
+  EXPECT_TRUE(parsed.has_value()) << text;
+  return parsed.value_or(json::object());
+}
+
+constexpr char kJobs38[] = R"j({"meta": {"Slurm": {"release": "22.05.8"}}, "errors": [], "jobs": [
+  {"account": "test", "job_id": 118, "job_state": "COMPLETED", "name": "k7m2-42-1", "nodes": "n1",
+   "user_name": "ada", "state_reason": "None", "submit_time": 1795250253, "exit_code": 768,
+   "start_time": 1795250254, "end_time": 1795250260, "job_resources": {"nodes": "n1"}},
+  {"job_id": 119, "job_state": "PENDING", "name": "k7m2-43-1", "nodes": "", "user_name": "ada",
+   "state_reason": "Dependency", "submit_time": 1795250255, "start_time": 0, "end_time": 0},
+  {"job_id": 120, "job_state": "RUNNING", "name": "k7m2-43-1", "nodes": "n2", "user_name": "bob",
+   "state_reason": "None"}]})j";
+
+constexpr char kJobs40[] = R"j({"jobs": [
+  {"job_id": 118, "job_state": ["RUNNING", "COMPLETING"], "name": "k7m2-42-1", "nodes": "n1",
+   "user_name": "ada", "state_reason": "None",
+   "submit_time": {"set": true, "infinite": false, "number": 1795250253},
+   "start_time": {"set": true, "infinite": false, "number": 1795250254},
+   "end_time": {"set": false, "infinite": false, "number": 0}}], "errors": []})j";
+
+TEST(RestQueueTest, JobsOfTheUserAreRowsAsSqueueHasThem) {
+  const auto rows = RestQueue(Parse(kJobs38), "ada", "");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  ASSERT_EQ(rows->size(), 2u);
+  EXPECT_EQ(rows->at(0).job_id, JobId{118});
+  EXPECT_EQ(rows->at(0).state.phase, JobPhase::kCompleted);
+  EXPECT_EQ(rows->at(0).node_list, "n1");
+  EXPECT_EQ(rows->at(0).end_time, absl::FromUnixSeconds(1795250260));
+  EXPECT_EQ(rows->at(1).reason, "Dependency");
+  EXPECT_EQ(rows->at(1).start_time, std::nullopt);
+  const auto named = RestQueue(Parse(kJobs38), "ada", "k7m2-43-1");
+  ASSERT_EQ(named->size(), 1u);
+  EXPECT_EQ(named->at(0).job_id, JobId{119});
+}
+
+TEST(RestQueueTest, ListsOfStatesAndNumbersThatSayWhetherTheyAreSetAreReadToo) {
+  const auto rows = RestQueue(Parse(kJobs40), "ada", "");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  ASSERT_EQ(rows->size(), 1u);
+  EXPECT_EQ(rows->at(0).state.word, "COMPLETING");
+  EXPECT_EQ(rows->at(0).start_time, absl::FromUnixSeconds(1795250254));
+  EXPECT_EQ(rows->at(0).end_time, std::nullopt);
+}
+
+TEST(RestQueueTest, AnAnswerWithoutAListOfJobsIsNoEmptyQueue) {
+  for (const char* text :
+       {"{}", R"j({"jobs": null})j", R"j({"jobs": {}})j",
+        R"j({"jobs": [{"user_name": "ada", "job_state": "RUNNING"}]})j",
+        R"j({"jobs": [{"user_name": "ada", "job_id": 7}]})j",
+        R"j({"jobs": [{"user_name": "ada", "job_id": "7", "job_state": []}]})j"}) {
+    EXPECT_EQ(RestQueue(Parse(text), "ada", "").status().code(), absl::StatusCode::kInternal)
+        << text;
+  }
+  for (const char* text : {"", "[]", "<html>", "{\"jobs\": [", "7"}) {
+    EXPECT_FALSE(ParseRestJson(text).has_value()) << text;
+  }
+}
+
+TEST(RestQueueTest, TasksOfAnArrayAreJobsOfTheirOwn) {
+  const auto rows = RestQueue(Parse(R"j({"jobs": [
+      {"job_id": 137, "array_job_id": 136, "array_task_id": 0, "array_task_string": "",
+       "job_state": "RUNNING", "name": "a", "user_name": "ada"},
+      {"job_id": 136, "array_job_id": 136, "array_task_id": null, "array_task_string": "2-3%1",
+       "job_state": "PENDING", "name": "a", "user_name": "ada"}]})j"),
+                              "ada", "");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  std::vector<std::string> ids;
+  for (const QueueRow& row : *rows) ids.push_back(row.job_id.ToString());
+  EXPECT_THAT(ids, ElementsAre("136_0", "136_2", "136_3"));
+  EXPECT_FALSE(RestQueue(Parse(R"j({"jobs": [{"job_id": 136, "array_job_id": 136,
+      "array_task_string": "1,2,...", "job_state": "PENDING", "user_name": "ada"}]})j"),
+                         "ada", "")
+                   .ok())
+      << "a set that was cut off is no whole answer";
+}
+
+TEST(RestJobTest, AWaitStatusIsACodeOrASignal) {
+  const auto job = [](int status) {
+    const json one = {{"job_id", 7}, {"job_state", "FAILED"}, {"exit_code", status}};
+    return RestJob(json{{"jobs", json::array({one})}}, JobId{7});
+  };
+  EXPECT_EQ(job(768)->exit_code, 3);
+  EXPECT_EQ(job(768)->signal, 0);
+  EXPECT_EQ(job(9)->signal, 9);
+  EXPECT_EQ(job(9)->exit_code, 0);
+  EXPECT_FALSE(job(768)->from_accounting);
+  EXPECT_EQ(RestJob(Parse(kJobs38), JobId{7}).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(RestHistoryTest, ACodeThatIsAlwaysToldAsZeroIsNotBelieved) {
+  const auto rows = RestHistory(Parse(R"j({"errors": [], "jobs": [
+      {"job_id": 121, "name": "a", "user": "ada", "nodes": "n1", "state": {"current": "FAILED"},
+       "time": {"start": 1795250314, "end": 1795250315, "elapsed": 1},
+       "exit_code": {"status": "SUCCESS", "return_code": 0}, "kill_request_user": null},
+      {"job_id": 122, "name": "b", "user": "ada", "nodes": "n1", "state": {"current": "FAILED"},
+       "exit_code": {"status": "SIGNALED", "return_code": null,
+                     "signal": {"signal_id": 9, "name": "Killed"}}},
+      {"job_id": 123, "name": "c", "user": "ada", "nodes": "None assigned",
+       "state": {"current": "CANCELLED"}, "kill_request_user": "root",
+       "exit_code": {"status": "SUCCESS", "return_code": 0}},
+      {"job_id": 124, "name": "d", "user": "bob", "state": {"current": "FAILED"}}]})j"),
+                                "ada");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  ASSERT_EQ(rows->size(), 3u);
+  EXPECT_FALSE(rows->at(0).exit_is_known);
+  EXPECT_THAT(rows->at(0).Words(), HasSubstr("not told"));
+  EXPECT_EQ(rows->at(0).end_time, absl::FromUnixSeconds(1795250315));
+  EXPECT_TRUE(rows->at(1).exit_is_known);
+  EXPECT_EQ(rows->at(1).signal, 9);
+  EXPECT_EQ(rows->at(2).state.cancelled_by, "root");
+  EXPECT_EQ(rows->at(2).node_list, "");
+}
+
+TEST(RestHistoryTest, LaterShapesTellCodesAndSignals) {
+  const auto rows = RestHistory(Parse(R"j({"jobs": [
+      {"job_id": 121, "name": "a", "user": "ada", "nodes": "n1", "state": {"current": ["FAILED"]},
+       "exit_code": {"status": ["ERROR"], "return_code": {"set": true, "number": 3},
+                     "signal": {"id": {"set": false, "number": 0}, "name": ""}}}]})j"),
+                                "ada");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_EQ(rows->at(0).state.phase, JobPhase::kFailed);
+  EXPECT_EQ(rows->at(0).exit_code, 3);
+  EXPECT_TRUE(rows->at(0).exit_is_known);
+}
+
+TEST(RestPoolsTest, NodesAreCountedInTheirPartitions) {
+  const json partitions = Parse(R"j({"partitions": [
+      {"name": "debug", "flags": ["default"], "max_time_limit": 1440, "maximum_nodes_per_job": -1,
+       "state": "UP"},
+      {"name": "long", "flags": [], "max_time_limit": null, "maximum_nodes_per_job": 4,
+       "state": "DRAIN"}]})j");
+  const json nodes = Parse(R"j({"nodes": [
+      {"name": "n1", "cpus": 8, "real_memory": 16000, "gres": "gpu:h100:2(S:0-1)",
+       "partitions": ["debug", "long"], "state": "mixed", "state_flags": []
+},
+      {"name": "n2", "cpus": 8, "real_memory": 16000, "gres": "gpu:h100:2", "partitions": ["debug"],
+       "state": "idle", "state_flags": ["DRAIN"]},
+      {"name": "n3", "cpus": 4, "real_memory": 16000, "gres": "", "partitions": ["debug"],
+       "state": ["IDLE", "NOT_RESPONDING"]}]
+})j");
+  const auto pools = RestPools(partitions, nodes);
+  ASSERT_TRUE(pools.ok()) << pools.status();
+  ASSERT_EQ(pools->size(), 2u);
+  const v1::Pool& debug = pools->at(0);
+  EXPECT_TRUE(debug.is_default());
+  EXPECT_TRUE(debug.available());
+  EXPECT_EQ(debug.max_time_limit().seconds(), 24 * 3600);
+  EXPECT_EQ(debug.max_nodes(), 0u);
+  ASSERT_EQ(debug.node_groups_size(), 2);
+  EXPECT_EQ(debug.node_groups(0).count(), 2u);
+  EXPECT_EQ(debug.node_groups(0).usable_count(), 1u);
+  EXPECT_EQ(debug.node_groups(0).gpus().at("h100"), 2u);
+  EXPECT_EQ(debug.node_groups(1).usable_count(), 0u);
+  const v1::Pool& other = pools->at(1);
+  EXPECT_FALSE(other.available());
+  EXPECT_FALSE(other.has_max_time_limit());
+  EXPECT_EQ(other.max_nodes(), 4u);
+}
+
+TEST(RestServesTest, TheDescriptionTellsVersionsAndAccounting) {
+  const RestServes serves = ReadRestServes(Parse(
+      R"j({"paths": {"/slurm/v0.0.38/jobs": {"get": {}}, "/slurm/v0.0.39/jobs": {},
+          "/slurm/v0.0.38/job/submit": {}, "/slurmdb/v0.0.38/jobs": {}, "/openapi": {}}})j"));
+  EXPECT_TRUE(serves.jobs);
+  EXPECT_TRUE(serves.accounting);
+  EXPECT_THAT(serves.versions, ElementsAre("v0.0.38", "v0.0.39"));
+  EXPECT_FALSE(ReadRestServes(Parse("{}")).jobs);
+}
+
+// A slurmrestd that says what the test wants.
+class FakeHttp : public Http {
+ public:
+  explicit FakeHttp(absl::StatusOr<HttpResponse> answer) : answer_(std::move(answer)) {}
+  absl::StatusOr<HttpResponse> Send(const HttpRequest&) override { return answer_; }
+
+ private:
+  const absl::StatusOr<HttpResponse> answer_;
+};
+
+absl::Status AskWell(absl::StatusOr<HttpResponse> answer) {
+  CallGate gate(0);
+  RestClient client("http://slurm:6820", "ada", std::make_unique<FakeHttp>(std::move(answer)),
+                    std::make_unique<TokenCommand>([](absl::Duration) { return "SLURM_JWT=t\n"; }),
+                    &gate);
+  RestQuestion question;
+  question.name = "rest-jobs";
+  question.path = "/jobs";
+  const absl::Status status = client.AskWell(question).status();
+  EXPECT_EQ(gate.Calls().at("rest-jobs"), 1u);
+  return status;
+}
+
+TEST(RestClientTest, EachWayNotToBeAnsweredSaysWhatToDo) {
+  const struct {
+    absl::StatusOr<HttpResponse> answer;
+    const char* words;
+  } cases[] = {
+      {HttpResponse{401, "Authentication failure"}, "rest_token_file"},
+      {HttpResponse{404, "Unable find requested URL."}, "v0.0.38"},
+      {HttpResponse{200, "<html>hello</html>"}, "is not slurmrestd's"},
+      {HttpResponse{500, R"j({"errors": [{"description": "Failed while looking for jobs",
+                             "error_number": -1, "error": "Unspecified error"}], "jobs": []})j"},
+       "refuses the token"},
+      {HttpResponse{200, R"j({"errors": [{"description": "no", "error_number": 7}], "jobs": []})j"},
+       "no"},
+      {HttpResponse{503, R"j({"jobs": []})j"}, "HTTP 503"},
+      {absl::UnavailableError("Connection refused"), "Look whether it runs"},
+      {absl::DeadlineExceededError("timed out"), "timed out"},
+      {absl::AbortedError("broke off"), "broke off"},
+  };
+  for (const auto& c : cases) {
+    const absl::Status status = AskWell(c.answer);
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(c.words));
+  }
+}
+
+TEST(RestClientTest, OnlyAJobThatSlurmDoesNotKnowOrThatHasEndedIsMore) {
+  EXPECT_EQ(AskWell(HttpResponse{500, R"j({"errors": [{"error_number": 2017,
+                        "error": "Invalid job id specified"}]})j"})
+                .code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_EQ(AskWell(HttpResponse{500, R"j({"errors": [{"error_number": 2084,
+                        "error": "Job has already finished"}]})j"})
+                .code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(AskWell(HttpResponse{200, R"j({"errors": [{"error_number": 9003,
+                          "error": "Nothing found with query"}], "jobs": []})j"})
+                  .ok());
+}
+
+}  // namespace
+}  // namespace muster::slurm
