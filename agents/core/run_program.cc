@@ -8,6 +8,8 @@ namespace {
 // Runs that share a node should not share a port: 1000 of them, from where PyTorch's default is.
 constexpr uint64_t kFirstPort = 29500;
 constexpr uint64_t kPorts = 1000;
+// So that roles of one job are apart, and neighbouring jobs seldom meet them.
+constexpr uint64_t kRoleStride = 61;
 
 uint64_t GpusPerNode(const v1::JobSpec& spec) {
   uint64_t millis = 0;
@@ -34,13 +36,17 @@ std::vector<std::string> Interpreter(std::string_view text) {
 
 }  // namespace
 
+std::string MasterPort(uint64_t job_id, int role) {
+  return std::to_string(kFirstPort + (job_id + kRoleStride * static_cast<uint64_t>(role)) % kPorts);
+}
+
 std::map<std::string, std::string> RunVariables(const v1::Assignment& assignment,
                                                 std::string_view cluster,
                                                 std::string_view run_directory) {
   const std::string nodes = std::to_string(std::max<uint64_t>(assignment.spec().nodes(), 1));
   const uint64_t gpus = GpusPerNode(assignment.spec());
   return {
-      {"MASTER_PORT", std::to_string(kFirstPort + assignment.job_id() % kPorts)},
+      {"MASTER_PORT", MasterPort(assignment.job_id(), 0)},
       {"WORLD_SIZE", nodes},
       {"NNODES", nodes},
       {"NPROC_PER_NODE", std::to_string(std::max<uint64_t>(gpus, 1))},

@@ -4,6 +4,7 @@
 #ifndef MUSTER_AGENTS_CORE_RUN_PROGRAM_H_
 #define MUSTER_AGENTS_CORE_RUN_PROGRAM_H_
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -19,6 +20,9 @@ namespace muster::agent {
 std::map<std::string, std::string> RunVariables(const v1::Assignment& assignment,
                                                 std::string_view cluster,
                                                 std::string_view run_directory);
+
+// MASTER_PORT of a job, and of its roles: another one for each.
+std::string MasterPort(uint64_t job_id, int role);
 
 // The words that run a script file: its #! line's, as the kernel reads it, else /bin/sh; then the
 // file and `arguments`. The kernel itself would refuse a script on a file system that is mounted

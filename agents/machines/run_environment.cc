@@ -20,6 +20,7 @@ std::map<std::string, std::string> RunEnvironment(const v1::Assignment& assignme
   // A run has one node, this one.
   env["MASTER_ADDR"] = "127.0.0.1";
   env["SKYPILOT_NODE_IPS"] = "127.0.0.1";
+  env["MUSTER_RESTART_COUNT"] = "0";
   for (const char* rank : {"NODE_RANK", "SKYPILOT_NODE_RANK", "MUSTER_NODE_RANK"}) env[rank] = "0";
   for (const auto& [name, value] : base) env.try_emplace(name, value);
   for (const auto& [name, value] : assignment.spec().env()) env[name] = value;

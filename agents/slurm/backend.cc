@@ -10,6 +10,7 @@
 #include "agents/slurm/command_scheduler.h"
 #include "agents/slurm/rest_scheduler.h"
 #include "contract/errors.h"
+#include "contract/roles.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -155,9 +156,9 @@ absl::Status SlurmBackend::Cancel(const agent::RunHandle& run) {
 std::vector<agent::LogSource> SlurmBackend::Logs(const agent::RunHandle& run) {
   const RunPaths paths = PathsOf(run.run_key);
   std::vector<agent::LogSource> sources;
-  const uint32_t nodes =
-      run.assignment == nullptr ? 1 : std::max<uint32_t>(1, run.assignment->spec().nodes());
-  for (uint32_t rank = 0; rank < nodes; ++rank) {
+  const uint32_t ranks =
+      run.assignment == nullptr ? 1 : contract::RankCount(run.assignment->spec());
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
     sources.push_back({rank, v1::LOG_STREAM_STDOUT, paths.standard_output(rank)});
     sources.push_back({rank, v1::LOG_STREAM_STDERR, paths.standard_error(rank)});
   }

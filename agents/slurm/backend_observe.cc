@@ -9,6 +9,7 @@
 #include "agents/slurm/explain_end.h"
 #include "agents/slurm/fields.h"
 #include "agents/slurm/image_cache.h"
+#include "contract/roles.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -46,6 +47,17 @@ std::optional<std::string> ConversionOf(const agent::RunHandle& run) {
       contract::ParseImage(run.assignment->spec().image());
   if (!image.ok() || image->is_file()) return std::nullopt;
   return ConversionName(*image);
+}
+
+// What messages call the program that the record, if there is one, is of.
+void NameProgram(const v1::JobSpec& spec, RunFacts* facts) {
+  facts->working_directory = spec.working_directory();
+  const v1::Role* role =
+      facts->record.has_value() ? contract::RoleOfRank(spec, facts->record->rank) : nullptr;
+  if (role != nullptr) facts->role = role->name();
+  const v1::Command& command = role == nullptr ? spec.command() : role->command();
+  facts->program =
+      command.has_argv() ? fmt::format("\"{}\"", command.argv().args(0)) : "the script";
 }
 
 }  // namespace
@@ -120,13 +132,6 @@ RunFacts SlurmBackend::Gather(const agent::RunHandle& run, const std::optional<Q
                               bool has_record) {
   RunFacts facts;
   facts.run_key = run.run_key;
-  if (run.assignment != nullptr) {
-    const v1::JobSpec& spec = run.assignment->spec();
-    facts.program = spec.command().has_script()
-                        ? "the script"
-                        : fmt::format("\"{}\"", spec.command().argv().args(0));
-    facts.working_directory = spec.working_directory();
-  }
   facts.job_id = IdOf(run);
   facts.now = absl::Now();
   facts.last_state = run.state;
@@ -135,6 +140,7 @@ RunFacts SlurmBackend::Gather(const agent::RunHandle& run, const std::optional<Q
     const auto text = host_->ReadFile(PathsOf(run.run_key).exit_record(), kMaxExitRecordBytes);
     if (text.ok()) facts.record = ParseExitRecord(*text);
   }
+  if (run.assignment != nullptr) NameProgram(run.assignment->spec(), &facts);
   std::vector<QueueRow> rows;
   if (queue.has_value()) {
     const auto [first, last] = queue->rows.equal_range(run.run_key);

@@ -11,13 +11,15 @@ namespace {
 
 using Fields = std::map<std::string_view, std::string_view>;
 
-constexpr std::array<std::pair<std::string_view, ExitRecord::Problem>, 7> kProblems = {{
+constexpr std::array<std::pair<std::string_view, ExitRecord::Problem>, 9> kProblems = {{
     {"none", ExitRecord::Problem::kNone},
     {"start", ExitRecord::Problem::kStart},
     {"working_directory", ExitRecord::Problem::kWorkingDirectory},
     {"files", ExitRecord::Problem::kFiles},
     {"srun", ExitRecord::Problem::kSrun},
     {"image", ExitRecord::Problem::kImage},
+    {"timeout", ExitRecord::Problem::kTimeout},
+    {"streams", ExitRecord::Problem::kStreams},
     {"unknown", ExitRecord::Problem::kUnknown},
 }};
 

@@ -23,6 +23,8 @@ struct ExitRecord {
     kFiles,             // the files of the run could not be read on the node
     kSrun,              // srun failed, and no task said why
     kImage,             // its container could not be started
+    kTimeout,           // it was stopped after slurm.timeout; its end is its own all the same
+    kStreams,           // the files that a batch script reads or writes could not be opened
     kUnknown,           // its end came with a TERM to the batch shell, which lost its status
   };
   JobId job_id;
@@ -43,12 +45,13 @@ struct ExitRecord {
   absl::Time start;
   absl::Time end;
 
-  bool EndedWithZero() const { return code == 0 && signal == 0; }
+  // By itself: a 0 after slurm.timeout is the answer to a TERM.
+  bool EndedWithZero() const { return code == 0 && signal == 0 && problem != Problem::kTimeout; }
   // Whether batch.sh runs the command again when Slurm starts the job anew; this record is then
   // void.
   bool IsVoidAfterRequeue() const { return !EndedWithZero() || terminated || continued; }
   // Whether the program ran at all, so that code and signal are its own.
-  bool HasExitStatus() const { return problem == Problem::kNone; }
+  bool HasExitStatus() const { return problem == Problem::kNone || problem == Problem::kTimeout; }
 };
 
 // Nothing if the text is not a whole record: it may still be being written.

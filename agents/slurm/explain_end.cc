@@ -62,25 +62,39 @@ std::string HowItEnded(int code, int signal) {
                      : fmt::format("ended with exit code {}", code);
 }
 
+// batch.sh says so if Slurm would not.
+std::string WhyNotRequeued(std::string_view slurm_output) {
+  constexpr std::string_view kSays = "muster: the job ";
+  for (std::string_view line : Lines(slurm_output)) {
+    if (line.starts_with(kSays) && line.find("could not be requeued") != line.npos)
+      return std::string(line.substr(kSays.size()));
+  }
+  return "was not requeued";
+}
+
 Words ExplainRecord(const RunFacts& facts) {
   const ExitRecord& record = *facts.record;
-  const std::string what = record.phase == "setup" ? "setup script" : "command";
+  const bool setup = record.phase == "setup";
+  const std::string what = setup ? "setup script" : "command";
+  const std::string where = setup || facts.role.empty()
+                                ? fmt::format("rank {}", record.rank)
+                                : fmt::format("rank {} (role {})", record.rank, facts.role);
   switch (record.problem) {
     case ExitRecord::Problem::kStart:
       return {v1::FAILURE_CLASS_CONFIG,
-              fmt::format("The {} could not be started on rank {}: {} {}", what, record.rank,
-                          record.phase == "setup" ? "its interpreter" : facts.program,
+              fmt::format("The {} could not be started on {}: {} {}", what, where,
+                          setup ? "its interpreter" : facts.program,
                           record.code == kNotFoundCode ? "was not found" : "cannot be executed"),
               "Check its name, and that it is there and executable on the compute nodes; muster "
               "logs --stderr has the node's own words."};
     case ExitRecord::Problem::kWorkingDirectory:
       return {v1::FAILURE_CLASS_CONFIG,
-              fmt::format("The working directory \"{}\" could not be entered on rank {}",
-                          facts.working_directory, record.rank),
+              fmt::format("The working directory \"{}\" could not be entered on {}",
+                          facts.working_directory, where),
               "Set working_directory to a directory that exists on the compute nodes."};
     case ExitRecord::Problem::kFiles:
       return {v1::FAILURE_CLASS_INFRA,
-              fmt::format("The files of the run could not be read on rank {}", record.rank),
+              fmt::format("The files of the run could not be read on {}", where),
               "The agent's run_dir must be the same directory on the compute nodes; tell the "
               "cluster's operator.",
               /*retriable=*/true};
@@ -93,19 +107,27 @@ Words ExplainRecord(const RunFacts& facts) {
       const ImageTrouble trouble = ExplainImage(facts.slurm_output);
       return {trouble.failure_class, trouble.message, trouble.suggestion, trouble.retriable};
     }
+    case ExitRecord::Problem::kTimeout:
+      return {v1::FAILURE_CLASS_TIMEOUT,
+              fmt::format("The {} was stopped after slurm.timeout, and the job {}", what,
+                          WhyNotRequeued(facts.slurm_output)),
+              "Allow Slurm to requeue it (slurm.requeue), so that it goes on from a checkpoint, or "
+              "give it more time."};
+    case ExitRecord::Problem::kStreams:
+      return {v1::FAILURE_CLASS_CONFIG,
+              "The files that the batch script reads or writes could not be opened",
+              "Check slurm.batch_script: its file names are relative to the working directory, and "
+              "their directories must be there."};
     case ExitRecord::Problem::kUnknown:
-      return {
-          v1::FAILURE_CLASS_INFRA,
-          fmt::format("How the {} ended on rank {} is not known: a TERM came at the same moment",
-                      what, record.rank),
-          std::string(kSubmitAgain), /*retriable=*/true};
+      return {v1::FAILURE_CLASS_INFRA,
+              fmt::format("How the {} ended on {} is not known: a TERM came at the same moment",
+                          what, where),
+              std::string(kSubmitAgain), /*retriable=*/true};
     case ExitRecord::Problem::kNone:
       break;
   }
-  const bool setup = record.phase == "setup";
   return {setup ? v1::FAILURE_CLASS_CONFIG : v1::FAILURE_CLASS_PROGRAM,
-          fmt::format("The {} {} on rank {}", what, HowItEnded(record.code, record.signal),
-                      record.rank),
+          fmt::format("The {} {} on {}", what, HowItEnded(record.code, record.signal), where),
           std::string(kReadLog)};
 }
 
@@ -148,8 +170,7 @@ Words ExplainWithoutRecord(const RunFacts& facts) {
 }
 
 Words ExplainFailed(const RunFacts& facts) {
-  const bool by_itself =
-      facts.record.has_value() && (facts.record->code != 0 || facts.record->signal != 0);
+  const bool by_itself = facts.record.has_value() && !facts.record->EndedWithZero();
   Words words = by_itself ? ExplainRecord(facts) : ExplainWithoutRecord(facts);
   if (facts.record.has_value() && !by_itself) {
     words = {v1::FAILURE_CLASS_INFRA,

@@ -1,10 +1,12 @@
 #include "agents/slurm/run_files.h"
 
-#include <algorithm>
 #include <array>
+#include <map>
+#include <optional>
 
 #include "agents/core/run_program.h"
 #include "contract/errors.h"
+#include "contract/roles.h"
 #include "contract/slurm_signal.h"
 #include "fmt/format.h"
 
@@ -18,6 +20,9 @@ constexpr std::array<std::string_view, 7> kBashVariables = {
 
 constexpr uint32_t kProgramMode = 0700;
 
+// A checkpoint of a large model takes minutes.
+constexpr absl::Duration kStopGrace = absl::Minutes(2);
+
 void Append(std::string_view word, std::string* file) {
   file->append(word);
   file->push_back('\0');
@@ -27,19 +32,36 @@ void AppendVariable(std::string_view name, std::string_view value, std::string* 
   Append(fmt::format("{}={}", name, value), file);
 }
 
+using Variables = std::map<std::string, std::string>;
+
+// Of a role: its own sizes, and a port that no other role on its nodes has.
+void OverlayRole(const v1::Assignment& assignment, int number, Variables* variables) {
+  const v1::Role& role = assignment.spec().roles(number);
+  const std::string nodes = std::to_string(role.nodes());
+  for (const char* name : {"WORLD_SIZE", "NNODES", "SKYPILOT_NUM_NODES"})
+    (*variables)[name] = nodes;
+  (*variables)["MASTER_PORT"] = agent::MasterPort(assignment.job_id(), number);
+  (*variables)["MUSTER_ROLE"] = role.name();
+}
+
+void AppendSorted(const Variables& variables, std::string* file) {
+  for (const auto& [name, value] : variables) AppendVariable(name, value, file);
+}
+
 // The names that are known before the launch, then the user's own: what a user sets explicitly,
-// wins.
+// wins. `role`: whose environment it is, by its number; nothing: the job's.
 std::string Environment(const v1::Assignment& assignment, std::string_view cluster,
-                        const RunPaths& paths) {
+                        const RunPaths& paths, std::optional<int> role = std::nullopt) {
   const v1::JobSpec& spec = assignment.spec();
-  std::string file;
-  for (const auto& [name, value] : agent::RunVariables(assignment, cluster, paths.directory())) {
-    AppendVariable(name, value, &file);
+  Variables variables = agent::RunVariables(assignment, cluster, paths.directory());
+  Variables of_the_user(spec.env().begin(), spec.env().end());
+  if (role.has_value()) {
+    OverlayRole(assignment, *role, &variables);
+    for (const auto& [name, value] : spec.roles(*role).env()) of_the_user[name] = value;
   }
-  std::vector<std::string_view> names;
-  for (const auto& [name, value] : spec.env()) names.push_back(name);
-  std::sort(names.begin(), names.end());
-  for (std::string_view name : names) AppendVariable(name, spec.env().at(std::string(name)), &file);
+  std::string file;
+  AppendSorted(variables, &file);
+  AppendSorted(of_the_user, &file);
   return file;
 }
 
@@ -61,27 +83,85 @@ void AddProgram(const v1::JobSpec& spec, const RunPaths& paths, std::string_view
       {path + ".argv", ProgramFile(spec, paths, agent::WordsForCommand(command, path))});
 }
 
+// A line for each role: its name, its first node, how many nodes, and the rank of the first one.
+void AddRoles(const v1::Assignment& assignment, std::string_view cluster, const RunPaths& paths,
+              std::vector<RunFile>* files) {
+  const v1::JobSpec& spec = assignment.spec();
+  const std::vector<uint32_t> first_ranks = contract::FirstRanks(spec);
+  std::string lines;
+  for (int i = 0; i < spec.roles_size(); ++i) {
+    const v1::Role& role = spec.roles(i);
+    const std::string program = fmt::format("role-{}", i);
+    lines += fmt::format("{} {} {} {}\n", role.name(), role.first_node(), role.nodes(),
+                         first_ranks[static_cast<size_t>(i)]);
+    files->push_back({paths.environment_of(program), Environment(assignment, cluster, paths, i)});
+    AddProgram(spec, paths, program, role.command(), files);
+  }
+  files->push_back({paths.specs() + "/roles", lines});
+}
+
+// How a batch script is run: the job's name, whether its files are appended to, and the patterns of
+// their names.
+std::string BatchScriptFile(const v1::JobSpec& spec) {
+  const v1::SlurmBatchScript& script = spec.slurm().batch_script();
+  std::string file;
+  Append(spec.name(), &file);
+  Append(script.append() ? "1" : "0", &file);
+  for (const std::string* pattern : {&script.input(), &script.output(), &script.error()})
+    Append(*pattern, &file);
+  return file;
+}
+
+// When the programs are stopped, whether the job may be requeued then, and how long they have
+// between TERM and KILL. What the cluster says of requeues that the job does not is seen when one
+// is asked for.
+std::string TimeoutFile(const v1::SlurmOptions& slurm) {
+  const bool may_requeue = !slurm.has_requeue() || slurm.requeue();
+  return fmt::format("{} {} {}\n", slurm.timeout().seconds(), may_requeue ? 1 : 0,
+                     absl::ToInt64Seconds(kStopGrace));
+}
+
+absl::Status CheckNames(std::string_view field,
+                        const google::protobuf::Map<std::string, std::string>& env) {
+  for (std::string_view name : kBashVariables) {
+    if (!env.contains(std::string(name))) continue;
+    return contract::BadField(
+        fmt::format("{}[\"{}\"]", field, name),
+        fmt::format("a job on Slurm starts from bash, which sets {} itself; choose another name",
+                    name));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<RunFile>> MakeRunFiles(const v1::Assignment& assignment,
                                                   std::string_view cluster, const RunPaths& paths) {
   const v1::JobSpec& spec = assignment.spec();
-  for (std::string_view name : kBashVariables) {
-    if (!spec.env().contains(std::string(name))) continue;
-    return contract::BadField(
-        fmt::format("env[\"{}\"]", name),
-        fmt::format("a job on Slurm starts from bash, which sets {} itself; choose another name",
-                    name));
+  if (absl::Status good = CheckNames("env", spec.env()); !good.ok()) return good;
+  for (int i = 0; i < spec.roles_size(); ++i) {
+    if (absl::Status good = CheckNames(fmt::format("roles[{}].env", i), spec.roles(i).env());
+        !good.ok()) {
+      return good;
+    }
   }
   std::vector<RunFile> files;
   files.push_back({paths.script(), std::string(BatchScript()), kProgramMode});
-  files.push_back({paths.environment(), Environment(assignment, cluster, paths)});
+  files.push_back({paths.environment_of("environment"), Environment(assignment, cluster, paths)});
   if (!spec.setup().empty()) {
     v1::Command setup;
     setup.set_script(spec.setup());
     AddProgram(spec, paths, "setup", setup, &files);
   }
-  AddProgram(spec, paths, "command", spec.command(), &files);
+  if (spec.roles().empty()) {
+    AddProgram(spec, paths, "command", spec.command(), &files);
+  } else {
+    AddRoles(assignment, cluster, paths, &files);
+  }
+  if (spec.slurm().has_batch_script())
+    files.push_back({paths.specs() + "/batch_script", BatchScriptFile(spec)});
+  if (spec.slurm().has_timeout())
+    files.push_back({paths.specs() + "/timeout", TimeoutFile(spec.slurm())});
   if (const auto signal = contract::ParseSlurmSignal(spec.slurm().signal()); signal.has_value()) {
     files.push_back(
         {paths.specs() + "/signal", signal->name + (signal->command_only ? " alone\n" : "\n")});

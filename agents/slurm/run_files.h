@@ -25,7 +25,10 @@ class RunPaths {
   // Where the command starts if the job names no directory: what it leaves there is the user's.
   std::string work() const { return directory_ + "/work"; }
   std::string specs() const { return directory_ + "/specs"; }
-  std::string environment() const { return directory_ + "/env/environment"; }
+  // "environment", or a role's.
+  std::string environment_of(std::string_view name) const {
+    return directory_ + "/env/" + std::string(name);
+  }
   std::string meta() const { return directory_ + "/meta"; }
   std::string script() const { return directory_ + "/sbatch/batch.sh"; }
   std::string command_line() const { return directory_ + "/sbatch/command"; }

@@ -158,11 +158,16 @@ absl::StatusOr<Submission> MakeSubmission(const v1::Assignment& assignment, cons
   options.Add("--job-name=" + (array == nullptr ? paths.run_key() : array->name));
   if (array != nullptr) options.Add(fmt::format("--array=0-{}", array->tasks - 1));
   options.AddText("--dependency", "slurm.dependency", Dependency(spec, after, array != nullptr));
+  // What a batch script's options do not say is Slurm's own default, as with sbatch.
+  const bool is_plain = spec.slurm().has_batch_script();
+  const uint64_t nodes = std::max<uint32_t>(1, spec.nodes());
   if (!SpreadsTasks(spec.slurm())) {
-    options.Add(fmt::format("--nodes={}", std::max<uint32_t>(1, spec.nodes())));
-    options.Add(fmt::format("--ntasks-per-node={}", tasks));
+    options.Add(fmt::format("--nodes={}", nodes));
+    if (is_plain) options.Add(fmt::format("--ntasks={}", nodes * tasks));
+    if (!is_plain || tasks > 1) options.Add(fmt::format("--ntasks-per-node={}", tasks));
   }
-  options.Add(fmt::format("--cpus-per-task={}", DivideUp(cpus, tasks)));
+  if (!is_plain || cpus > tasks)
+    options.Add(fmt::format("--cpus-per-task={}", DivideUp(cpus, tasks)));
   if (resources.memory_bytes() > 0) {
     options.Add(fmt::format("--mem={}M", DivideUp(resources.memory_bytes(), kMebibyte)));
   }

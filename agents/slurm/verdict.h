@@ -25,6 +25,8 @@ struct RunFacts {
   // What messages call the command and its directory.
   std::string program;
   std::string working_directory;
+  // Of a job with roles, the one that the record is of.
+  std::string role;
   JobId job_id;
   absl::Time now;
   // What was last reported of it.

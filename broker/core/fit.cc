@@ -182,6 +182,11 @@ Fit CheckFit(const v1::JobSpec& shape, const PutCluster& cluster) {
             fmt::format("it is of kind {}, and the job has a slurm section",
                         contract::Name(cluster.kind))};
   }
+  if (shape.roles_size() > 0 && cluster.kind != v1::CLUSTER_KIND_SLURM) {
+    return {Fit::Verdict::kWrongKind,
+            fmt::format("it is of kind {}, and the job has roles, which only Slurm runs",
+                        contract::Name(cluster.kind))};
+  }
   if (!shape.image().empty() && cluster.kind == v1::CLUSTER_KIND_MACHINES) {
     return {Fit::Verdict::kWrongKind,
             "it is of kind machines, which runs no containers, and the job has an image"};

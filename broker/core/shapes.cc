@@ -20,6 +20,7 @@ v1::JobSpec ShapeOf(const v1::JobSpec& spec) {
   if (!contract::WhySlurmOnly(spec).empty()) {
     shape.mutable_slurm()->set_partition(spec.slurm().partition());
   }
+  if (spec.roles_size() > 0) shape.add_roles();
   if (spec.has_kubernetes()) shape.mutable_kubernetes();
   if (spec.has_machines()) shape.mutable_machines();
   return shape;

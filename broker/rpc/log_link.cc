@@ -18,6 +18,7 @@
 #include "broker/rpc/worker_pool.h"
 #include "broker/store/store.h"
 #include "contract/errors.h"
+#include "contract/roles.h"
 #include "contract/run_key.h"
 #include "contract/text.h"
 #include "daemon/log.h"
@@ -222,7 +223,7 @@ class PushStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1::Pus
       if (job.ok() && key->run <= static_cast<uint32_t>(job->runs_size())) {
         const v1::Run& run = job->runs(static_cast<int>(key->run) - 1);
         known.accepted = run.run_key() == run_key && run.cluster() == cluster_;
-        known.ranks = std::max<uint32_t>(1, job->spec().nodes());
+        known.ranks = contract::RankCount(job->spec());
       }
       known.key = *std::move(key);
     }

@@ -12,6 +12,7 @@
 #include "broker/rpc/pull_stream.h"
 #include "broker/store/store.h"
 #include "contract/errors.h"
+#include "contract/roles.h"
 #include "contract/states.h"
 #include "google/protobuf/util/time_util.h"
 
@@ -97,10 +98,9 @@ class LogReadStream final : public PullStream<v1::ReadLogResponse> {
                              fmt::format("job {} has had {} runs; there is no run {}", log_.job,
                                          job->runs_size(), request_.run()));
     }
-    if (request_.rank() >= std::max<uint32_t>(1, job->spec().nodes())) {
-      return contract::BadField(
-          "rank", fmt::format("{}; job {} runs on {} nodes, ranks begin at 0", request_.rank(),
-                              log_.job, job->spec().nodes()));
+    if (const uint32_t ranks = contract::RankCount(job->spec()); request_.rank() >= ranks) {
+      return contract::BadField("rank", fmt::format("{}; job {} has {} ranks, beginning at 0",
+                                                    request_.rank(), log_.job, ranks));
     }
     if (log_.run == 0) {
       log_.run = request_.run() != 0 ? request_.run() : static_cast<uint32_t>(job->runs_size());

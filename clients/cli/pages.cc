@@ -9,6 +9,7 @@
 #include "clients/cli/page.h"
 #include "clients/cli/text.h"
 #include "clients/cli/views.h"
+#include "contract/roles.h"
 #include "contract/states.h"
 #include "contract/units.h"
 
@@ -66,6 +67,16 @@ std::string ResourcesText(const v1::JobSpec& spec) {
   return text;
 }
 
+void AppendCommand(const v1::Command& command, Page* page) {
+  if (command.has_argv()) {
+    page->Line("Command", CommandLine(command.argv().args()));
+  } else if (!command.script().empty()) {
+    page->Line("Script", " ");
+    page->Raw(Script(command.script()));
+    page->Line("Arguments", CommandLine(command.script_arguments()));
+  }
+}
+
 void AppendSpec(const v1::JobSpec& spec, Page* page) {
   page->Line("Needs", ResourcesText(spec));
   page->Line("Clusters", Harmless(fmt::format("{}", fmt::join(spec.placement().clusters(), ", "))));
@@ -76,12 +87,15 @@ void AppendSpec(const v1::JobSpec& spec, Page* page) {
     page->Line("Setup", " ");
     page->Raw(Script(spec.setup()));
   }
-  if (spec.command().has_argv()) {
-    page->Line("Command", CommandLine(spec.command().argv().args()));
-  } else if (!spec.command().script().empty()) {
-    page->Line("Script", " ");
-    page->Raw(Script(spec.command().script()));
-    page->Line("Arguments", CommandLine(spec.command().script_arguments()));
+  AppendCommand(spec.command(), page);
+  const std::vector<uint32_t> first_ranks = contract::FirstRanks(spec);
+  for (int i = 0; i < spec.roles_size(); ++i) {
+    const v1::Role& role = spec.roles(i);
+    const uint32_t first_rank = first_ranks[static_cast<size_t>(i)];
+    page->Line("Role", fmt::format("{}: ranks {} to {}, from node {} on", Harmless(role.name()),
+                                   first_rank, first_rank + role.nodes() - 1, role.first_node()));
+    page->Line("Environment", Sorted(role.env()));
+    AppendCommand(role.command(), page);
   }
 }
 

@@ -48,7 +48,11 @@ class SpecReader {
             {"muster.v1.JobSpec.time_limit",
              {"time|time_limit", [this](const YamlValue& v) { Time(v); }}},
             {"muster.v1.JobSpec.command",
-             {"run|command", [this](const YamlValue& v) { Command(v); }}},
+             {"run|command",
+              [this](const YamlValue& v) { Command(v, "command", spec_.mutable_command()); }}},
+            {"muster.v1.JobSpec.roles", {"roles", [this](const YamlValue& v) { Roles(v); }}},
+            {"muster.v1.SlurmOptions.timeout",
+             {"timeout", [this](const YamlValue& v) { Timeout(v); }}},
             {"muster.v1.JobSpec.working_directory",
              {"workdir|working_directory", [this](const YamlValue& v) { WorkingDirectory(v); }}},
             {"muster.v1.Resources.cpu_millis", {"cpus", [this](const YamlValue& v) { Cpus(v); }}},
@@ -57,7 +61,8 @@ class SpecReader {
             {"muster.v1.Resources.gpus", {"gpus", [this](const YamlValue& v) { Gpus(v); }}},
         });
     reader.Read(document, &spec_,
-                {{"arguments", [this](const YamlValue& v) { Arguments(v); }},
+                {{"arguments",
+                  [this](const YamlValue& v) { Arguments(v, "command", spec_.mutable_command()); }},
                  {"cluster", [this](const YamlValue& v) { Cluster(v); }},
                  {"pool", [this](const YamlValue& v) { Pool(v); }}},
                 kHints);
@@ -66,19 +71,29 @@ class SpecReader {
  private:
   void Time(const YamlValue& value) {
     in_.StandsFor(value, "time_limit");
-    in_.Parsed(value, contract::ParseDuration, [this](absl::Duration limit) {
-      spec_.mutable_time_limit()->set_seconds(absl::ToInt64Seconds(limit));
-      const absl::Duration rest = limit - absl::Seconds(spec_.time_limit().seconds());
-      spec_.mutable_time_limit()->set_nanos(static_cast<int>(absl::ToInt64Nanoseconds(rest)));
+    Duration(value, spec_.mutable_time_limit());
+  }
+
+  void Timeout(const YamlValue& value) {
+    in_.StandsFor(value, "slurm.timeout");
+    Duration(value, spec_.mutable_slurm()->mutable_timeout());
+  }
+
+  void Duration(const YamlValue& value, google::protobuf::Duration* out) {
+    in_.Parsed(value, contract::ParseDuration, [out](absl::Duration duration) {
+      out->set_seconds(absl::ToInt64Seconds(duration));
+      const absl::Duration rest = duration - absl::Seconds(out->seconds());
+      out->set_nanos(static_cast<int>(absl::ToInt64Nanoseconds(rest)));
     });
   }
 
-  // `run: |` is a script, `command: [...]` a program with its arguments.
-  void Command(const YamlValue& value) {
-    const bool is_script = value.path == "run";
-    in_.StandsFor(value, "command");
+  // `run: |` is a script, `command: [...]` a program with its arguments. `field`: what the API
+  // calls it.
+  void Command(const YamlValue& value, const std::string& field, v1::Command* command) {
+    const bool is_script = value.path.ends_with("run");
+    in_.StandsFor(value, field);
     if (is_script) {
-      in_.Text(value, spec_.mutable_command()->mutable_script());
+      in_.Text(value, command->mutable_script());
       return;
     }
     if (value.node.IsScalar()) {
@@ -86,22 +101,35 @@ class SpecReader {
                   "expected a list such as [python, train.py]; a shell script goes under run");
       return;
     }
-    in_.StandsFor(value, "command.argv");
-    auto& argv = *spec_.mutable_command()->mutable_argv();
-    in_.List(value, [&](const YamlValue& item) {
-      in_.StandsFor(item, fmt::format("command.argv.args[{}]", argv.args_size()));
-      in_.Text(item, argv.add_args());
-    });
+    in_.StandsFor(value, field + ".argv");
+    Words(value, field + ".argv.args", command->mutable_argv()->mutable_args());
   }
 
   // Of the script under `run`.
-  void Arguments(const YamlValue& value) {
-    in_.StandsFor(value, "command.script_arguments");
-    auto& command = *spec_.mutable_command();
+  void Arguments(const YamlValue& value, const std::string& field, v1::Command* command) {
+    in_.StandsFor(value, field + ".script_arguments");
+    Words(value, field + ".script_arguments", command->mutable_script_arguments());
+  }
+
+  void Words(const YamlValue& value, const std::string& field,
+             google::protobuf::RepeatedPtrField<std::string>* words) {
     in_.List(value, [&](const YamlValue& item) {
-      in_.StandsFor(item,
-                    fmt::format("command.script_arguments[{}]", command.script_arguments_size()));
-      in_.Text(item, command.add_script_arguments());
+      in_.StandsFor(item, fmt::format("{}[{}]", field, words->size()));
+      in_.Text(item, words->Add());
+    });
+  }
+
+  void Roles(const YamlValue& value) {
+    in_.List(value, [this](const YamlValue& item) {
+      const std::string field = fmt::format("roles[{}].command", spec_.roles_size());
+      v1::Role* role = spec_.add_roles();
+      const MessageReader reader(
+          &in_, {{"muster.v1.Role.command", {"run|command", [&](const YamlValue& v) {
+                                               Command(v, field, role->mutable_command());
+                                             }}}});
+      reader.Read(item, role, {{"arguments", [&](const YamlValue& v) {
+                                  Arguments(v, field, role->mutable_command());
+                                }}});
     });
   }
 

@@ -53,9 +53,6 @@ std::vector<std::string> FindUnhonoured(const v1::JobSpec& spec) {
   check(spec.has_array(), "array");
   check(spec.has_kubernetes(), "kubernetes");
   check(spec.has_machines(), "machines");
-  check(spec.slurm().has_timeout(), "slurm.timeout");
-  check(spec.slurm().has_batch_script(), "slurm.batch_script");
-  check(spec.roles_size() > 0, "roles");
   check(!spec.results_directory().empty(), "results_directory");
   check(spec.status_json(), "status_json");
   check(!spec.placement().node_labels().empty(), "placement.node_labels");

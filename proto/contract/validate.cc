@@ -11,8 +11,10 @@
 #include "contract/image.h"
 #include "contract/program.h"
 #include "contract/retry.h"
+#include "contract/roles.h"
 #include "contract/slurm_container.h"
 #include "contract/slurm_options.h"
+#include "contract/slurm_program.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -72,9 +74,12 @@ std::string DefaultName(const v1::Command& command) {
 }
 
 void FillDefaults(v1::JobSpec* spec) {
-  if (spec->name().empty()) spec->set_name(DefaultName(spec->command()));
+  if (spec->name().empty()) {
+    spec->set_name(DefaultName(spec->roles().empty() ? spec->command() : spec->roles(0).command()));
+  }
   if (spec->project().empty()) spec->set_project(std::string(kDefaultProject));
   if (spec->nodes() == 0) spec->set_nodes(1);
+  FillRoleDefaults(spec);
   if (spec->resources().cpu_millis() == 0) {
     spec->mutable_resources()->set_cpu_millis(kDefaultCpuMillis);
   }
@@ -191,7 +196,11 @@ void CheckResources(const v1::JobSpec& spec, FieldErrors* errors) {
 }
 
 void CheckPrograms(const v1::JobSpec& spec, FieldErrors* errors) {
-  CheckCommand("command", spec.command(), errors);
+  if (spec.roles().empty()) {
+    CheckCommand("command", spec.command(), errors);
+  } else {
+    CheckRoles(spec, errors);
+  }
   CheckScriptText("setup", spec.setup(), errors);
   CheckEnv("env", spec.env(), errors);
   const std::string& directory = spec.working_directory();
@@ -284,6 +293,7 @@ absl::StatusOr<v1::JobSpec> NormalizeJobSpec(v1::JobSpec spec) {
   CheckSlurmOptions(spec.slurm(), &errors);
   CheckRetry(spec, &errors);
   CheckSlurmContainer(spec, &errors);
+  CheckSlurmProgram(spec, &errors);
   if (!errors.empty()) return errors.ToStatus();
   return spec;
 }

@@ -58,6 +58,17 @@ INSTANTIATE_TEST_SUITE_P(
         GoodFile{"Shortest", "run: echo hello", "command { script: 'echo hello' }"},
         GoodFile{"ScriptWithArguments", "run: echo $2\narguments: [--lr, 0.1]",
                  "command { script: 'echo $2' script_arguments: ['--lr', '0.1'] }"},
+        GoodFile{"Roles",
+                 "nodes: 2\nroles:\n"
+                 "- {name: head, nodes: 1, command: [serve, -v]}\n"
+                 "- {name: tail, first_node: 1, run: echo $1, arguments: [x], env: {A: b}}",
+                 "nodes: 2 roles { name: 'head' nodes: 1 command { argv { args: ['serve', '-v'] } "
+                 "} } roles { name: 'tail' first_node: 1 command { script: 'echo $1' "
+                 "script_arguments: 'x' } env { key: 'A' value: 'b' } }"},
+        GoodFile{"BatchScriptWithTimeout",
+                 "run: srun hostname\nslurm: {timeout: 3.8h, batch_script: {output: '%j.out'}}",
+                 "command { script: 'srun hostname' } slurm { timeout { seconds: 13680 } "
+                 "batch_script { output: '%j.out' } }"},
         GoodFile{"Argv", "command: [python, train.py, --lr, 0.1, '']",
                  "command { argv { args: ['python', 'train.py', '--lr', '0.1', ''] } }"},
         GoodFile{"Script", "run: |\n  #!/bin/bash\n  echo a\nsetup: pip install x\n",

@@ -91,18 +91,5 @@ TEST(SlurmOptions, OptionsThatMusterReliesOnCannotBeTakenAway) {
   }
 }
 
-TEST(SlurmOptions, WhatNoClusterHonoursYetIsRefusedByName) {
-  const std::pair<const char*, Edit> cases[] = {
-      {"slurm.timeout", [](auto* s) { s->mutable_timeout()->set_seconds(60); }},
-  };
-  for (const auto& [field, edit] : cases) {
-    const absl::Status status = Normalized(edit);
-    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-    const auto info = GetErrorInfo(status);
-    ASSERT_TRUE(info.has_value());
-    EXPECT_EQ(info->metadata().at("field"), field);
-  }
-}
-
 }  // namespace
 }  // namespace muster::contract

@@ -304,8 +304,6 @@ TEST(NormalizeJobSpec, RefusesWhatIsNotHonouredYetAndNamesIt) {
       {"machines", [](auto* s) { s->mutable_machines(); }},
       {"placement.node_labels",
        [](auto* s) { (*s->mutable_placement()->mutable_node_labels())["a"] = "b"; }},
-      {"slurm.batch_script", [](auto* s) { s->mutable_slurm()->mutable_batch_script(); }},
-      {"roles", [](auto* s) { s->add_roles(); }},
       {"results_directory", [](auto* s) { s->set_results_directory("/data"); }},
       {"status_json", [](auto* s) { s->set_status_json(true); }},
       {"on_cluster_loss",

@@ -48,6 +48,17 @@ TEST(Fit, ASlurmSectionNeedsSlurm) {
   EXPECT_THAT(fit.lacks, HasSubstr("machines"));
 }
 
+TEST(Fit, RolesNeedSlurm) {
+  v1::JobSpec spec = Spec();
+  spec.add_roles()->set_name("worker");
+  EXPECT_TRUE(CheckFit(ShapeOf(spec), Cluster({PoolOf("cpu")})).now());
+  for (const v1::ClusterKind kind : {v1::CLUSTER_KIND_MACHINES, v1::CLUSTER_KIND_KUBERNETES}) {
+    const Fit fit = CheckFit(ShapeOf(spec), Cluster({PoolOf("cpu")}, kind));
+    EXPECT_EQ(fit.verdict, Verdict::kWrongKind);
+    EXPECT_THAT(fit.lacks, HasSubstr("has roles, which only Slurm runs"));
+  }
+}
+
 TEST(Fit, ABatchScriptOfOneNodeThatNeedsNothingOfSlurmRunsAnywhere) {
   v1::JobSpec spec = Spec();
   spec.mutable_command()->set_script("#!/bin/sh\ntrue\n");

@@ -1,0 +1,123 @@
+#!/bin/bash
+# Part of batch.sh: programs on all nodes of the allocation, by srun; and what they find in their environment.
+# shellcheck disable=SC2034,SC2154 # its parts share the variables
+
+# start_step PROGRAM RANK TASKS_PER_NODE OPTION...: becomes srun, which runs it once on each of the nodes, or more often.
+start_step() {
+  local nodes=$SLURM_JOB_NUM_NODES launch=(exec)
+  if [[ $1 == role-* ]]; then nodes=$role_nodes; fi
+  if [[ $timer ]]; then exec {timer}>&-; fi
+  # An entrypoint must not take this node's rank for its own.
+  unset NODE_RANK SKYPILOT_NODE_RANK MUSTER_NODE_RANK
+  if ((${#container[@]})) && [[ ${container[-1]} == --container-entrypoint ]]; then launch=(with_environment "$1"); fi
+  "${launch[@]}" srun --export=ALL --nodes="$nodes" --ntasks="$((nodes * $3))" --ntasks-per-node="$3" \
+    --cpus-per-task="${SLURM_CPUS_PER_TASK:-1}" --kill-on-bad-exit=1 "${@:4}" "${container[@]}" \
+    /bin/bash "$run_dir/sbatch/batch.sh" "$run_dir" step "$1" "$2"
+}
+
+# with_environment PROGRAM WORD...: becomes the words, with the program's variables. An image's entrypoint is to see
+# them; the program gets them in `become`, like everywhere.
+with_environment() {
+  read_variables "$1"
+  set -- "$(type -P "$2")" "${@:3}"
+  ((${#variables[@]} == 0)) || hand_over "${variables[@]}"
+  exec "$@"
+}
+
+# run_everywhere PROGRAM TASKS_PER_NODE: sets what `run` sets, and rank.
+run_everywhere() {
+  local code=0
+  status=0 signal=0 problem=
+  start_timer steps
+  # In the background, so that a signal is passed on while it runs.
+  (start_step "$1" 0 "$2" </dev/null) &
+  wait_for "$!"
+  status=$code
+  end_timer
+  read_failure
+}
+
+# After all steps: the rank that failed first, else why srun did.
+read_failure() {
+  if [[ -e $run_dir/failed ]]; then
+    read -r rank status signal problem <"$run_dir/failed"
+  elif ((status < 0)); then
+    status=1 problem=unknown
+  elif ((status)); then
+    problem=srun
+  fi
+  if [[ $problem == srun ]] && ((${#container[@]})) && container_failed; then problem=image; fi
+}
+
+# Each role runs in a step of its own, beside the others. specs/roles has a line for each: its name, its first node, how
+# many nodes, and the rank of the first one. When one fails, the others are stopped.
+run_roles() {
+  local name first role_nodes base number=0 pid code stopped=
+  local -A pids=() bases=()
+  status=0 signal=0 problem=
+  start_timer steps
+  while read -r name first role_nodes base; do
+    (start_role "$number" </dev/null) &
+    pids[$!]=$name bases[$!]=$base number=$((number + 1))
+  done <"$run_dir/specs/roles"
+  while ((${#pids[@]})); do
+    wait -n
+    for pid in "${!pids[@]}"; do
+      if kill -0 "$pid" 2>/dev/null; then continue; fi
+      wait "$pid"
+      code=$?
+      unset "pids[$pid]"
+      if ((code == 0)) && [[ ! -e $run_dir/failed ]]; then continue; fi
+      fail_first "${bases[$pid]}" "$code" 0 srun
+      status=$code
+      if [[ ! $stopped ]]; then
+        stopped=1
+        stop_steps &
+      fi
+    done
+  done
+  end_timer
+  read_failure
+}
+
+# start_role NUMBER: becomes its srun. Reads what run_roles has read.
+start_role() {
+  local mine=("${hosts[@]:first:role_nodes}")
+  if ((SLURM_JOB_NUM_NODES > 1)); then export MASTER_ADDR=${mine[0]}; fi
+  printf -v SKYPILOT_NODE_IPS '%s\n' "${mine[@]}"
+  SKYPILOT_NODE_IPS=${SKYPILOT_NODE_IPS%$'\n'}
+  trap - TERM CONT
+  start_step "role-$1" "$base" 1 --overlap --relative="$first"
+}
+
+# MUSTER_ROLE_<NAME>_NODES: the nodes of each role, with commas between them.
+set_up_role_nodes() {
+  local name first role_nodes variable IFS
+  while IFS=' ' read -r name first role_nodes _; do
+    name=${name^^}
+    variable=MUSTER_ROLE_${name//-/_}_NODES
+    IFS=,
+    printf -v "$variable" '%s' "${hosts[*]:first:role_nodes}"
+    export "${variable?}"
+  done <"$run_dir/specs/roles"
+}
+
+# The names that programs read to find each other. NODE_RANK of other nodes is set there, in `step`.
+set_up_environment() {
+  hosts=("${SLURMD_NODENAME:-localhost}")
+  if ((SLURM_JOB_NUM_NODES > 1)); then
+    mapfile -t hosts < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
+    MASTER_ADDR=${hosts[0]}
+  else
+    MASTER_ADDR=127.0.0.1
+  fi
+  printf -v SKYPILOT_NODE_IPS '%s\n' "${hosts[@]}"
+  SKYPILOT_NODE_IPS=${SKYPILOT_NODE_IPS%$'\n'}
+  # Given by the agent as a rule; to look them up costs a node more than the rest of this script.
+  : "${HOME:=~}" "${USER:=$SLURM_JOB_USER}" "${LOGNAME:=$SLURM_JOB_USER}"
+  NODE_RANK=0 SKYPILOT_NODE_RANK=0 MUSTER_NODE_RANK=0 MUSTER_RESTART_COUNT=${SLURM_RESTART_COUNT:-0}
+  export MASTER_ADDR SKYPILOT_NODE_IPS HOME USER LOGNAME NODE_RANK SKYPILOT_NODE_RANK MUSTER_NODE_RANK
+  export MUSTER_RESTART_COUNT
+  if [[ -e $run_dir/specs/roles ]]; then set_up_role_nodes; fi
+  unset SLURM_EXPORT_ENV
+}

@@ -1,0 +1,75 @@
+#!/bin/bash
+# Part of batch.sh: from the start of the Slurm job to the record of its end.
+# shellcheck disable=SC2034,SC2154 # its parts share the variables
+
+# For people: which Slurm job the run is, and where it runs.
+write_slurm_note() {
+  printf '{"slurm_job_id": "%s", "restart_count": %s, "nodes": "%s", "start_time": %s}\n' "$job_id" \
+    "${SLURM_RESTART_COUNT:-0}" "${SLURM_JOB_NODELIST:-}" "$start" >|"$run_dir/meta/slurm.json"
+}
+
+# The last line makes the record whole: one without it is still being written.
+write_record() {
+  local end form='job=%s restart=%s\nphase=%s problem=%s pulled=%d\n'
+  form+='code=%d signal=%d terminated=%d continued=%d rank=%d\nstart=%d end=%d\ncomplete\n'
+  printf -v end '%(%s)T' -1
+  # shellcheck disable=SC2059 # one printf is one write: the record is seldom seen in part
+  printf "$form" "$job_id" "${SLURM_RESTART_COUNT:-0}" "$phase" "${problem:-none}" "${pulled:-0}" \
+    "$((signal ? 0 : status))" "$signal" "${terminated:-0}" "${continued:-0}" "$rank" \
+    "$start" "$end" >|"$record"
+}
+
+# Sets what `run` sets, and rank.
+run_phase() {
+  local tasks_per_node=${SLURM_NTASKS_PER_NODE:-1}
+  if [[ $phase == setup ]]; then tasks_per_node=1; fi
+  if [[ -e $run_dir/specs/container ]] && ((${#container[@]} == 0)) && ! find_image; then
+    status=1 problem=image
+  elif [[ $phase == command && -e $run_dir/specs/batch_script ]]; then
+    run_batch_script
+  elif [[ $phase == command && -e $run_dir/specs/roles ]]; then
+    run_roles
+  elif ((SLURM_JOB_NUM_NODES == 1 && tasks_per_node == 1 && ${#container[@]} == 0)) && [[ ! $warning ]]; then
+    run "$phase" 0
+  else
+    run_everywhere "$phase" "$tasks_per_node"
+  fi
+}
+
+main() {
+  local start phase rank=0 status=0 signal=0 problem='' stoppable='' timer='' watcher=''
+  local in_fd='' out_fd='' err_fd='' container=() hosts=() pulled=''
+  claim
+  printf -v start '%(%s)T' -1
+  write_slurm_note
+  set_up_environment
+  if [[ -e $run_dir/specs/timeout ]]; then stoppable=1; fi
+  read_warning
+  if [[ $warning && $alone ]]; then
+    # shellcheck disable=SC2064 # the flag is set now
+    trap "$([[ $warning != TERM ]] || echo 'terminated=1; ')pass_on" "$warning"
+  fi
+  for phase in setup command; do
+    if [[ $phase == setup && ! -e $run_dir/specs/setup.argv ]]; then continue; fi
+    run_phase
+    if ((status == 0)) && [[ $terminated && $phase == setup ]]; then status=143 signal=15; fi
+    if ((status)) || [[ -e $run_dir/timed_out ]]; then break; fi
+  done
+  if [[ -e $run_dir/timed_out ]]; then
+    # A cancel, or the time limit, is not undone.
+    if [[ ! $terminated ]] && requeue; then exit "$status"; fi
+    problem=timeout
+  fi
+  write_record
+  exit "$status"
+}
+
+case ${2:-} in
+  step)
+    stoppable='' timer='' out_fd=''
+    step "$3" "$4"
+    ;;
+  become) become "$3" "$4" ;;
+  relay) relay "$3" ;;
+  *) main ;;
+esac

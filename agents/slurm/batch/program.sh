@@ -1,0 +1,130 @@
+#!/bin/bash
+# Part of batch.sh: starting a program on this node, and learning how it ends.
+# shellcheck disable=SC2034,SC2154 # its parts share the variables
+
+# run PROGRAM RANK: runs it and waits for it. Sets status, signal and problem.
+run() {
+  local pid='' said='' code=0
+  local words=(/bin/bash "$run_dir/sbatch/batch.sh" "$run_dir" become "$1" "$2")
+  # A program that may be stopped leads a process group, so that its children are stopped with it.
+  if [[ $stoppable ]]; then words=(setsid "${words[@]}"); fi
+  status=0 signal=0 problem=
+  # A pipeline whose second half is this shell: the command is not one of the shell's asynchronous ones, which would
+  # ignore INT, and yet it is among its jobs.
+  {
+    printf '%s\n' "$BASHPID"
+    if [[ $out_fd ]]; then
+      use_streams
+    else
+      exec </dev/null >>"$logs/rank-$2.out" 2>>"$logs/rank-$2.err"
+    fi
+    trap - TERM CONT ${warning:+"$warning"}
+    exec "${words[@]}"
+  } | await
+  status=${PIPESTATUS[0]}
+  if ((code < 0 && status == 0)); then
+    status=1 problem=unknown
+    return
+  fi
+  ((status)) || return
+  if ((status > 128 && status < 193)) && [[ $said && $said != *" $pid Exit "* ]]; then
+    signal=$((status - 128))
+  fi
+  if [[ -e $run_dir/problem.$2 ]]; then read -r problem <"$run_dir/problem.$2"; fi
+}
+
+# Waits for the process that writes its id to stdin. Sets pid, code, and said if the status does not tell all: only the
+# list of jobs tells an end by signal N from an exit with 128+N. If the process ends in the very moment in which a TERM
+# comes here, bash (5.2) loses its status, says 0 of the pipeline, and -1 of the wait.
+await() {
+  local file=$run_dir/pid.${SLURMD_NODENAME:-localhost}.$rank.${SLURM_LOCALID:-0}
+  read -r pid
+  [[ $pid ]] || return
+  [[ ! $warning ]] || printf '%s\n' "$pid" >"$file"
+  if [[ $stoppable ]]; then start_timer group "$pid"; fi
+  wait_for "$pid"
+  ((code >= 0 && code <= 128)) || said=$(jobs -l)
+  end_timer
+  [[ ! $warning ]] || rm -f "$file"
+}
+
+# wait_for PID: sets code. A signal to this shell cuts a wait short, with a code above 128.
+wait_for() {
+  local interrupted=1
+  while [[ $interrupted ]]; do
+    interrupted=
+    wait "$1"
+    code=$?
+    ((code > 128)) || break
+  done
+}
+
+# become PROGRAM RANK: turns this shell into the program. specs/PROGRAM.argv holds the working directory and the words
+# of the program, each ended by a NUL byte; its file in env/ holds variables likewise. It takes a shell of its own: for
+# most reasons for which an exec fails, a subshell (as in `run`) ends there and then, its traps already forgotten.
+become() {
+  words=() variables=()
+  mapfile -d '' -t words <"$run_dir/specs/$1.argv"
+  read_variables "$1"
+  ((${#words[@]} >= 2)) || give_up "$run_dir/problem.$2" files
+  cd -- "${words[0]}" || give_up "$run_dir/problem.$2" working_directory
+  if [[ ! -e $run_dir/specs/batch_script && ${SLURM_NTASKS_PER_NODE:-1} == 1 ]]; then hide_tasks; fi
+  # From here on all names are the user's: what is still needed is in the positional parameters.
+  set -- "$run_dir/problem.$2" "${words[@]:1}"
+  ((${#variables[@]} == 0)) || hand_over "${variables[@]}"
+  shopt -s execfail
+  # shellcheck disable=SC2093 # it continues if the program cannot be started
+  exec "${@:2}"
+  give_up "$1" start $?
+}
+
+# read_variables PROGRAM: sets variables. Roles have environments of their own.
+read_variables() {
+  local name=environment
+  if [[ $1 == role-* ]]; then name=$1; fi
+  mapfile -d '' -t variables <"$run_dir/env/$name"
+}
+
+# The program starts once on each node and makes its own processes there. Libraries that find these names (PyTorch
+# Lightning and others) would take Slurm's tasks for those processes. RANK and LOCAL_RANK are of a hook of enroot's.
+hide_tasks() {
+  unset SLURM_NTASKS SLURM_NPROCS SLURM_NNODES SLURM_PROCID SLURM_LOCALID SLURM_NTASKS_PER_NODE
+  unset SLURM_STEP_NUM_TASKS SLURM_STEP_TASKS_PER_NODE RANK LOCAL_RANK GROUP_RANK
+}
+
+# hand_over NAME=VALUE...: exports variables. An array of that name would take the value for its first word, and no
+# program ever sees an array.
+hand_over() {
+  unset words variables
+  # shellcheck disable=SC2163 # these are names with values
+  export "$@"
+}
+
+# give_up FILE PROBLEM [STATUS]: writes into the file why there is no program.
+give_up() {
+  printf '%s\n' "$2" >"$1"
+  exit "${3:-126}"
+}
+
+# step PROGRAM RANK: one task of srun. The rank that fails first is the one whose end counts.
+step() {
+  local rank=$(($2 + SLURM_NODEID))
+  export NODE_RANK=$SLURM_NODEID SKYPILOT_NODE_RANK=$SLURM_NODEID MUSTER_NODE_RANK=$SLURM_NODEID
+  read_warning
+  # Slurm sends it to every process of the step; this one stays to tell how the program took it. A trap would make it
+  # miss an end that comes at once (see await).
+  if [[ $warning ]]; then trap '' "$warning"; fi
+  run "$1" "$rank"
+  ((status)) || exit 0
+  fail_first "$rank" "$status" "$signal" "$problem"
+  # A TERM comes to all tasks, and each may take its time; srun would end the others for a code that is not 0.
+  if [[ $terminated && -s $run_dir/failed ]]; then exit 0; fi
+  exit "$status"
+}
+
+# fail_first RANK STATUS SIGNAL PROBLEM: writes down that it failed, unless another one did before.
+fail_first() {
+  set -o noclobber
+  { printf '%s %s %s %s\n' "$@" >"$run_dir/failed"; } 2>/dev/null
+  set +o noclobber
+}

@@ -1,0 +1,88 @@
+#!/bin/bash
+# Part of batch.sh: stopping a program before its time limit does (slurm.timeout), or because another one has failed.
+# shellcheck disable=SC2034,SC2154 # its parts share the variables
+
+# How long the other roles have between TERM and KILL when one has failed: as long as Slurm itself gives as a rule.
+stop_grace_s=30
+# A requeue is asked for so often while slurmctld cannot be reached, which takes it 10 s each time to say.
+requeue_tries=10 requeue_pause_s=20
+
+# start_timer group PID | start_timer steps: has the program stopped when the run has lasted as long as
+# specs/timeout says. The other half of the pipe shows when it has ended by itself.
+start_timer() {
+  local seconds now
+  if [[ ! -e $run_dir/specs/timeout ]]; then return; fi
+  read -r seconds _ stop_grace_s <"$run_dir/specs/timeout"
+  printf -v now '%(%s)T' -1
+  seconds=$((start + seconds - now))
+  exec {timer}> >(stop_when_due $((seconds > 1 ? seconds : 1)) "$@")
+  watcher=$!
+}
+
+end_timer() {
+  [[ $timer ]] || return 0
+  # What is left of the program's group may still be at work on its answer to the TERM.
+  if [[ -e $run_dir/timed_out ]]; then is_gone "$watcher" "$stop_grace_s"; fi
+  exec {timer}>&-
+  timer=
+}
+
+# stop_when_due SECONDS HOW...
+stop_when_due() {
+  read -r -t "$1" _
+  # Not a time-out but the end of the pipe.
+  (($? > 128)) || exit 0
+  : >"$run_dir/timed_out"
+  note "the run has reached its slurm.timeout; its programs are stopped"
+  case $2 in
+    group) stop_group "$3" ;;
+    *) stop_steps ;;
+  esac
+  exit 0
+}
+
+# stop_group PID: the program on this node, and its children.
+stop_group() {
+  if [[ -e $run_dir/specs/batch_script ]]; then scancel --quiet --signal=TERM "$SLURM_JOB_ID"; fi
+  kill -TERM -- "-$1"
+  is_gone "-$1" "$stop_grace_s" || kill -KILL -- "-$1"
+}
+
+# is_gone PID SECONDS: waits until the process, or the group -PID, is no more.
+is_gone() {
+  local i
+  for ((i = 0; i < $2 * 10; ++i)); do
+    kill -0 -- "$1" 2>/dev/null || return 0
+    sleep 0.1
+  done
+  return 1
+}
+
+# The programs in all steps of this job, on all nodes.
+stop_steps() {
+  local i id steps
+  scancel --quiet --signal=TERM "$SLURM_JOB_ID"
+  for ((i = 0; i < stop_grace_s; ++i)); do
+    mapfile -t steps < <(squeue --noheader --steps --jobs="$SLURM_JOB_ID" --format=%i)
+    [[ ${steps[*]} == *"$SLURM_JOB_ID".[0-9]* ]] || return
+    sleep 1
+  done
+  for id in "${steps[@]}"; do
+    if [[ $id == *.[0-9]* ]]; then scancel --quiet "$id"; fi
+  done
+}
+
+# Whether Slurm takes the job back, to start it again under the same id. Then it ends this start, too.
+requeue() {
+  local may=0 said='' try
+  read -r _ may _ <"$run_dir/specs/timeout"
+  ((may)) || return
+  for ((try = 0; try < requeue_tries; ++try)); do
+    if said=$(scontrol requeue "$SLURM_JOB_ID" 2>&1); then return 0; fi
+    # Nobody who could have said no.
+    [[ $said == *'Unable to contact'* || $said == *'timed out'* ]] || break
+    sleep "$requeue_pause_s"
+  done
+  note "the job could not be requeued: $said"
+  return 1
+}

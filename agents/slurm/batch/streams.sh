@@ -1,0 +1,117 @@
+#!/bin/bash
+# Part of batch.sh: a user's own batch script, run as sbatch would: once, outside of srun, with files of its own.
+# shellcheck disable=SC2034,SC2154 # its parts share the variables
+
+# How long what the script has written may take to reach the files after its end. Only a process that it has left behind
+# keeps them open for longer.
+drain_s=5
+
+# specs/batch_script has the job's name, whether the files are appended to (1), and the patterns of its standard input,
+# output and error; specs/command.argv begins with the working directory.
+run_batch_script() {
+  local settings directory copiers=() pid
+  mapfile -d '' -t settings <"$run_dir/specs/batch_script"
+  IFS= read -r -d '' directory <"$run_dir/specs/command.argv"
+  export SLURM_JOB_NAME=${settings[0]} SLURM_SUBMIT_DIR=$directory
+  if ! open_streams; then
+    status=1 problem=streams
+    return
+  fi
+  run command 0
+  close_streams
+  for pid in "${copiers[@]}"; do
+    is_gone "$pid" "$drain_s" || note "a process that the script has left behind still writes its output"
+  done
+}
+
+# Sets the streams and copiers. What the script writes goes to the run's log, and a copy of it to its own files.
+open_streams() {
+  local in=/dev/null file='' error
+  if file_name "${settings[2]}"; then in=$name; fi
+  if file_name "${settings[3]}"; then file=$name; fi
+  error=$file
+  if file_name "${settings[4]}"; then error=$name; fi
+  exec {in_fd}<"$in" || return
+  open_output "$logs/rank-0.out" "$file" || return
+  out_fd=$output_fd
+  if [[ $error != "$file" ]]; then open_output "$logs/rank-0.err" "$error" || return; fi
+  err_fd=$output_fd
+}
+
+# open_output LOG FILE: sets output_fd to a descriptor that writes to both.
+open_output() {
+  local own_fd
+  if [[ ! $2 ]]; then
+    exec {output_fd}>>"$1"
+    return
+  fi
+  if ((settings[1])); then
+    exec {own_fd}>>"$2" || return
+  else
+    exec {own_fd}>"$2" || return
+  fi
+  # It outlives a TERM, as the script may. The log only grows, whatever becomes of the script's own file.
+  exec {output_fd}> >(trap '' TERM INT HUP && exec tee -a -- "$1" >&"$own_fd")
+  copiers+=("$!")
+  exec {own_fd}>&-
+}
+
+# In the process that becomes the script.
+use_streams() {
+  exec <&"$in_fd" >&"$out_fd" 2>&"$err_fd"
+  close_streams
+}
+
+close_streams() {
+  exec {in_fd}<&- {out_fd}>&-
+  if [[ $err_fd != "$out_fd" ]]; then exec {err_fd}>&-; fi
+}
+
+# file_name PATTERN: sets name, relative to the working directory; fails if there is none.
+file_name() {
+  [[ $1 ]] || return
+  expand "$1"
+  if [[ $name != /* ]]; then name=$directory/$name; fi
+}
+
+# expand PATTERN: sets name to what sbatch makes of it: %j, %J and %A are the job, %a no task of an array (as Slurm
+# writes it), %N the node, %n its number, %t the rank, %s the step, %u the user, %x the job's name, %% a '%'. A number of
+# up to 10 after the '%' pads ids with zeros: "%4j". A name with a backslash stays as it is, less its backslashes.
+expand() {
+  local rest=$1 width letter
+  name=
+  if [[ $rest == *\\* ]]; then
+    name=${rest//\\/}
+    return
+  fi
+  while [[ $rest =~ ^([^%]*)%([0-9]*)(.)(.*)$ ]]; do
+    name+=${BASH_REMATCH[1]} width=${BASH_REMATCH[2]} letter=${BASH_REMATCH[3]} rest=${BASH_REMATCH[4]}
+    expand_letter
+  done
+  name+=$rest
+}
+
+expand_letter() {
+  local number='' padded columns=$((10#0${width:0:9}))
+  case $letter in
+    j | J | A) number=$SLURM_JOB_ID ;;
+    a) number=4294967294 ;;
+    n | t) number=0 ;;
+    s) name+='batch' ;;
+    N) name+=${SLURMD_NODENAME%%.*} ;;
+    u) name+=$SLURM_JOB_USER ;;
+    x) name+=$SLURM_JOB_NAME ;;
+    *)
+      if [[ $letter == % && ! $width ]]; then
+        name+=%
+      else
+        # No meaning: it stays, but the '%' goes if there is a width.
+        name+=${width:-%} rest=$letter$rest
+      fi
+      ;;
+  esac
+  if [[ $number ]]; then
+    printf -v padded '%0*d' $((columns > 10 ? 10 : columns)) "$number"
+    name+=$padded
+  fi
+}

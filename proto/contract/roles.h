@@ -1,0 +1,35 @@
+// Jobs of several programs: what is acceptable, and who is where. Pure.
+#ifndef MUSTER_PROTO_CONTRACT_ROLES_H_
+#define MUSTER_PROTO_CONTRACT_ROLES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "contract/errors.h"
+#include "muster/v1/job_spec.pb.h"
+
+namespace muster::contract {
+
+// A list that a person still writes; each role is a step of Slurm's.
+inline constexpr int kMaxRoles = 16;
+
+// A role that says nothing of its nodes gets all from its first one on.
+void FillRoleDefaults(v1::JobSpec* spec);
+
+// Adds what is wrong with the roles, each with its field's path.
+void CheckRoles(const v1::JobSpec& spec, FieldErrors* errors);
+
+// Where the first rank of each role is: ranks are counted role by role, in their order, and node by
+// node within a role.
+std::vector<uint32_t> FirstRanks(const v1::JobSpec& spec);
+
+// How many ranks of a run can have a log: its nodes; with roles, all of theirs; of a batch script
+// one. A setup is of the node's number.
+uint32_t RankCount(const v1::JobSpec& spec);
+
+// The role that a rank belongs to; null if the job has no roles, or none of so many ranks.
+const v1::Role* RoleOfRank(const v1::JobSpec& spec, uint32_t rank);
+
+}  // namespace muster::contract
+
+#endif  // MUSTER_PROTO_CONTRACT_ROLES_H_

@@ -1,0 +1,124 @@
+// A user's own batch script in batch.sh: its files, and what it finds in its environment.
+#include "tests/unit/slurm/batch_fixture.h"
+
+namespace muster::slurm {
+namespace {
+
+using ::testing::HasSubstr;
+using Problem = ExitRecord::Problem;
+
+constexpr char kNode[] = "SLURMD_NODENAME=n1.lab";
+
+class BatchStreamsTest : public BatchScriptTest {
+ protected:
+  static v1::JobSpec Spec(const std::string& script, const std::string& output = "") {
+    v1::JobSpec spec;
+    spec.set_name("train");
+    spec.mutable_command()->set_script(script);
+    spec.mutable_slurm()->mutable_batch_script()->set_output(output);
+    return spec;
+  }
+  // What Slurm job 128 of the user u makes of it.
+  ExitRecord Run(const v1::JobSpec& spec) {
+    Prepare(spec);
+    Start(128, kNode);
+    const auto record = ParseExitRecord(ReadWhole(paths_->exit_record()));
+    EXPECT_TRUE(record.has_value()) << ReadWhole(paths_->slurm_output());
+    std::filesystem::remove(paths_->claim());
+    return record.value_or(ExitRecord{});
+  }
+  std::string Work(const std::string& name) const { return paths_->work() + "/" + name; }
+  std::string Log() const { return ReadWhole(paths_->standard_output(0)); }
+};
+
+TEST_F(BatchStreamsTest, FileNamesAreWhatSlurmMakesOfThem) {
+  std::filesystem::create_directory(Work("train-128"));
+  // Each row was seen with Slurm 22.05.
+  const std::pair<const char*, const char*> cases[] = {
+      {"slurm-%j.out", "slurm-128.out"},
+      {"%x-%j/main.out", "train-128/main.out"},
+      {"%u@%N", "u@n1"},
+      {"%A_%a", "128_4294967294"},
+      {"%6j", "000128"},
+      {"%2j", "128"},
+      {"%99j", "0000000128"},
+      {"%%j", "%j"},
+      {"%q%", "%q%"},
+      {"%5q", "5q"},
+      {"m-%4%", "m-4%"},
+      {"%J %s %t %n", "128 batch 0 0"},
+      {"plain", "plain"},
+      {"a b $(id) *", "a b $(id) *"},
+      {"\\%j.", "%j."},
+  };
+  for (const auto& [pattern, name] : cases) {
+    EXPECT_EQ(Run(Spec(fmt::format("printf %s '{}'", name), pattern)).code, 0) << pattern;
+    EXPECT_EQ(ReadWhole(Work(name)), name) << pattern;
+  }
+}
+
+TEST_F(BatchStreamsTest, WhatTheScriptWritesIsInItsFileAndInTheLog) {
+  v1::JobSpec spec = Spec("echo out; echo err >&2; exit 3", "%j.out");
+  EXPECT_EQ(Run(spec).code, 3);
+  EXPECT_EQ(ReadWhole(Work("128.out")), "out\nerr\n");
+  EXPECT_EQ(Log(), "out\nerr\n") << "by default, errors go where the output goes";
+  spec.mutable_slurm()->mutable_batch_script()->set_error("%j.err");
+  EXPECT_EQ(Run(spec).code, 3);
+  EXPECT_EQ(ReadWhole(Work("128.out")), "out\n");
+  EXPECT_EQ(ReadWhole(Work("128.err")), "err\n");
+  EXPECT_EQ(ReadWhole(paths_->standard_error(0)), "err\n");
+}
+
+TEST_F(BatchStreamsTest, WithoutFilesOfItsOwnTheLogHasItAll) {
+  EXPECT_EQ(Run(Spec("echo out; echo err >&2")).code, 0);
+  EXPECT_EQ(Log(), "out\nerr\n");
+  EXPECT_TRUE(std::filesystem::is_empty(paths_->work()));
+}
+
+TEST_F(BatchStreamsTest, ItsFileIsBegunAnewOrAppendedToAndTheLogOnlyGrows) {
+  for (const bool append : {false, true}) {
+    std::ofstream(Work("f")) << "before\n";
+    v1::JobSpec spec = Spec("echo start $SLURM_RESTART_COUNT; exit 1", "f");
+    spec.mutable_slurm()->mutable_batch_script()->set_append(append);
+    Prepare(spec);
+    Start(128, kNode);
+    Start(128, std::string("SLURM_RESTART_COUNT=1 ") + kNode);
+    EXPECT_EQ(ReadWhole(Work("f")), append ? "before\nstart\nstart 1\n" : "start 1\n");
+    EXPECT_EQ(Log(), "start\nstart 1\n");
+    std::filesystem::remove_all(paths_->directory());
+    MakeDirectories();
+  }
+}
+
+TEST_F(BatchStreamsTest, ItReadsItsInput) {
+  std::ofstream(Work("numbers.128")) << "4 2\n";
+  v1::JobSpec spec = Spec("cat");
+  spec.mutable_slurm()->mutable_batch_script()->set_input("numbers.%j");
+  EXPECT_EQ(Run(spec).code, 0);
+  EXPECT_EQ(Log(), "4 2\n");
+}
+
+TEST_F(BatchStreamsTest, AFileThatCannotBeOpenedIsNamed) {
+  EXPECT_EQ(Run(Spec("echo never", "no/%j.out")).problem, Problem::kStreams);
+  EXPECT_THAT(ReadWhole(paths_->slurm_output()), HasSubstr("no/128.out"));
+  v1::JobSpec spec = Spec("echo never");
+  spec.mutable_slurm()->mutable_batch_script()->set_input("nothing");
+  EXPECT_EQ(Run(spec).problem, Problem::kStreams);
+  EXPECT_EQ(Log(), "");
+}
+
+TEST_F(BatchStreamsTest, WhatAProcessLeftBehindWritesSoonIsThereToo) {
+  EXPECT_EQ(Run(Spec("(sleep 1; echo late) & echo early", "f")).code, 0);
+  EXPECT_EQ(Log(), "early\nlate\n");
+}
+
+TEST_F(BatchStreamsTest, ItsEnvironmentIsThatOfAPlainBatchJob) {
+  v1::JobSpec spec = Spec(
+      "echo $SLURM_JOB_NAME $SLURM_NTASKS $SLURM_NTASKS_PER_NODE; pwd; echo $SLURM_SUBMIT_DIR");
+  Prepare(spec);
+  Start(128, "SLURM_NTASKS=8 SLURM_NTASKS_PER_NODE=8 SLURM_JOB_NAME=k7m2-42-1 SLURM_SUBMIT_DIR=/");
+  EXPECT_EQ(Log(), fmt::format("train 8 8\n{0}\n{0}\n", paths_->work()));
+}
+
+}  // namespace
+}  // namespace muster::slurm

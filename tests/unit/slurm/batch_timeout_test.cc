@@ -1,0 +1,107 @@
+// slurm.timeout in batch.sh: what is stopped, what is requeued, and what the record says.
+#include <signal.h>
+
+#include "tests/unit/slurm/batch_fixture.h"
+
+namespace muster::slurm {
+namespace {
+
+using ::testing::HasSubstr;
+using Problem = ExitRecord::Problem;
+
+class BatchTimeoutTest : public BatchScriptTest {
+ protected:
+  // A run that may last a second; "requeue" below says what becomes of it then.
+  static v1::JobSpec Spec(const std::string& script, bool requeue) {
+    v1::JobSpec spec;
+    spec.mutable_command()->set_script(script);
+    spec.mutable_slurm()->mutable_timeout()->set_seconds(1);
+    spec.mutable_slurm()->set_requeue(requeue);
+    return spec;
+  }
+  std::string SlurmOutput() const { return ReadWhole(paths_->slurm_output()); }
+};
+
+TEST_F(BatchTimeoutTest, ACommandThatEndsBeforeItIsNotTouched) {
+  for (const int code : {0, 124, 137, 143}) {
+    const ExitRecord end = EndOf(Spec(fmt::format("exit {}", code), true));
+    EXPECT_EQ(end.code, code);
+    EXPECT_EQ(end.problem, Problem::kNone) << code;
+  }
+  EXPECT_EQ(SlurmOutput(), "");
+}
+
+TEST_F(BatchTimeoutTest, TheCommandAndItsChildrenGetATermAndTheirOwnEndCounts) {
+  const ExitRecord end =
+      EndOf(Spec("#!/bin/bash\n"
+                 "(trap 'sleep 0.5; echo checkpoint; exit' TERM; while :; do sleep 0.1; done) &\n"
+                 "trap 'exit 7' TERM\n"
+                 "while :; do sleep 0.1; done",
+                 false));
+  EXPECT_EQ(end.problem, Problem::kTimeout);
+  EXPECT_EQ(end.code, 7);
+  EXPECT_FALSE(end.EndedWithZero());
+  EXPECT_TRUE(end.HasExitStatus());
+  EXPECT_EQ(ReadWhole(paths_->standard_output(0)), "checkpoint\n");
+  EXPECT_THAT(SlurmOutput(), HasSubstr("slurm.timeout"));
+}
+
+TEST_F(BatchTimeoutTest, AZeroInAnswerToTheTermIsNoSuccess) {
+  const ExitRecord end =
+      EndOf(Spec("#!/bin/bash\ntrap 'exit 0' TERM\nwhile :; do sleep 0.1; done", false));
+  EXPECT_EQ(end.problem, Problem::kTimeout);
+  EXPECT_EQ(end.code, 0);
+  EXPECT_FALSE(end.EndedWithZero());
+  EXPECT_TRUE(end.IsVoidAfterRequeue());
+}
+
+TEST_F(BatchTimeoutTest, WhoIgnoresTheTermIsKilledAfterAGrace) {
+  Prepare(Spec("trap '' TERM; while :; do sleep 0.1; done", false));
+  std::ofstream(paths_->specs() + "/timeout") << "1 0 1\n";
+  Start();
+  const auto end = ParseExitRecord(ReadWhole(paths_->exit_record()));
+  ASSERT_TRUE(end.has_value()) << SlurmOutput();
+  EXPECT_EQ(end->signal, SIGKILL);
+  EXPECT_EQ(end->problem, Problem::kTimeout);
+}
+
+TEST_F(BatchTimeoutTest, AJobThatMayBeRequeuedIsAndLeavesNoRecord) {
+  AddCommand("scontrol", fmt::format("echo \"$*\" >>{}/asked", root_));
+  Prepare(Spec("echo $MUSTER_RESTART_COUNT; [ $MUSTER_RESTART_COUNT -eq 1 ] || sleep 300", true));
+  Start();
+  EXPECT_EQ(ReadWhole(root_ + "/asked"), "requeue 17\n");
+  EXPECT_FALSE(std::filesystem::exists(paths_->exit_record()));
+  Start(17, "SLURM_RESTART_COUNT=1");
+  const auto end = ParseExitRecord(ReadWhole(paths_->exit_record()));
+  ASSERT_TRUE(end.has_value()) << SlurmOutput();
+  EXPECT_TRUE(end->EndedWithZero());
+  EXPECT_EQ(ReadWhole(paths_->standard_output(0)), "0\n1\n");
+}
+
+TEST_F(BatchTimeoutTest, ARequeueThatIsRefusedIsSaidAndEndsTheRun) {
+  AddCommand("scontrol", "echo 'Requested operation is presently disabled' >&2; exit 1");
+  const ExitRecord end = EndOf(Spec("sleep 300", true));
+  EXPECT_EQ(end.problem, Problem::kTimeout);
+  EXPECT_EQ(end.signal, SIGTERM);
+  EXPECT_THAT(SlurmOutput(), HasSubstr("could not be requeued: Requested operation"));
+}
+
+TEST_F(BatchTimeoutTest, ARunThatSlurmIsEndingAlreadyIsNotRequeued) {
+  AddCommand("scontrol", fmt::format("touch {}/asked", root_));
+  // The batch shell is the parent of the process group's leader.
+  EndOf(Spec("#!/bin/bash\ntrap 'kill $PPID; sleep 0.3; exit 3' TERM\nwhile :; do sleep 0.1; done",
+             true));
+  EXPECT_FALSE(std::filesystem::exists(root_ + "/asked"));
+}
+
+TEST_F(BatchTimeoutTest, TimeThatASetupTakesCounts) {
+  v1::JobSpec spec = Spec("echo never", false);
+  spec.set_setup("sleep 300");
+  const ExitRecord end = EndOf(spec);
+  EXPECT_EQ(end.phase, "setup");
+  EXPECT_EQ(end.problem, Problem::kTimeout);
+  EXPECT_EQ(ReadWhole(paths_->standard_output(0)), "");
+}
+
+}  // namespace
+}  // namespace muster::slurm
