@@ -10,6 +10,7 @@
 #include "agents/core/ssh_settings.h"
 #include "agents/slurm/http.h"
 #include "clients/cpp/address.h"
+#include "contract/storage_uri.h"
 #include "contract/text.h"
 #include "contract/units.h"
 #include "contract/validate.h"
@@ -88,6 +89,27 @@ Setter PathListInto(std::vector<std::string>* out) {
       paths.push_back(std::move(path));
     }
     *out = std::move(paths);
+    return absl::OkStatus();
+  };
+}
+
+// "lustre=/lustre,home=/home/ada"; empty: none.
+Setter RootsInto(std::map<std::string, std::string>* out) {
+  return [out](const std::string& value) -> absl::Status {
+    contract::ClusterStorage storage;
+    for (size_t begin = 0; begin < value.size();) {
+      const size_t comma = std::min(value.find(',', begin), value.size());
+      const std::string part = value.substr(begin, comma - begin);
+      begin = comma + 1;
+      const size_t equals = part.find('=');
+      if (equals == std::string::npos ||
+          !storage.roots.emplace(part.substr(0, equals), part.substr(equals + 1)).second) {
+        return Invalid(
+            fmt::format("\"{}\" is not of the form NAME=DIR, e.g. lustre=/lustre", part));
+      }
+    }
+    if (absl::Status good = contract::ValidateClusterStorage(storage); !good.ok()) return good;
+    *out = std::move(storage.roots);
     return absl::OkStatus();
   };
 }
@@ -206,6 +228,10 @@ std::vector<Setting> SlurmSettings(slurm::SlurmConfig* slurm) {
              })},
       {"slurm.container_mounts", "directories that every container shows, DIR,... [none]",
        PathListInto(&slurm->container_mounts)},
+      {"slurm.storage_roots", "directories of jobs' data, NAME=DIR,... [every path]",
+       RootsInto(&slurm->storage_roots), /*is_mapping=*/false},
+      {"slurm.results_root", "where jobs get directories for their results [none]",
+       AbsolutePathInto(&slurm->results_root)},
   };
 }
 

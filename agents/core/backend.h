@@ -68,6 +68,10 @@ struct Observation {
   std::vector<std::string> nodes;
   std::optional<absl::Time> start_time;
   std::optional<absl::Time> end_time;
+  // How often the scheduler has started the run again by itself.
+  uint32_t restarts = 0;
+  // Of a run that waits: when the scheduler expects to start it. None: it does not say.
+  std::optional<absl::Time> estimated_start;
   std::optional<v1::ExitStatus> exit;
   std::optional<v1::Failure> failure;
   // Of a failure that is neither the program's nor for want of memory: whether the ends of the

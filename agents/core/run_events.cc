@@ -26,6 +26,22 @@ bool IsNews(const std::optional<Message>& seen, bool was_told, const Message& to
   return seen && !(was_told && MessageDifferencer::Equals(*seen, told));
 }
 
+// Every event has the estimate, as long as there is one: without it the broker takes it for gone.
+bool TakeEstimate(const std::optional<absl::Time>& seen, v1::RunEvent* told, v1::RunEvent* event) {
+  if (!seen) {
+    const bool is_gone = told->has_estimated_start_time();
+    told->clear_estimated_start_time();
+    return is_gone;
+  }
+  const bool moved =
+      !told->has_estimated_start_time() ||
+      absl::AbsDuration(*seen - absl::FromUnixSeconds(told->estimated_start_time().seconds())) >=
+          kMinEstimateMove;
+  if (moved) *told->mutable_estimated_start_time() = ToProto(*seen);
+  *event->mutable_estimated_start_time() = told->estimated_start_time();
+  return moved;
+}
+
 std::optional<google::protobuf::Timestamp> Stamp(const std::optional<absl::Time>& time) {
   if (!time) return std::nullopt;
   return ToProto(*time);
@@ -52,6 +68,12 @@ v1::Evidence Completed(v1::Evidence evidence, absl::Time now) {
 bool TakeNews(const Observation& seen, v1::RunEvent* told, v1::RunEvent* event) {
   bool news = TakeText(seen.external_id, told->mutable_external_id(), event->mutable_external_id());
   news |= TakeText(seen.reason, told->mutable_reason(), event->mutable_reason());
+  news |= TakeEstimate(seen.estimated_start, told, event);
+  if (seen.restarts > told->restarts()) {
+    told->set_restarts(seen.restarts);
+    event->set_restarts(seen.restarts);
+    news = true;
+  }
   const bool same_nodes =
       std::equal(seen.nodes.begin(), seen.nodes.end(), told->nodes().begin(), told->nodes().end());
   if (!seen.nodes.empty() && !same_nodes) {

@@ -16,8 +16,12 @@ v1::Evidence AgentEvidence(absl::Time now, std::string_view detail);
 // A backend's evidence, with the source and the time filled in where it left them out.
 v1::Evidence Completed(v1::Evidence evidence, absl::Time now);
 
+// Slurm computes its estimates anew every half minute: one that has moved by less is not told.
+inline constexpr absl::Duration kMinEstimateMove = absl::Minutes(5);
+
 // Moves what an observation says and `told` does not yet have into both `told` and `event`:
-// external id, reason, nodes, times, exit and failure. Returns whether there was anything.
+// external id, reason, nodes, times, restarts, the estimated start, exit and failure. Returns
+// whether there was anything.
 bool TakeNews(const Observation& observation, v1::RunEvent* told, v1::RunEvent* event);
 
 }  // namespace muster::agent

@@ -34,6 +34,18 @@ std::vector<std::string> Interpreter(std::string_view text) {
   return words;
 }
 
+// TAO's containers put their results into TAO_API_RESULTS_DIR/TAO_JOB_ID.
+std::map<std::string, std::string> ResultVariables(const v1::JobSpec& spec) {
+  const std::string& directory = spec.results_directory();
+  const size_t slash = directory.rfind('/');
+  if (slash == std::string::npos) return {};
+  const std::string parent = slash == 0 ? "/" : directory.substr(0, slash);
+  return {{"MUSTER_RESULTS_DIR", directory},
+          {"TAO_RESULTS_ROOT", parent},
+          {"TAO_API_RESULTS_DIR", parent},
+          {"TAO_JOB_ID", directory.substr(slash + 1)}};
+}
+
 }  // namespace
 
 std::string MasterPort(uint64_t job_id, int role) {
@@ -45,7 +57,8 @@ std::map<std::string, std::string> RunVariables(const v1::Assignment& assignment
                                                 std::string_view run_directory) {
   const std::string nodes = std::to_string(std::max<uint64_t>(assignment.spec().nodes(), 1));
   const uint64_t gpus = GpusPerNode(assignment.spec());
-  return {
+  std::map<std::string, std::string> variables = ResultVariables(assignment.spec());
+  variables.merge(std::map<std::string, std::string>{
       {"MASTER_PORT", MasterPort(assignment.job_id(), 0)},
       {"WORLD_SIZE", nodes},
       {"NNODES", nodes},
@@ -60,7 +73,8 @@ std::map<std::string, std::string> RunVariables(const v1::Assignment& assignment
       {"MUSTER_RUN", std::to_string(assignment.run())},
       {"MUSTER_RUN_KEY", assignment.run_key()},
       {"MUSTER_RUN_DIR", std::string(run_directory)},
-  };
+  });
+  return variables;
 }
 
 std::vector<std::string> WordsForScript(std::string_view text, const std::string& path,

@@ -12,12 +12,14 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "agents/core/job_storage.h"
 #include "agents/hosts/local_host.h"
 #include "agents/machines/answers.h"
 #include "agents/machines/machine.h"
 #include "agents/machines/machines.h"
 #include "agents/machines/run_environment.h"
 #include "agents/machines/scheduler.h"
+#include "contract/errors.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 #include "google/protobuf/util/time_util.h"
@@ -52,6 +54,18 @@ LaunchOutcome Refused(v1::FailureClass failure_class, const std::string& message
   outcome.failure.set_retriable(failure_class == v1::FAILURE_CLASS_INFRA);
   outcome.evidence = AgentEvidence(message);
   return outcome;
+}
+
+// What the job names is not as it says, or this machine could not look.
+LaunchOutcome RefusedBecause(const absl::Status& status) {
+  std::string message(ToStd(status.message()));
+  if (const auto bad = contract::GetBadRequest(status); bad.has_value()) {
+    for (const auto& field : bad->field_violations())
+      message = fmt::format("{}: {}", field.field(), field.description());
+  }
+  return Refused(
+      absl::IsInvalidArgument(status) ? v1::FAILURE_CLASS_CONFIG : v1::FAILURE_CLASS_INFRA, message,
+      "correct the job, or put its data onto this machine");
 }
 
 LaunchOutcome LaunchedAs(const std::string& detail) {
@@ -132,6 +146,7 @@ class MachinesBackend : public agent::Backend {
   absl::Status Cancel(const RunHandle& run) override;
   absl::Status SetHeld(const RunHandle& run, bool held) override;
   std::vector<agent::LogSource> Logs(const RunHandle& run) override;
+  std::string ResultsDirectory(const RunHandle& run) override;
   void Forget(const RunHandle& run) override { scheduler_.Forget(run.run_key); }
   // A directory is there or is not.
   absl::Duration LookupGrace() const override { return absl::ZeroDuration(); }
@@ -148,6 +163,8 @@ class MachinesBackend : public agent::Backend {
   Witness WitnessOf(const std::string& run_key) const {
     return {.run_key = run_key, .hostname = machine_.hostname, .now = absl::Now()};
   }
+  // With this machine's paths in place of URIs. INVALID_ARGUMENT names the field.
+  absl::StatusOr<v1::Assignment> Resolve(const v1::Assignment& assignment) const;
   RunSpec SpecOf(const v1::Assignment& assignment) const;
   // Why the machine can never run the job.
   std::optional<Misfit> RefusalOf(const v1::JobSpec& spec) const;
@@ -209,7 +226,28 @@ absl::StatusOr<v1::JobPlan> MachinesBackend::Plan(const v1::JobSpec& spec,
   assignment.set_run_key(kPlannedRun);
   assignment.set_user(user);
   *assignment.mutable_spec() = spec;
-  return PlanRun(SpecOf(assignment), RefusalOf(spec), RequestOf(spec), scheduler_.load());
+  const absl::StatusOr<v1::Assignment> resolved = Resolve(assignment);
+  if (!resolved.ok()) return resolved.status();
+  return PlanRun(SpecOf(*resolved), RefusalOf(spec), RequestOf(spec), scheduler_.load());
+}
+
+absl::StatusOr<v1::Assignment> MachinesBackend::Resolve(const v1::Assignment& assignment) const {
+  v1::Assignment own = assignment;
+  if (own.spec().results_directory().empty()) {
+    own.mutable_spec()->set_results_directory(
+        DirectoryOf(assignment.run_key()).PathOf(kResultsDirectory));
+  }
+  return agent::OnCluster(
+      own,
+      {.cluster = {.cluster = config_.cluster, .is_remote = false, .roots = {}, .relative_to = {}},
+       .results_root = {},
+       .container_mounts = {}});
+}
+
+std::string MachinesBackend::ResultsDirectory(const RunHandle& run) {
+  if (run.assignment == nullptr) return {};
+  const absl::StatusOr<v1::Assignment> resolved = Resolve(*run.assignment);
+  return resolved.ok() ? resolved->spec().results_directory() : std::string();
 }
 
 RunSpec MachinesBackend::SpecOf(const v1::Assignment& assignment) const {
@@ -314,13 +352,22 @@ LaunchOutcome MachinesBackend::Launch(const v1::Assignment& assignment) {
   if (const std::optional<Misfit> misfit = RefusalOf(assignment.spec())) {
     return Refused(v1::FAILURE_CLASS_CONFIG, misfit->why, misfit->remedy);
   }
-  RunSpec spec = SpecOf(assignment);
+  const absl::StatusOr<v1::Assignment> resolved = Resolve(assignment);
+  absl::Status storage = resolved.status();
+  hosts::LocalHost host;
+  if (resolved.ok()) storage.Update(agent::CheckInputs(resolved->spec(), &host));
+  if (!storage.ok()) return RefusedBecause(storage);
+  RunSpec spec = SpecOf(*resolved);
   spec.order = next_order_++;
   if (const absl::Status created = directory.Create(spec); !created.ok()) {
     return Refused(v1::FAILURE_CLASS_INFRA, std::string(ToStd(created.message())),
                    absl::IsResourceExhausted(created)
                        ? "free disk space on the machine and submit the job again"
                        : "tell the machine's operator");
+  }
+  if (const absl::Status made = agent::MakeResultsDirectory(resolved->spec(), &host); !made.ok()) {
+    directory.RemoveBookkeeping();
+    return RefusedBecause(made);
   }
   Enqueue(spec, assignment.held());
   return LaunchedAs("entered the machine's queue");

@@ -133,6 +133,7 @@ void RunDirectory::RemoveLogs() const {
   for (const char* name : {kStdoutFile, kStderrFile, kClaimFile, kExitFile})
     unlink(PathOf(name).c_str());
   // rmdir leaves alone what is not empty.
+  rmdir(PathOf(kResultsDirectory).c_str());
   rmdir(PathOf(kWorkDirectory).c_str());
   rmdir(path_.c_str());
 }

@@ -38,6 +38,8 @@ inline constexpr char kCommandFile[] = "command";
 inline constexpr char kStdoutFile[] = "stdout";
 inline constexpr char kStderrFile[] = "stderr";
 inline constexpr char kWorkDirectory[] = "work";
+// Of a job that names no directory for its results.
+inline constexpr char kResultsDirectory[] = "work/results";
 
 // A job spec is at most 1 MiB on the wire; its environment and ours come on top.
 inline constexpr size_t kMaxSpecBytes = 4 << 20;

@@ -48,6 +48,7 @@ class SlurmBackend : public agent::Backend {
   absl::Status Cancel(const agent::RunHandle& run) override;
   absl::Status SetHeld(const agent::RunHandle& run, bool held) override;
   std::vector<agent::LogSource> Logs(const agent::RunHandle& run) override;
+  std::string ResultsDirectory(const agent::RunHandle& run) override;
   hosts::Host* LogHost() override { return config_.user_on_host.empty() ? nullptr : host_.get(); }
   void Forget(const agent::RunHandle& run) override;
   absl::Duration LookupGrace() const override { return config_.lookup_grace; }
@@ -97,6 +98,10 @@ class SlurmBackend : public agent::Backend {
       std::map<std::string, absl::StatusOr<ImageCache::Ready>>* images, Fresh* fresh);
   std::optional<agent::LaunchOutcome> FindLaunched(const v1::Assignment& assignment,
                                                    const absl::StatusOr<hosts::FileInfo>& before);
+  // The assignment with the cluster's paths in place of URIs. INVALID_ARGUMENT names the field.
+  absl::StatusOr<v1::Assignment> Resolve(const v1::Assignment& assignment) const;
+  // That its inputs are there and its results have a directory; nothing: it may be submitted.
+  std::optional<agent::LaunchOutcome> PrepareStorage(const v1::JobSpec& spec);
   // Of a spec without an image: nothing is needed.
   absl::StatusOr<ImageCache::Ready> PrepareImage(const v1::JobSpec& spec);
   // `image.image` is empty: the run has no container.

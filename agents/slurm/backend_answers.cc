@@ -97,6 +97,9 @@ absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const st
   planned.set_run_key(kPlannedRun);
   planned.set_user(user);
   *planned.mutable_spec() = spec;
+  // What cannot be resolved is shown as it was written; its launch says what is wrong with it.
+  if (absl::StatusOr<v1::Assignment> resolved = Resolve(planned); resolved.ok())
+    planned = *std::move(resolved);
   GpuTypes gpu_types;
   std::vector<v1::Pool> pools;
   {

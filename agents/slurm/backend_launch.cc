@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
+#include "agents/core/job_storage.h"
 #include "agents/slurm/backend.h"
 #include "agents/slurm/container.h"
 #include "agents/slurm/outcomes.h"
@@ -42,7 +43,7 @@ absl::Status NotWritten(const absl::Status& status) {
 // A run that Slurm does not have, with all that its submission needs.
 struct SlurmBackend::Fresh {
   size_t index = 0;                                  // among those that came together
-  std::shared_ptr<const v1::Assignment> assignment;  // complete
+  std::shared_ptr<const v1::Assignment> assignment;  // complete, with the cluster's paths
   std::string pulled_because;                        // see ImageCache::Ready
   std::optional<uint64_t> conversion;
   std::vector<RunFile> files;
@@ -79,13 +80,14 @@ std::vector<LaunchOutcome> SlurmBackend::LaunchMany(
   for (size_t i = 0; i < assignments.size(); ++i) {
     Fresh fresh;
     fresh.index = i;
-    const absl::StatusOr<v1::Assignment> complete = Complete(*assignments[i]);
+    absl::StatusOr<v1::Assignment> complete = Complete(*assignments[i]);
+    if (complete.ok()) complete = Resolve(*complete);
     if (!complete.ok()) {
       const bool is_refused = complete.status().code() == absl::StatusCode::kInvalidArgument;
       outcomes[i] = is_refused ? RefusedBecause(complete.status()) : Unclear(complete.status());
       continue;
     }
-    fresh.assignment = std::make_shared<const v1::Assignment>(*complete);
+    fresh.assignment = std::make_shared<const v1::Assignment>(*std::move(complete));
     if (auto outcome = Prepare(before[i], &images, &fresh); outcome.has_value()) {
       outcomes[i] = *std::move(outcome);
       continue;
@@ -102,6 +104,30 @@ std::vector<LaunchOutcome> SlurmBackend::LaunchMany(
   }
   for (std::vector<Fresh>& group : groups) Submit(std::move(group), &outcomes);
   return outcomes;
+}
+
+absl::StatusOr<v1::Assignment> SlurmBackend::Resolve(const v1::Assignment& assignment) const {
+  return agent::OnCluster(assignment, {.cluster = {.cluster = config_.cluster,
+                                                   .is_remote = true,
+                                                   .roots = config_.storage_roots,
+                                                   .relative_to = {}},
+                                       .results_root = config_.results_root,
+                                       .container_mounts = config_.container_mounts});
+}
+
+std::optional<LaunchOutcome> SlurmBackend::PrepareStorage(const v1::JobSpec& spec) {
+  absl::Status status = agent::CheckInputs(spec, host_.get());
+  if (status.ok()) status = agent::MakeResultsDirectory(spec, host_.get());
+  if (status.ok()) return std::nullopt;
+  if (absl::IsInvalidArgument(status)) return RefusedBecause(status);
+  return Unclear(fmt::format("not submitted, the job's data could not be looked at: {}",
+                             ToStd(status.message())));
+}
+
+std::string SlurmBackend::ResultsDirectory(const agent::RunHandle& run) {
+  if (run.assignment == nullptr) return {};
+  const absl::StatusOr<v1::Assignment> resolved = Resolve(*run.assignment);
+  return resolved.ok() ? resolved->spec().results_directory() : std::string();
 }
 
 std::optional<LaunchOutcome> SlurmBackend::Prepare(
@@ -123,6 +149,7 @@ std::optional<LaunchOutcome> SlurmBackend::Prepare(
   // Limits change: only a run that Slurm does not have is measured by them.
   if (absl::Status status = CheckTimeLimit(assignment.spec(), pools); !status.ok())
     return RefusedBecause(status);
+  if (auto outcome = PrepareStorage(assignment.spec()); outcome.has_value()) return outcome;
   // What has yet to be converted anew is not what another run may have as it is.
   const bool is_refresh = assignment.spec().slurm().container().refresh_image();
   const std::string name = assignment.spec().image() + (is_refresh ? "\n" : "");

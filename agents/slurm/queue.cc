@@ -1,5 +1,7 @@
 #include "agents/slurm/queue.h"
 
+#include <array>
+
 #include "absl/status/status.h"
 #include "agents/slurm/fields.h"
 #include "fmt/format.h"
@@ -7,11 +9,21 @@
 namespace muster::slurm {
 namespace {
 
-constexpr size_t kColumns = 9;
-constexpr std::string_view kFormat = "%F\x1f%K\x1f%j\x1f%T\x1f%r\x1f%N\x1f%V\x1f%S\x1f%e";
+// The long names, because restarts have no letter. A width of 0 is none: nothing is cut or padded.
+constexpr std::array kColumns = {"ArrayJobID", "ArrayTaskID", "Name",      "State",   "Reason",
+                                 "NodeList",   "SubmitTime",  "StartTime", "EndTime", "RestartCnt"};
+
+std::string Format() {
+  std::string format;
+  for (const char* column : kColumns)
+    format += fmt::format("{}{}:0{}", format.empty() ? "" : ",", column,
+                          column == kColumns.back() ? "" : std::string(1, kSeparator));
+  return format;
+}
+
 std::optional<QueueRow> ParseRow(std::string_view line) {
   const std::vector<std::string_view> columns = Split(line, kSeparator);
-  if (columns.size() != kColumns) return std::nullopt;
+  if (columns.size() != kColumns.size()) return std::nullopt;
   std::optional<JobId> id = ParseJobId(columns[0]);
   if (!id.has_value() || columns[3].empty()) return std::nullopt;
   id->task = ParseNumber<uint32_t>(columns[1]);  // "N/A": it is no array's
@@ -22,7 +34,8 @@ std::optional<QueueRow> ParseRow(std::string_view line) {
                   .node_list = std::string(columns[5]),
                   .submit_time = ParseEpoch(columns[6]),
                   .start_time = ParseEpoch(columns[7]),
-                  .end_time = ParseEpoch(columns[8])};
+                  .end_time = ParseEpoch(columns[8]),
+                  .restarts = ParseNumber<uint32_t>(columns[9]).value_or(0)};
 }
 
 // The names of one element, "n[1-2,7]" or "gpu"; false if it cannot be read.
@@ -60,7 +73,7 @@ bool ExpandElement(std::string_view element, std::vector<std::string>* names) {
 std::vector<std::string> QueueArguments(std::string_view name) {
   std::vector<std::string> arguments = {"squeue",       "--me",
                                         "--states=all", "--noheader",
-                                        "--array",      fmt::format("--format={}", kFormat)};
+                                        "--array",      fmt::format("--Format={}", Format())};
   if (!name.empty()) arguments.push_back(fmt::format("--name={}", name));
   return arguments;
 }

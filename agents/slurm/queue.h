@@ -25,6 +25,7 @@ struct QueueRow {
   std::optional<absl::Time> submit_time;
   std::optional<absl::Time> start_time;  // of a pending job: Slurm's guess, if it has one
   std::optional<absl::Time> end_time;    // of a running job: when its time limit ends it
+  uint32_t restarts = 0;                 // how often Slurm has put it back and started it again
 };
 
 // All jobs of the user in any state, ended ones too as long as slurmctld remembers them; with a

@@ -7,6 +7,7 @@
 #define MUSTER_AGENTS_SLURM_SLURM_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -52,6 +53,12 @@ struct SlurmConfig {
   absl::Duration lookup_grace = absl::Seconds(30);
   // How long queue, history and exit record must all be silent before a run is LOST.
   absl::Duration absence_grace = absl::Seconds(60);
+  // Where jobs' data is, by the name that slurm://NAME/... gives it; nothing outside is used.
+  // Default: none, every path may be used.
+  std::map<std::string, std::string> storage_roots;
+  // Jobs that name no results directory get one of their number in it: absolute, writable, shared
+  // with the nodes. Default: none, they have no such directory.
+  std::string results_root;
   // How long an exit record or an accounting record may come after the end that Slurm tells: file
   // servers and slurmdbd lag.
   absl::Duration record_grace = absl::Seconds(30);

@@ -1,5 +1,7 @@
 #include "agents/slurm/verdict.h"
 
+#include <algorithm>
+
 #include "agents/core/log_evidence.h"
 #include "agents/slurm/explain_end.h"
 #include "agents/slurm/fields.h"
@@ -50,9 +52,12 @@ Observation MakeObservation(const RunFacts& facts, v1::RunState state) {
   observation.external_id = facts.job_id.ToString();
   if (facts.queue.has_value()) {
     observation.nodes = ExpandNodeList(facts.queue->node_list);
+    observation.restarts = facts.queue->restarts;
   } else if (facts.history.has_value()) {
     observation.nodes = ExpandNodeList(facts.history->node_list);
   }
+  if (facts.record.has_value())
+    observation.restarts = std::max(observation.restarts, facts.record->restart);
   return observation;
 }
 
@@ -92,7 +97,10 @@ std::optional<Observation> JudgeLive(const RunFacts& facts) {
   SetEvidence(v1::EVIDENCE_SOURCE_SQUEUE, facts,
               fmt::format("Slurm job {}: {}", row.job_id.ToString(), QueueWords(row)),
               &observation);
-  if (state == v1::RUN_STATE_PENDING) observation.reason = WaitingReason(facts);
+  if (state == v1::RUN_STATE_PENDING) {
+    observation.reason = WaitingReason(facts);
+    observation.estimated_start = row.start_time;
+  }
   const bool started = state != v1::RUN_STATE_PENDING && state != v1::RUN_STATE_STARTING;
   if (started) observation.start_time = row.start_time;
   return observation;

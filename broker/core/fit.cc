@@ -191,6 +191,12 @@ Fit CheckFit(const v1::JobSpec& shape, const PutCluster& cluster) {
     return {Fit::Verdict::kWrongKind,
             "it is of kind machines, which runs no containers, and the job has an image"};
   }
+  if (shape.inputs_size() > 0 && cluster.kind != v1::CLUSTER_KIND_MACHINES) {
+    return {Fit::Verdict::kWrongKind,
+            fmt::format("it does not see the files of your machine, and {} names one; copy the "
+                        "data there and write lustre:///path",
+                        shape.inputs(0).uri())};
+  }
   if (shape.image() == "/" && cluster.kind != v1::CLUSTER_KIND_SLURM) {
     return {Fit::Verdict::kWrongKind,
             fmt::format("it is of kind {}, and the job's image is a file, which only Slurm runs",

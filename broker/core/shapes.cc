@@ -1,12 +1,34 @@
 #include "broker/core/shapes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "contract/slurm_only.h"
+#include "contract/storage_uri.h"
 #include "contract/text.h"
 
 namespace muster::core {
+
+namespace {
+
+bool IsFileUri(std::string_view field, std::string_view text) {
+  const auto uri = contract::ParseStorageUri(field, text);
+  return uri.ok() && uri->kind == contract::StorageUri::Kind::kFile;
+}
+
+// The first field that names a file of the user's own machine; empty: none does.
+std::string FileOfAMachine(const v1::JobSpec& spec) {
+  for (int i = 0; i < spec.inputs_size(); ++i) {
+    std::string field = fmt::format("inputs[{}].uri", i);
+    if (IsFileUri(field, spec.inputs(i).uri())) return field;
+  }
+  return IsFileUri("results_directory", spec.results_directory()) ? "results_directory" : "";
+}
+
+}  // namespace
 
 v1::JobSpec ShapeOf(const v1::JobSpec& spec) {
   v1::JobSpec shape;
@@ -21,6 +43,10 @@ v1::JobSpec ShapeOf(const v1::JobSpec& spec) {
     shape.mutable_slurm()->set_partition(spec.slurm().partition());
   }
   if (spec.roles_size() > 0) shape.add_roles();
+  // Which data it is places nothing, only whether it is of a machine: then that field's name stands
+  // for all of it.
+  if (const std::string field = FileOfAMachine(spec); !field.empty())
+    shape.add_inputs()->set_uri(field);
   if (spec.has_kubernetes()) shape.mutable_kubernetes();
   if (spec.has_machines()) shape.mutable_machines();
   return shape;

@@ -47,14 +47,11 @@ std::vector<std::string> FindUnhonoured(const v1::JobSpec& spec) {
     if (is_set) found.emplace_back(field);
   };
   check(!spec.secrets().empty(), "secrets");
-  check(!spec.inputs().empty(), "inputs");
   check(!spec.outputs().empty(), "outputs");
   check(!spec.dependencies().empty(), "dependencies");
   check(spec.has_array(), "array");
   check(spec.has_kubernetes(), "kubernetes");
   check(spec.has_machines(), "machines");
-  check(!spec.results_directory().empty(), "results_directory");
-  check(spec.status_json(), "status_json");
   check(!spec.placement().node_labels().empty(), "placement.node_labels");
   check(spec.on_cluster_loss() != v1::ON_CLUSTER_LOSS_UNSPECIFIED &&
             spec.on_cluster_loss() != v1::ON_CLUSTER_LOSS_WAIT,

@@ -15,6 +15,7 @@
 #include "contract/slurm_container.h"
 #include "contract/slurm_options.h"
 #include "contract/slurm_program.h"
+#include "contract/storage_uri.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -243,6 +244,42 @@ void CheckContainer(const v1::JobSpec& spec, FieldErrors* errors) {
   }
 }
 
+// Data that every cluster could have: paths and URIs that mean the same wherever they are read, or
+// a file of a machine, which only a cluster of machines can have (fit.cc of the broker).
+void CheckStorageUri(const std::string& field, const std::string& text, FieldErrors* errors) {
+  const absl::StatusOr<StorageUri> uri = ParseStorageUri(field, text);
+  if (const auto bad = GetBadRequest(uri.status()); bad.has_value()) {
+    for (const auto& one : bad->field_violations()) errors->Add(one.field(), one.description());
+  } else if (uri.ok() && uri->kind == StorageUri::Kind::kRelative) {
+    errors->Add(field, fmt::format("{} is a relative path, which means nothing on a cluster; copy "
+                                   "the data there and write lustre:///path or an absolute path",
+                                   Quoted(text)));
+  }
+}
+
+void CheckStorage(const v1::JobSpec& spec, FieldErrors* errors) {
+  const int inputs = spec.inputs_size();
+  CheckAtMost("inputs", inputs, static_cast<int>(kMaxInputs), errors);
+  for (int i = 0; i < std::min(inputs, static_cast<int>(kMaxInputs)); ++i) {
+    const v1::Input& input = spec.inputs(i);
+    CheckStorageUri(fmt::format("inputs[{}].uri", i), input.uri(), errors);
+    if (input.path().empty()) continue;
+    const std::string field = fmt::format("inputs[{}].path", i);
+    if (spec.image().empty()) {
+      errors->Add(field,
+                  "a job without an image sees its data where the cluster has it; add an image, or "
+                  "leave path out");
+    } else if (input.path().front() != '/' || input.path().size() > kMaxPathBytes ||
+               HasControlCharacter(input.path()) || !IsUtf8(input.path())) {
+      errors->Add(field, fmt::format("{} is not a usable path; use an absolute one of at most {} "
+                                     "bytes without control characters",
+                                     Quoted(input.path()), kMaxPathBytes));
+    }
+  }
+  if (!spec.results_directory().empty())
+    CheckStorageUri("results_directory", spec.results_directory(), errors);
+}
+
 // Names the part that has most of it.
 void CheckSize(const v1::JobSpec& spec, FieldErrors* errors) {
   if (spec.ByteSizeLong() <= kMaxSpecBytes) return;
@@ -288,6 +325,7 @@ absl::StatusOr<v1::JobSpec> NormalizeJobSpec(v1::JobSpec spec) {
   CheckResources(spec, &errors);
   CheckPrograms(spec, &errors);
   CheckContainer(spec, &errors);
+  CheckStorage(spec, &errors);
   CheckLabels(spec, &errors);
   CheckPlacement(spec, &errors);
   CheckSlurmOptions(spec.slurm(), &errors);

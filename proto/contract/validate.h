@@ -21,6 +21,8 @@ inline constexpr size_t kMaxArgBytes = 131071;
 inline constexpr size_t kMaxArgs = 10000;
 inline constexpr size_t kMaxEnvVars = 1000;
 inline constexpr size_t kMaxLabels = 64;
+// One look on the cluster answers for all of them.
+inline constexpr size_t kMaxInputs = 64;
 inline constexpr size_t kMaxNameBytes = 128;
 inline constexpr uint32_t kMaxNodes = 10000;
 // Less holds no process; who asks for it has forgotten the unit.

@@ -74,7 +74,6 @@ def test_a_time_limit_out_of_range(api):
 
 NOT_HONOURED = {
     "secrets": argv_spec("true", secrets={"TOKEN": "name"}),
-    "inputs": argv_spec("true", inputs=[{"uri": "s3://b/k", "path": "/in"}]),
     "outputs": argv_spec("true", outputs=[{"uri": "s3://b/k", "path": "/out"}]),
     "dependencies": argv_spec("true", dependencies=[{"job_id": 1}]),
     "array": argv_spec("true", array={"size": 3}),

@@ -82,7 +82,7 @@ def test_a_failure_that_nobody_knows_is_the_programs_with_its_last_words(api, ag
 
 def test_logs_that_the_run_removed_are_no_fault_of_the_cluster(api, agent):
     del agent
-    failure = failure_of(api, script_spec("rm -f ../rank-0.*; exit 7"))
+    failure = failure_of(api, script_spec("rm -f ../slurm-logs/rank-0.*; exit 7"))
     assert failure.failure_class == PROGRAM
     assert not failure.retriable
 

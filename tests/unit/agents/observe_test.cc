@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "agents/core/run_events.h"
 #include "tests/unit/agents/core_harness.h"
 
 namespace muster::agent {
@@ -52,6 +53,43 @@ TEST_F(ObserveTest, AChangedDetailAloneIsAnEventWithOnlyThatDetail) {
   ASSERT_THAT(NewEvents(), SizeIs(1));
   EXPECT_EQ(NewEvents()[0].reason(), "");
   EXPECT_THAT(NewEvents()[0].nodes(), ElementsAre("n1", "n2"));
+}
+
+TEST_F(ObserveTest, AnEstimateIsInEveryEventAndASmallMoveOfItIsNone) {
+  Have(1);
+  Observation waits = Saw(1, v1::RUN_STATE_PENDING);
+  const absl::Time estimate = absl::FromUnixSeconds(1'800'000'000);
+  waits.estimated_start = estimate;
+  Observe(waits);
+  ASSERT_THAT(NewEvents(), SizeIs(1));
+  EXPECT_EQ(NewEvents()[0].estimated_start_time().seconds(), 1'800'000'000);
+  waits.estimated_start = estimate + kMinEstimateMove - absl::Seconds(1);
+  Observe(waits);
+  EXPECT_THAT(NewEvents(), IsEmpty());
+  waits.reason = "another one";
+  Observe(waits);
+  ASSERT_THAT(NewEvents(), SizeIs(1));
+  EXPECT_EQ(NewEvents()[0].estimated_start_time().seconds(), 1'800'000'000);
+  waits.estimated_start = estimate + kMinEstimateMove;
+  Observe(waits);
+  ASSERT_THAT(NewEvents(), SizeIs(1));
+  EXPECT_EQ(NewEvents()[0].estimated_start_time().seconds(), 1'800'000'300);
+  waits.estimated_start.reset();
+  Observe(waits);
+  ASSERT_THAT(NewEvents(), SizeIs(1));
+  EXPECT_FALSE(NewEvents()[0].has_estimated_start_time());
+}
+
+TEST_F(ObserveTest, ARestartIsToldAlsoIfItsStatesWereNotSeen) {
+  Have(1);
+  Observation runs = Saw(1, v1::RUN_STATE_RUNNING);
+  Observe(runs);
+  runs.restarts = 1;
+  Observe(runs);
+  ASSERT_THAT(NewEvents(), SizeIs(1));
+  EXPECT_EQ(NewEvents()[0].restarts(), 1u);
+  Observe(runs);
+  EXPECT_THAT(NewEvents(), IsEmpty());
 }
 
 TEST_F(ObserveTest, TheEndCarriesExitFailureAndTimes) {

@@ -206,6 +206,20 @@ std::vector<BadCase> BadPlaces() {
       {"slurm.exclude", [](auto* s) { s->mutable_slurm()->set_exclude(std::string(1025, 'x')); }},
       {"slurm.comment", [](auto* s) { s->mutable_slurm()->set_comment("a\rb"); }},
       {"slurm.tasks_per_node", [](auto* s) { s->mutable_slurm()->set_tasks_per_node(10001); }},
+      {"inputs[0].uri", [](auto* s) { s->add_inputs(); }},
+      {"inputs[0].uri", [](auto* s) { s->add_inputs()->set_uri("data/train"); }},
+      {"inputs[0].uri", [](auto* s) { s->add_inputs()->set_uri("s3://b/k"); }},
+      {"inputs[0].uri", [](auto* s) { s->add_inputs()->set_uri("lustre:///a/../b"); }},
+      {"inputs[0].path",
+       [](auto* s) {
+         s->add_inputs()->set_uri("/data");
+         s->mutable_inputs(0)->set_path("/in");
+       }},
+      {"inputs",
+       [](auto* s) {
+         for (size_t i = 0; i <= kMaxInputs; ++i) s->add_inputs()->set_uri("/data");
+       }},
+      {"results_directory", [](auto* s) { s->set_results_directory("out"); }},
   };
 }
 
@@ -296,7 +310,6 @@ TEST(NormalizeJobSpec, RefusesAnImageOrAMountThatNobodyCanMean) {
 TEST(NormalizeJobSpec, RefusesWhatIsNotHonouredYetAndNamesIt) {
   const std::vector<BadCase> cases = {
       {"secrets", [](auto* s) { (*s->mutable_secrets())["K"] = "v"; }},
-      {"inputs", [](auto* s) { s->add_inputs(); }},
       {"outputs", [](auto* s) { s->add_outputs(); }},
       {"dependencies", [](auto* s) { s->add_dependencies(); }},
       {"array", [](auto* s) { s->mutable_array(); }},
@@ -304,8 +317,6 @@ TEST(NormalizeJobSpec, RefusesWhatIsNotHonouredYetAndNamesIt) {
       {"machines", [](auto* s) { s->mutable_machines(); }},
       {"placement.node_labels",
        [](auto* s) { (*s->mutable_placement()->mutable_node_labels())["a"] = "b"; }},
-      {"results_directory", [](auto* s) { s->set_results_directory("/data"); }},
-      {"status_json", [](auto* s) { s->set_status_json(true); }},
       {"on_cluster_loss",
        [](auto* s) { s->set_on_cluster_loss(v1::ON_CLUSTER_LOSS_FAIL_OVER_NOW); }},
       {"on_cluster_loss",

@@ -95,6 +95,20 @@ TEST(Fit, ImagesThatAreAlikeForPlacementHaveOneShape) {
   EXPECT_EQ(ShapeOf(one).SerializeAsString(), ShapeOf(other).SerializeAsString());
 }
 
+TEST(Fit, AFileOfTheUsersMachineNeedsAClusterOfMachinesAndIsNamed) {
+  const PutCluster slurm = Cluster({PoolOf("cpu")});
+  v1::JobSpec spec = Spec();
+  spec.add_inputs()->set_uri("lustre:///data");
+  EXPECT_EQ(ShapeOf(spec).inputs_size(), 0);
+  EXPECT_TRUE(CheckFit(ShapeOf(spec), slurm).now());
+  spec.add_inputs()->set_uri("file:///home/me/data");
+  const Fit fit = CheckFit(ShapeOf(spec), slurm);
+  EXPECT_EQ(fit.verdict, Verdict::kWrongKind);
+  EXPECT_THAT(fit.lacks, HasSubstr("inputs[1].uri"));
+  EXPECT_THAT(fit.lacks, HasSubstr("lustre:///path"));
+  EXPECT_TRUE(CheckFit(ShapeOf(spec), Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_MACHINES)).now());
+}
+
 TEST(Fit, ANamedPoolMustExist) {
   v1::JobSpec spec = Spec();
   spec.mutable_placement()->set_pool("gpu");

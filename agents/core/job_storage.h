@@ -1,0 +1,43 @@
+// Where a job's data and results are on this cluster: storage URIs become paths. Pure.
+#ifndef MUSTER_AGENTS_CORE_JOB_STORAGE_H_
+#define MUSTER_AGENTS_CORE_JOB_STORAGE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agents/hosts/host.h"
+#include "contract/storage_uri.h"
+#include "muster/v1/agent_link.pb.h"
+
+namespace muster::agent {
+
+struct JobStorage {
+  contract::ClusterStorage cluster;
+  // Jobs that name no results directory get one of their number in it: absolute. Empty: they have
+  // none.
+  std::string results_root;
+  // What every container of the cluster shows under the same path.
+  std::vector<std::string> container_mounts;
+};
+
+// The assignment with paths of this cluster in place of URIs: inputs, results_directory (by its
+// default, too), and each value of a variable and each word of a command that is a lustre:// or
+// slurm:// URI as a whole. With an image, inputs (read-only) and results are mounted where the
+// container would not show them. INVALID_ARGUMENT names the field and has the remedy.
+absl::StatusOr<v1::Assignment> OnCluster(const v1::Assignment& assignment,
+                                         const JobStorage& storage);
+
+// Whether all inputs of such an assignment are on the host; a link counts if what it leads to is
+// there. INVALID_ARGUMENT names those that are not, or that its user may not see. Other errors: the
+// host could not look. Blocks for two round trips.
+absl::Status CheckInputs(const v1::JobSpec& spec, hosts::Host* host);
+
+// Makes the results directory of such an assignment, if it has one. INVALID_ARGUMENT: its user may
+// not. Other errors: the host could not try.
+absl::Status MakeResultsDirectory(const v1::JobSpec& spec, hosts::Host* host);
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_JOB_STORAGE_H_
