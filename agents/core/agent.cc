@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <deque>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -384,7 +386,23 @@ class Agent::Impl {
   void Do(ShipLogs& ship) { shipper_.Ship(ship.run, ship.ended); }
   void Do(DoForget& forget) {
     shipper_.Drop(forget.run.run_key);
-    others_.Post([this, run = std::move(forget.run)] { backend_.Forget(run); });
+    {
+      const std::lock_guard lock(forgets_mutex_);
+      forgets_.push_back(std::move(forget.run));
+    }
+    others_.Post([this] { ForgetSome(); });
+  }
+  // On a thread of the lane: takes along what waits.
+  void ForgetSome() {
+    std::vector<RunHandle> runs;
+    {
+      const std::lock_guard lock(forgets_mutex_);
+      while (!forgets_.empty() && runs.size() < kMaxForgetBatch) {
+        runs.push_back(std::move(forgets_.front()));
+        forgets_.pop_front();
+      }
+    }
+    if (!runs.empty()) backend_.ForgetMany(runs);
   }
   void Do(DoAllowStarts&) { backend_.AllowStarts(); }
   void Do(SendToBroker& send) {
@@ -458,6 +476,9 @@ class Agent::Impl {
   std::optional<absl::Time> drain_until_;
 
   EndReader end_reader_;  // the observer's
+  std::mutex forgets_mutex_;
+  std::deque<RunHandle> forgets_;  // guarded by forgets_mutex_; those that no thread has begun with
+
   LogShipper shipper_;
   LaunchLane launches_;
   WorkerLane others_;

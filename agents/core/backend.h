@@ -58,6 +58,9 @@ struct LookupOutcome {
   v1::Evidence evidence;
 };
 
+// Runs in one Backend::ForgetMany: enough to make a round trip for each of them cheap.
+inline constexpr size_t kMaxForgetBatch = 100;
+
 // What the cluster says about one run now. A run about which nothing could be learnt is left out.
 struct Observation {
   std::string run_key;
@@ -156,6 +159,10 @@ class Backend {
   virtual hosts::Host* LogHost() { return nullptr; }
   // The broker has the end and the logs: clean up what is not the user's.
   virtual void Forget(const RunHandle& run) = 0;
+  // Likewise, for all that wait for it at the same time, up to kMaxForgetBatch.
+  virtual void ForgetMany(const std::vector<RunHandle>& runs) {
+    for (const RunHandle& run : runs) Forget(run);
+  }
 
   // How long a look-up must go on saying "absent" before a launch is repeated.
   virtual absl::Duration LookupGrace() const = 0;

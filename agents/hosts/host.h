@@ -87,6 +87,9 @@ struct WriteOptions {
   uint32_t mode = 0644;  // permission bits, whatever the umask
   // Whether content and name are on disk when the call returns OK.
   bool sync = true;
+  // The file is not there yet, and nobody looks for it before the call returns: it may be written
+  // where it lies, which over SSH costs a tenth.
+  bool in_place = false;
 };
 
 // A file that is written together with others.
@@ -160,6 +163,10 @@ class Host {
   // MakeDirectories for several, one after the other; the first error is the end of it.
   virtual absl::Status MakeManyDirectories(const std::vector<std::string>& paths,
                                            uint32_t mode) = 0;
+  // RemoveTree for several, one after the other; the first error is the end of it.
+  virtual absl::Status RemoveManyTrees(const std::vector<std::string>& paths) = 0;
+  // Removes those of the directories that are empty; the others stay, which is no error.
+  virtual absl::Status RemoveEmptyDirectories(const std::vector<std::string>& paths) = 0;
   // WriteFile for several files, one after the other; the first error is the end of it.
   virtual absl::Status WriteMany(const std::vector<NewFile>& files) = 0;
 };

@@ -203,6 +203,21 @@ absl::Status LocalHost::RemoveTree(std::string_view path) {
   return absl::OkStatus();
 }
 
+absl::Status LocalHost::RemoveManyTrees(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    if (absl::Status status = RemoveTree(path); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LocalHost::RemoveEmptyDirectories(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    if (absl::Status status = CheckPath(path); !status.ok()) return status;
+    rmdir(path.c_str());
+  }
+  return absl::OkStatus();
+}
+
 std::vector<absl::StatusOr<FileInfo>> LocalHost::StatMany(const std::vector<std::string>& paths) {
   std::vector<absl::StatusOr<FileInfo>> infos;
   for (const std::string& path : paths) infos.push_back(Stat(path));

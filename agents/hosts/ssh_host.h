@@ -51,9 +51,14 @@ class SshHost : public Host {
   absl::Status RemoveTree(std::string_view path) override;
   std::vector<absl::StatusOr<FileInfo>> StatMany(const std::vector<std::string>& paths) override;
   std::vector<absl::StatusOr<std::string>> ReadMany(const std::vector<FilePart>& parts) override;
+  absl::Status RemoveManyTrees(const std::vector<std::string>& paths) override;
+  absl::Status RemoveEmptyDirectories(const std::vector<std::string>& paths) override;
   absl::Status WriteMany(const std::vector<NewFile>& files) override;
 
  private:
+  // WriteMany for files that are not there yet, by the shell alone. Any error: nobody knows which
+  // file it was.
+  absl::Status WriteInPlace(const std::vector<NewFile>& files);
   explicit SshHost(SshConfig config);
 
   // A script of ours to its end; UNAVAILABLE if it did not get there.

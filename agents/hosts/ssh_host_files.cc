@@ -87,6 +87,9 @@ absl::Status SshHost::WriteFile(std::string_view path, std::string_view content,
 }
 
 absl::Status SshHost::WriteMany(const std::vector<NewFile>& files) {
+  // What fails there is written again as below, which tells the file and the reason.
+  if (absl::Status status = WriteInPlace(files); status.ok() || absl::IsUnavailable(status))
+    return status;
   std::string script(kPut);
   std::string input;
   for (size_t i = 0; i < files.size(); ++i) {
@@ -194,11 +197,7 @@ absl::StatusOr<std::vector<std::string>> SshHost::ListDirectory(std::string_view
 }
 
 absl::Status SshHost::RemoveTree(std::string_view path) {
-  if (absl::Status status = CheckRemovable(path); !status.ok()) return status;
-  const absl::StatusOr<ExecResult> result =
-      RunScript(fmt::format("export LC_ALL=C\nexec rm -rf -- {}", Quoted(path)), "", 0);
-  if (!result.ok()) return result.status();
-  return ScriptError(*result, "remove", path);
+  return RemoveManyTrees({std::string(path)});
 }
 
 }  // namespace muster::hosts

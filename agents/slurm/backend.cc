@@ -165,27 +165,36 @@ std::vector<agent::LogSource> SlurmBackend::Logs(const agent::RunHandle& run) {
   return sources;
 }
 
+void SlurmBackend::Forget(const agent::RunHandle& run) { ForgetMany({run}); }
+
 // What the command left in its working directory is the user's, and then the claim stays, too: a
-// stray job of the run that starts later must find it.
-void SlurmBackend::Forget(const agent::RunHandle& run) {
-  const RunPaths paths = PathsOf(run.run_key);
-  const absl::StatusOr<std::vector<std::string>> work = host_->ListDirectory(paths.work());
-  const bool keep_work = work.ok() && !work->empty();
-  absl::Status status = host_->RemoveTree(paths.exit_record());
-  if (!keep_work) {
-    status.Update(host_->RemoveTree(paths.directory()));
-  } else if (const absl::StatusOr<std::vector<std::string>> names =
-                 host_->ListDirectory(paths.directory());
-             names.ok()) {
-    for (const std::string& name : *names) {
-      if (name == "work" || name == "claim") continue;
-      status.Update(host_->RemoveTree(fmt::format("{}/{}", paths.directory(), name)));
+// stray job of the run that starts later must find it. Files that cannot be removed cost disk, no
+// truth.
+void SlurmBackend::ForgetMany(const std::vector<agent::RunHandle>& runs) {
+  std::vector<std::string> works;
+  for (const agent::RunHandle& run : runs) works.push_back(PathsOf(run.run_key).work());
+  host_->RemoveEmptyDirectories(works).IgnoreError();
+  const std::vector<absl::StatusOr<hosts::FileInfo>> left = host_->StatMany(works);
+  std::vector<std::string> trees;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const RunPaths paths = PathsOf(runs[i].run_key);
+    trees.push_back(paths.exit_record());
+    if (left[i].status().code() == absl::StatusCode::kNotFound) {
+      trees.push_back(paths.directory());
+    } else if (const auto names = host_->ListDirectory(paths.directory()); names.ok()) {
+      for (const std::string& name : *names) {
+        if (name != "work" && name != "claim")
+          trees.push_back(fmt::format("{}/{}", paths.directory(), name));
+      }
     }
   }
-  if (arrays_.Load().ok()) arrays_.Forget(run.run_key);
-  // Files that cannot be removed cost disk, no truth.
-  const std::lock_guard lock(mutex_);
-  tracks_.erase(run.run_key);
+  host_->RemoveManyTrees(trees).IgnoreError();
+  const bool has_lists = arrays_.Load().ok();
+  for (const agent::RunHandle& run : runs) {
+    if (has_lists) arrays_.Forget(run.run_key);
+    const std::lock_guard lock(mutex_);
+    tracks_.erase(run.run_key);
+  }
 }
 
 absl::Duration SlurmBackend::ObserveInterval() const {

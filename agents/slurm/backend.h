@@ -51,6 +51,7 @@ class SlurmBackend : public agent::Backend {
   std::string ResultsDirectory(const agent::RunHandle& run) override;
   hosts::Host* LogHost() override { return config_.user_on_host.empty() ? nullptr : host_.get(); }
   void Forget(const agent::RunHandle& run) override;
+  void ForgetMany(const std::vector<agent::RunHandle>& runs) override;
   absl::Duration LookupGrace() const override { return config_.lookup_grace; }
   absl::Duration ObserveInterval() const override;
   void SetWaker(std::function<void()> wake) override { watcher_.SetWaker(std::move(wake)); }
@@ -136,8 +137,10 @@ class SlurmBackend : public agent::Backend {
   // ---- observation
   bool IsQueueDue() const;
   absl::StatusOr<Queue> AskQueue();
-  std::set<std::string> ListRecords();
-  RunFacts Gather(const agent::RunHandle& run, const std::optional<Queue>& queue, bool has_record);
+  // The exit records of these runs, by run key; one that cannot be read now is left out.
+  std::map<std::string, ExitRecord> ReadRecords(const std::vector<agent::RunHandle>& runs);
+  RunFacts Gather(const agent::RunHandle& run, const std::optional<Queue>& queue,
+                  std::optional<ExitRecord> record);
   void ChooseRow(const agent::RunHandle& run, const std::vector<QueueRow>& rows, RunFacts* facts);
   void DropVoidRecord(RunFacts* facts);
   void MarkSince(RunFacts* facts);

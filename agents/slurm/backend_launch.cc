@@ -50,6 +50,7 @@ struct SlurmBackend::Fresh {
   // What its job asks for, less what is its own: the words for a run without a name, and the batch
   // script. Empty: it is no task of any array.
   std::vector<std::string> likeness;
+  bool is_first = false;  // no launch before this one has left files
 };
 
 LaunchOutcome SlurmBackend::Launch(const v1::Assignment& assignment) {
@@ -146,6 +147,7 @@ std::optional<LaunchOutcome> SlurmBackend::Prepare(
   if (const auto submission = MakeSubmission(assignment, paths, gpu_types); !submission.ok())
     return RefusedBecause(submission.status());
   if (auto outcome = FindLaunched(assignment, before); outcome.has_value()) return outcome;
+  fresh->is_first = !before.ok();
   // Limits change: only a run that Slurm does not have is measured by them.
   if (absl::Status status = CheckTimeLimit(assignment.spec(), pools); !status.ok())
     return RefusedBecause(status);
@@ -226,7 +228,9 @@ absl::Status SlurmBackend::WriteRunFiles(std::vector<Fresh>* runs, const Submiss
   words.insert(words.begin(), "sbatch");
   std::vector<std::string> directories;
   std::vector<RunFile> files;
+  bool are_first = true;
   for (Fresh& run : *runs) {
+    are_first = are_first && run.is_first;
     const RunPaths paths = PathsOf(run.assignment->run_key());
     for (std::string& directory : paths.Directories()) directories.push_back(std::move(directory));
     for (RunFile& file : std::exchange(run.files, {})) files.push_back(std::move(file));
@@ -240,7 +244,7 @@ absl::Status SlurmBackend::WriteRunFiles(std::vector<Fresh>* runs, const Submiss
     return status;
   }
   // Not synced: a node that finds no files says so, and a launch every few milliseconds matters
-  // more.
+  // more. In place: nobody reads them before the submission, unless there was one before.
   std::vector<hosts::NewFile> chunk;
   size_t bytes = 0;
   for (RunFile& file : files) {
@@ -250,8 +254,9 @@ absl::Status SlurmBackend::WriteRunFiles(std::vector<Fresh>* runs, const Submiss
       bytes = 0;
     }
     bytes += file.content.size();
-    chunk.push_back(
-        {std::move(file.path), std::move(file.content), {.mode = file.mode, .sync = false}});
+    chunk.push_back({std::move(file.path),
+                     std::move(file.content),
+                     {.mode = file.mode, .sync = false, .in_place = are_first}});
   }
   return host_->WriteMany(chunk);
 }

@@ -22,6 +22,8 @@ constexpr absl::Duration kClockSlack = absl::Hours(1);
 // Without accounting, slurmctld is asked about single jobs, and never about more than these at a
 // time.
 constexpr size_t kMaxShowJobs = 20;
+// Exit records that are read together; one read holds 64 MiB at most.
+constexpr size_t kMaxRecordsInRead = 1000;
 // The end of what Slurm wrote into the batch script's output.
 constexpr uint64_t kSlurmOutputBytes = 4096;
 
@@ -74,11 +76,14 @@ agent::ObserveOutcome SlurmBackend::Observe(const std::vector<agent::RunHandle>&
     const std::lock_guard lock(mutex_);
     outcome.scheduler = last_queue_status_;
   }
-  const std::set<std::string> records = ListRecords();
+  std::map<std::string, ExitRecord> records = ReadRecords(runs);
   std::vector<RunFacts> facts;
   facts.reserve(runs.size());
-  for (const agent::RunHandle& run : runs)
-    facts.push_back(Gather(run, queue, records.contains(run.run_key)));
+  for (const agent::RunHandle& run : runs) {
+    const auto record = records.find(run.run_key);
+    facts.push_back(
+        Gather(run, queue, record == records.end() ? std::nullopt : std::optional(record->second)));
+  }
   AskHistory(runs, &facts);
   const Patience patience{config_.record_grace, config_.absence_grace};
   for (RunFacts& run : facts) {
@@ -122,24 +127,42 @@ absl::StatusOr<SlurmBackend::Queue> SlurmBackend::AskQueue() {
   return queue;
 }
 
-std::set<std::string> SlurmBackend::ListRecords() {
+std::map<std::string, ExitRecord> SlurmBackend::ReadRecords(
+    const std::vector<agent::RunHandle>& runs) {
   const auto names = host_->ListDirectory(RunPaths::EndedDirectory(config_.run_dir));
   if (!names.ok()) return {};
-  return {names->begin(), names->end()};
+  const std::set<std::string> there(names->begin(), names->end());
+  std::vector<std::string> keys;
+  std::map<std::string, ExitRecord> records;
+  const auto read = [&] {
+    std::vector<hosts::FilePart> parts;
+    for (const std::string& key : keys)
+      parts.push_back({PathsOf(key).exit_record(), 0, kMaxExitRecordBytes});
+    const std::vector<absl::StatusOr<std::string>> texts = host_->ReadMany(parts);
+    for (size_t i = 0; i < keys.size(); ++i) {
+      if (!texts[i].ok()) continue;
+      if (auto record = ParseExitRecord(*texts[i])) records.emplace(keys[i], *std::move(record));
+    }
+    keys.clear();
+  };
+  for (const agent::RunHandle& run : runs) {
+    if (!there.contains(run.run_key)) continue;
+    keys.push_back(run.run_key);
+    if (keys.size() == kMaxRecordsInRead) read();
+  }
+  if (!keys.empty()) read();
+  return records;
 }
 
 RunFacts SlurmBackend::Gather(const agent::RunHandle& run, const std::optional<Queue>& queue,
-                              bool has_record) {
+                              std::optional<ExitRecord> record) {
   RunFacts facts;
   facts.run_key = run.run_key;
   facts.job_id = IdOf(run);
   facts.now = absl::Now();
   facts.last_state = run.state;
   facts.queue_answered = queue.has_value();
-  if (has_record) {
-    const auto text = host_->ReadFile(PathsOf(run.run_key).exit_record(), kMaxExitRecordBytes);
-    if (text.ok()) facts.record = ParseExitRecord(*text);
-  }
+  facts.record = std::move(record);
   if (run.assignment != nullptr) NameProgram(run.assignment->spec(), &facts);
   std::vector<QueueRow> rows;
   if (queue.has_value()) {

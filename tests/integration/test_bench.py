@@ -27,7 +27,7 @@ def test_every_row_prints_one_figure_and_writes_it_as_json(tmp_path):
 @pytest.mark.slurm
 def test_the_slurm_rows_run(tmp_path):
     out = tmp_path / "figures.json"
-    rows = ["slurm_1000", "slurm_calls_per_job"]
+    rows = ["slurm_1000", "slurm_calls_per_job", "slurm_1000_over_ssh", "slurm_calls_per_job_over_ssh"]
     subprocess.run([RUN, "--short", "--json", out, *rows], capture_output=True, check=True, timeout=TIMEOUT_S)
     assert {figure["row"] for figure in json.loads(out.read_text())} == set(rows)
 
@@ -37,6 +37,8 @@ def test_the_slurm_rows_run(tmp_path):
                                               ("log_ingest", {"log_ingest", "log_latency_p50"}),
                                               ("memory_queued", {"memory_queued_100000", "memory_queued_1000000"}),
                                               ("slurm_1000", {"slurm_1000", "slurm_calls_per_job"}),
+                                              ("slurm_1000_over_ssh",
+                                               {"slurm_1000_over_ssh", "slurm_calls_per_job_over_ssh"}),
                                               ("log_latency_p50", {"log_latency_p50"})])
 def test_the_name_of_a_row_selects_all_of_its_figures(row, figures):
     done = subprocess.run([RUN, "--list", row], text=True, capture_output=True, check=True)

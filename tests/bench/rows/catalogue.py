@@ -41,6 +41,9 @@ _ALL = (
     _row("machines_1000", "1,000 jobs of `true` on the machines backend", "reported", machines.machines_1000),
     _row("slurm_1000", "1,000 jobs on a real Slurm, and scheduler calls besides sbatch",
          "ratio <= 1.05, <= 0.1 calls/job", slurm.slurm_1000, "slurm_1000", "slurm_calls_per_job"),
+    _row("slurm_1000_over_ssh", "the same over SSH, and all scheduler calls",
+         "ratio <= 1.1, <= 0.1 calls/job", slurm.slurm_1000_over_ssh, "slurm_1000_over_ssh",
+         "slurm_calls_per_job_over_ssh"),
 )
 ROWS = {row.name: row for row in _ALL}
 

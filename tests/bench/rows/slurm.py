@@ -1,5 +1,6 @@
 """A real Slurm: many short jobs through Muster against a loop of sbatch by hand."""
 
+import dataclasses
 import subprocess
 import time
 
@@ -24,31 +25,54 @@ echo $polls
 
 def slurm_1000(short):
     """Jobs of `true` on two nodes of eight cores, and what that costs the scheduler."""
+    run = _measure(short, ssh=False)
+    return [_wall("slurm_1000", run, 1.05),
+            Figure("slurm_calls_per_job", run.other_calls / run.jobs, "calls/job", run.polls / run.jobs,
+                   "squeue of the bare loop, every half second for all jobs", 0.1, at_most=True)]
+
+
+def slurm_1000_over_ssh(short):
+    """The same by an agent that reaches the cluster through its sshd only; the bare loop sits on the login host."""
+    run = _measure(short, ssh=True)
+    return [_wall("slurm_1000_over_ssh", run, 1.1),
+            Figure("slurm_calls_per_job_over_ssh", run.calls / run.jobs, "calls/job", 1 + run.polls / run.jobs,
+                   "sbatch and squeue of the bare loop", 0.1, at_most=True)]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Run:
+    jobs: int
+    seconds: float
+    bare_seconds: float
+    calls: int        # to the scheduler
+    other_calls: int  # besides sbatch
+    polls: float      # squeue of the bare loop
+
+
+def _measure(short, ssh):
     jobs = 20 if short else 1000
-    cluster = SlurmCluster(*CLUSTER)
+    cluster = SlurmCluster(*CLUSTER, sshd=ssh)
     try:
         with fresh_world() as world:
             # Before and after, because a cluster is not the same once it has run many jobs.
             before, polls = _bare(cluster, jobs)
             start_shared_broker(world)
-            agent = cluster.make_agent(world).start()
+            agent = (cluster.make_ssh_agent(world) if ssh else cluster.make_agent(world)).start()
             api = world.api(world.broker)
-            value = run_all(api, jobs)
-            calls = _other_calls(api, agent.cluster)
+            seconds = run_all(api, jobs)
+            calls = dict(api.cluster(agent.cluster).scheduler_calls)
+            calls.pop("launched runs", None)  # told beside the calls
             after, more_polls = _bare(cluster, jobs)
     finally:
         cluster.close()
-    return [Figure("slurm_1000", value, "s", (before + after) / 2,
-                   "a bare sbatch loop until all have ended, mean of one before and one after", 1.05, at_most=True,
-                   goal_on_ratio=True),
-            Figure("slurm_calls_per_job", calls / jobs, "calls/job", (polls + more_polls) / 2 / jobs,
-                   "squeue of the bare loop, every half second for all jobs", 0.1, at_most=True)]
+    total = sum(calls.values())
+    return _Run(jobs, seconds, (before + after) / 2, total, total - calls.get(SUBMIT, 0), (polls + more_polls) / 2)
 
 
-def _other_calls(api, name):
-    """Scheduler calls besides sbatch."""
-    calls = api.cluster(name).scheduler_calls
-    return sum(count for command, count in calls.items() if command not in (SUBMIT, "launched runs"))
+def _wall(name, run, goal):
+    return Figure(name, run.seconds, "s", run.bare_seconds,
+                  "a bare sbatch loop until all have ended, mean of one before and one after", goal, at_most=True,
+                  goal_on_ratio=True)
 
 
 def _bare(cluster, jobs):

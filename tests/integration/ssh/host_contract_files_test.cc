@@ -58,6 +58,48 @@ TEST_P(HostContractTest, SeveralFilesAreWrittenEachWithItsContentAndModeUntilOne
   EXPECT_FALSE(LocalHost().Stat(dir_ / "three").ok());
 }
 
+TEST_P(HostContractTest, NewFilesAreWrittenInPlaceWithAnyContent) {
+  std::string bytes;
+  for (int i = 0; i < 1024; ++i) bytes += static_cast<char>(i);
+  const std::string script(10'000, '\'');
+  const std::vector<std::string> contents = {
+      "", "\0", "-n %s\\n \\0", bytes, bytes + "x", script, script, "$(touch canary)`id`\n"};
+  std::vector<NewFile> files;
+  for (size_t i = 0; i < contents.size(); ++i) {
+    const uint32_t mode = i % 2 == 0 ? 0600 : 0700;
+    files.push_back({dir_ / fmt::format("it's %s {}", i),
+                     contents[i],
+                     {.mode = mode, .sync = false, .in_place = true}});
+  }
+  ASSERT_TRUE(host_->WriteMany(files).ok());
+  for (const NewFile& file : files) {
+    EXPECT_TRUE(*LocalHost().ReadFile(file.path, 1 << 20) == file.content) << file.path;
+    EXPECT_EQ(LocalHost().Stat(file.path)->mode, file.options.mode);
+  }
+  EXPECT_EQ(LocalHost().ListDirectory(dir_.path())->size(), files.size());
+  files[5].path = dir_ / "no/such";
+  const absl::Status status = host_->WriteMany(files);
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
+  EXPECT_THAT(Message(status), HasSubstr(dir_ / "no/such"));
+}
+
+TEST_P(HostContractTest, ManyTreesGoAtOnceAndOfDirectoriesOnlyTheEmptyOnes) {
+  std::vector<std::string> directories;
+  for (int i = 0; i < 300; ++i) directories.push_back(dir_ / fmt::format("it's {}", i));
+  directories.push_back(dir_ / "no such");
+  for (int i = 0; i < 300; ++i) {
+    std::filesystem::create_directory(directories[i]);
+    if (i % 3 == 0) {
+      ASSERT_TRUE(LocalHost().WriteFile(directories[i] + "/f", "", {.sync = false}).ok());
+    }
+  }
+  ASSERT_TRUE(host_->RemoveEmptyDirectories(directories).ok());
+  EXPECT_EQ(LocalHost().ListDirectory(dir_.path())->size(), 100u);
+  ASSERT_TRUE(host_->RemoveManyTrees(directories).ok());
+  EXPECT_EQ(LocalHost().ListDirectory(dir_.path())->size(), 0u);
+  EXPECT_EQ(host_->RemoveManyTrees({dir_ / "f", "/"}).code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST_P(HostContractTest, AWriteReplacesALinkRatherThanItsTarget) {
   ASSERT_TRUE(host_->WriteFile(dir_ / "target", "old", {}).ok());
   ASSERT_EQ(symlink((dir_ / "target").c_str(), (dir_ / "link").c_str()), 0);
