@@ -7,6 +7,29 @@ from muster.v1 import job_pb2
 from harness.api import CANCELED, SUCCEEDED
 from harness.wait import eventually
 
+CANNOT_BE_PLACED = 13
+SCRIPT = """#!/bin/sh
+#SBATCH --job-name=portable --cpus-per-task=2 --mem=64M
+#SBATCH --output=only-on-slurm-%j.out
+echo "$1 in $PWD, $LR"
+"""
+
+
+def test_a_batch_script_that_needs_nothing_of_slurm_runs_on_a_machine(world, api, agent):
+    path = world.write("script.sh", SCRIPT)
+    done = world.cli("sbatch", "--wait", "--parsable", "--export=LR", path, "an argument", env={"LR": "0.1"})
+    job = api.get(int(done.stdout))
+    assert (job.state, job.name, job.cluster) == (SUCCEEDED, "portable", "box")
+    assert api.stdout(job.id) == f"an argument in {world.root}, 0.1\n".encode()
+    assert not list(world.root.glob("only-on-slurm*"))
+
+
+def test_one_that_needs_slurm_is_refused_where_there_is_none(world, agent):
+    for words in (["--wrap", "srun true"], ["-p", "gpu", "--wrap", "true"], ["-N2", "--wrap", "true"]):
+        done = world.cli("sbatch", *words, check=False)
+        assert done.returncode == CANNOT_BE_PLACED, done.stderr
+        assert "slurm" in done.stderr
+
 
 def test_a_job_that_waits_can_be_held_and_explained(world, api, agent):
     gate = world.gate()

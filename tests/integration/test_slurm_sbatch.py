@@ -1,8 +1,53 @@
 """What a Slurm user does, through muster and beside it, on a real Slurm: the same scripts, the same files."""
 
+import shutil
+import subprocess
+
+from muster.v1 import job_pb2
 import pytest
 
-from harness.slurm import SlurmCluster, start_shared_broker
+from harness.api import CANCELED, SUCCEEDED
+from harness.slurm import AS_USER, USER, SlurmCluster, start_shared_broker
+from harness.wait import eventually
+
+# As Slurm's manual has them: one node, 8 cores, 10 GB, a GPU by its type, the number in the output's name.
+MANUAL = """#!/bin/bash
+#SBATCH --job-name=manual
+#SBATCH --nodes=1
+#SBATCH --cpus-per-task=8
+#SBATCH --mem=10G
+#SBATCH --gres=gpu:h100:1
+#SBATCH --time=00:05:00
+#SBATCH --output=%x-%j.out
+##SBATCH --partition=off
+
+echo "$0" | grep -c .
+echo "name=$SLURM_JOB_NAME cpus=$SLURM_CPUS_PER_TASK gpus=${CUDA_VISIBLE_DEVICES:-none} in $PWD"
+srun --ntasks=1 echo "a step of $SLURM_JOB_NUM_NODES node"
+#SBATCH --nodes=2
+printf '<%s>' "$@"; echo
+"""
+TASKS = """#!/bin/sh
+#SBATCH -n3 -N1 -o tasks.out -e tasks.err
+srun sh -c 'echo task $SLURM_PROCID' | sort
+echo "$SLURM_NTASKS tasks" >&2
+"""
+# What is easily read otherwise: quotes, comments, values on the next line, beginnings of names, what is switched off.
+TRICKY = """#!/bin/bash
+# a comment
+#SBATCH -J "two words" --comment='it''s' # trailing
+#SBATCH -t
+#SBATCH 7
+#SBATCH --mem=100 -c2 --part=debug -otricky.out
+##SBATCH -t 99
+ #SBATCH -t 98
+#SBATCH--nice=5
+
+   # indented
+squeue -h -j "$SLURM_JOB_ID" -o '%l %m %C %y %P %D %k'
+echo "$SLURM_JOB_NAME, $SLURM_CPUS_PER_TASK cores"
+#SBATCH -t 55
+"""
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +68,94 @@ def agent(world, broker, slurm):
     return slurm.make_agent(world).start()
 
 
+class Desk:
+    """A directory of the user's, from which scripts are submitted."""
+
+    def __init__(self, world, slurm):
+        self.world, self.slurm = world, slurm
+        self.made = 0
+
+    def directory(self):
+        self.made += 1
+        path = self.world.path(f"desk-{self.made}")
+        path.mkdir()
+        shutil.chown(path, USER, USER)
+        return path
+
+    def with_sbatch(self, script, *words):
+        """The directory after sbatch itself has run the script to its end."""
+        directory = self.directory()
+        (directory / "script.sh").write_text(script)
+        subprocess.run([*AS_USER, "sbatch", "--wait", *words], cwd=directory, check=True, capture_output=True,
+                       env={"SLURM_CONF": str(self.slurm.conf), "PATH": "/usr/bin:/bin"}, timeout=120)
+        return directory
+
+    def with_muster(self, script, *words):
+        """The same with muster."""
+        directory = self.directory()
+        (directory / "script.sh").write_text(script)
+        self.world.cli("sbatch", "--wait", *words, cwd=directory)
+        return directory
+
+
+@pytest.fixture
+def desk(world, slurm, agent):
+    del agent
+    return Desk(world, slurm)
+
+
+def outputs(directory):
+    """What the files that a script has made hold, by their names without Slurm's numbers and without directories."""
+    found = {}
+    for path in directory.iterdir():
+        if path.name == "script.sh":
+            continue
+        name = "".join("#" if c.isdigit() else c for c in path.name).replace("##", "#").replace("##", "#")
+        found[name] = path.read_text().replace(str(directory), "HERE")
+    return found
+
+
+@pytest.mark.parametrize("script, words", [
+    (MANUAL, ("script.sh", "an argument", "--lr=0.1", "")),
+    (MANUAL, ("--job-name=given", "--cpus-per-task", "2", "-o", "given.out", "script.sh")),
+    (TASKS, ("script.sh",)),
+    (TRICKY, ("script.sh",)),
+    (TASKS, ("-n2", "--open-mode=append", "script.sh")),
+    ("", ("--wrap", "echo wrapped in $PWD")),
+    ("", ("-N2", "--ntasks=2", "--wrap", "srun hostname | wc -l; echo $SLURM_NNODES")),
+], ids=["manual", "options-win", "tasks", "tricky", "appended", "wrap", "two-nodes"])
+def test_a_script_gives_the_same_files_as_with_sbatch(desk, script, words):
+    expected = outputs(desk.with_sbatch(script, *words))
+    assert expected
+    assert outputs(desk.with_muster(script, *words)) == expected
+
+
+def test_squeue_scancel_and_sacct_know_the_job(world, api, desk):
+    directory = desk.directory()
+    (directory / "script.sh").write_text("#!/bin/sh\n#SBATCH -p debug\nsleep 1000\n")
+    said = world.cli("sbatch", "--parsable", directory / "script.sh", cwd=directory).stdout
+    job_id = int(said)
+    api.wait_state(job_id, job_pb2.JOB_STATE_RUNNING)
+    line = world.cli("squeue", "-h", "-j", job_id, "-o", "%i %A %P %j %t %N").stdout.split()
+    assert line == [str(job_id), api.get(job_id).runs[0].external_id, "debug", "script.sh", "R", "n1"]
+    assert f"{job_id} " in world.cli("squeue").stdout
+    world.cli("scancel", "-n", "script.sh")
+    api.wait_state(job_id, CANCELED)
+    assert world.cli("squeue", "-h").stdout == ""
+    assert world.cli("sacct", "-nP", "-j", job_id, "-o", "JobID,State,Partition").stdout == f"{job_id}|CANCELLED|debug\n"
+
+
+def test_a_dependency_names_jobs_by_musters_numbers(world, api, desk):
+    gate = world.gate()
+    directory = desk.directory()
+    first = int(world.cli("sbatch", "--parsable", "--wrap", gate.script(), cwd=directory).stdout)
+    second = int(world.cli("sbatch", "--parsable", "-d", f"afterok:{first}", "--wrap", "true", cwd=directory).stdout)
+    eventually(lambda: "(Dependency)" in world.cli("squeue", "-h", "-j", second, "-o", "%R").stdout, "it waits")
+    gate.open()
+    api.wait_state(second, SUCCEEDED)
+    assert api.get(first).state == SUCCEEDED
+
+
 @pytest.mark.parametrize("words", [
     (), ("-N",), ("-s", "-p", "gpu,short"), ("-h", "-o", "%P|%a|%l|%D|%t|%N|%c|%C|%m|%G|%F|%L"), ("-N", "-o", "%N %T %R")])
 def test_sinfo_prints_what_slurms_own_prints(world, slurm, agent, words):
@@ -31,7 +164,11 @@ def test_sinfo_prints_what_slurms_own_prints(world, slurm, agent, words):
     assert [line.split() for line in world.cli("sinfo", *words).stdout.splitlines()] == expected
 
 
-def test_a_plan_and_a_check_are_answered_by_the_cluster(world, agent):
+def test_a_plan_and_a_check_are_answered_by_the_cluster(world, desk):
+    directory = desk.directory()
+    done = world.cli("sbatch", "--test-only", "-N2", "--wrap", "true", cwd=directory)
+    assert done.stdout == ""
+    assert "on nodes n1,n2 of cluster lab" in done.stderr
     assert "#!/bin/bash" in world.cli("plan", "--", "true").stdout
     assert "FAIL" not in world.cli("check", "lab").stdout
     assert world.cli("list", "-q").stdout == ""
