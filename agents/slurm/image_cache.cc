@@ -72,7 +72,8 @@ absl::StatusOr<std::optional<uint64_t>> ImageCache::UnderWay(const contract::Ima
   for (const QueueRow& row : *rows) {
     if (HasEnded(row.state.phase) || row.state.phase == JobPhase::kUnknown) continue;
     // One that has begun may have what the registry had before; any other may find the file there.
-    if (refresh && (row.state.phase != JobPhase::kPending || row.job_id.number != refreshing)) continue;
+    if (refresh && (row.state.phase != JobPhase::kPending || row.job_id.number != refreshing))
+      continue;
     // The last one ends last: they run one after the other.
     if (!found.has_value() || row.job_id.number > *found) found = row.job_id.number;
   }
