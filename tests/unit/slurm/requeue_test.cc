@@ -59,9 +59,10 @@ class RequeueTest : public ::testing::Test {
   v1::RunState See(std::optional<std::string> state) {
     std::filesystem::remove(root_ + "/queue");
     if (state.has_value()) {
-      std::ofstream(root_ + "/queue")
-          << fmt::format("17\x1fN/A\x1f{}\x1f{}\x1fNone\x1fn1\x1f{}\x1fN/A\x1fN/A\n", run_.run_key,
-                         *state, absl::ToUnixSeconds(run_.launch_time));
+      std::ofstream(root_ + "/queue") << fmt::format(
+          "17\x1fN/A\x1f{}\x1f{}\x1fNone\x1fn1\x1f{}\x1fN/A\x1fN/A\x1f"
+          "0\n",
+          run_.run_key, *state, absl::ToUnixSeconds(run_.launch_time));
     }
     const uint64_t before = backend_->SchedulerCalls()["squeue"];
     const absl::Time deadline = absl::Now() + absl::Seconds(60);
