@@ -8,9 +8,10 @@
 namespace muster::slurm {
 namespace {
 
-// A look at the queue that has waited so long is as urgent as a submission that came when it did:
-// a long row of submissions would else hide how all other runs fare.
-constexpr absl::Duration kObservePatience = absl::Seconds(20);
+// A look at the queue that has waited so long is as urgent as a submission that came when it did,
+// for a long row of submissions would else hide how all other runs fare; and both have every other
+// turn while there are cancels and holds, for a long row of those would else let nothing start.
+constexpr absl::Duration kPatience = absl::Seconds(20);
 // Without a token, the queue is looked at as rarely as this.
 constexpr absl::Duration kLongestInterval = absl::Minutes(1);
 // Sixteen times the interval is over a minute at the default one; users want to see more than that.
@@ -18,10 +19,18 @@ constexpr int kMaxFactor = 16;
 
 }  // namespace
 
+// In less than a minute less than `refill_` tokens come, so at most `per_minute_` go in it with
+// those of a full bucket.
+CallQueue::CallQueue(uint32_t per_minute)
+    : per_minute_(per_minute),
+      burst_(std::max<uint32_t>(1, per_minute / 4)),
+      refill_(per_minute + 1 - burst_),
+      tokens_(burst_) {}
+
 void CallQueue::Refill(absl::Time now) {
   if (now > refilled_ && refilled_ != absl::InfinitePast()) {
     const double minutes = absl::ToDoubleMinutes(now - refilled_);
-    tokens_ = std::min<double>(per_minute_, tokens_ + minutes * per_minute_);
+    tokens_ = std::min<double>(burst_, tokens_ + minutes * refill_);
   }
   refilled_ = std::max(refilled_, now);
 }
@@ -32,9 +41,16 @@ CallQueue::Ticket CallQueue::Join(CallKind kind, absl::Time now) {
 }
 
 const CallQueue::Waiting* CallQueue::Next(absl::Time now) const {
+  const auto is_old = [&](const Waiting& one) {
+    const bool ages = one.kind == CallKind::kSubmit || one.kind == CallKind::kObserve;
+    return ages && now - one.since >= kPatience;
+  };
+  if (was_end_) {
+    const auto old = std::find_if(waiting_.begin(), waiting_.end(), is_old);
+    if (old != waiting_.end()) return &*old;
+  }
   const auto urgency = [&](const Waiting& one) {
-    const bool is_old = one.kind == CallKind::kObserve && now - one.since >= kObservePatience;
-    return is_old ? CallKind::kSubmit : one.kind;
+    return is_old(one) ? CallKind::kSubmit : one.kind;
   };
   // Of equals the first that came.
   const auto next =
@@ -49,6 +65,7 @@ bool CallQueue::MayGo(Ticket ticket, absl::Time now) {
     const Waiting* next = Next(now);
     if (tokens_ < 1 || next == nullptr || next->ticket != ticket) return false;
     tokens_ -= 1;
+    was_end_ = next->kind == CallKind::kEnd;
   }
   Leave(ticket);
   return true;
@@ -62,14 +79,14 @@ absl::Time CallQueue::NextChange(absl::Time now) {
   Refill(now);
   // A token's part at least, so that a rounding down is no busy loop.
   const double missing = std::max(0.01, 1 - tokens_);
-  return now + absl::Minutes(missing / std::max<double>(1, per_minute_));
+  return now + absl::Minutes(missing / refill_);
 }
 
 absl::Duration CallQueue::ObserveInterval(absl::Time now) {
   if (per_minute_ == 0) return absl::ZeroDuration();
   Refill(now);
-  if (tokens_ >= per_minute_) return absl::ZeroDuration();
-  return kLongestInterval / std::max<double>(1, tokens_);
+  if (tokens_ >= burst_) return absl::ZeroDuration();
+  return kLongestInterval / std::max<double>(1, per_minute_ * tokens_ / burst_);
 }
 
 bool BackOff::Says(std::string_view words) {

@@ -22,9 +22,9 @@ enum class CallKind {
 
 class CallQueue {
  public:
-  // At most as many calls in a minute, all of which may come at once after a quiet minute. 0: no
-  // limit.
-  explicit CallQueue(uint32_t per_minute) : per_minute_(per_minute), tokens_(per_minute) {}
+  // At most as many calls in any 60 s: after a quiet minute a quarter of them may come at once, and
+  // the others one by one. 0: no limit.
+  explicit CallQueue(uint32_t per_minute);
 
   using Ticket = uint64_t;
   Ticket Join(CallKind kind, absl::Time now);
@@ -49,7 +49,10 @@ class CallQueue {
   const Waiting* Next(absl::Time now) const;
 
   const uint32_t per_minute_;
+  const uint32_t burst_;   // the most tokens that there can be
+  const uint32_t refill_;  // tokens in a minute
   double tokens_;
+  bool was_end_ = false;  // whether the last turn was that of a kEnd
   absl::Time refilled_ = absl::InfinitePast();
   Ticket last_ticket_ = 0;
   std::list<Waiting> waiting_;  // in the order in which they came

@@ -35,8 +35,8 @@ struct SlurmConfig {
   std::string user_on_host;
   // PATH of the jobs. Default: the usual system directories, and bin_dir.
   std::string job_path;
-  // The most calls to Slurm in a minute, by commands or slurmrestd; 0: no limit. After a quiet
-  // minute as many may come at once. The default is what sites that complain ask for.
+  // The most calls to Slurm in any 60 s, by commands or slurmrestd; 0: no limit. A quarter of them
+  // may come at once, the others come one by one. The default is what sites that complain ask for.
   uint32_t max_scheduler_calls_per_minute = 20;
   // The least time between two squeue. It grows to five times what the last one took, and with what
   // is left of max_scheduler_calls_per_minute.

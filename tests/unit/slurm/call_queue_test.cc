@@ -1,7 +1,9 @@
 #include "agents/slurm/call_queue.h"
 
+#include <string>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace muster::slurm {
@@ -17,8 +19,8 @@ bool Goes(CallQueue* queue, CallKind kind, absl::Time now) {
   return false;
 }
 
-TEST(CallQueueTest, AQuietMinuteIsWorthAMinutesCallsAndNoMore) {
-  CallQueue queue(6);
+TEST(CallQueueTest, AQuietMinuteIsWorthAQuarterOfTheCallsAtOnce) {
+  CallQueue queue(24);
   absl::Time now = kStart;
   for (const int burst : {6, 6}) {
     for (int i = 0; i < burst; ++i) EXPECT_TRUE(Goes(&queue, CallKind::kOther, now)) << i;
@@ -27,14 +29,31 @@ TEST(CallQueueTest, AQuietMinuteIsWorthAMinutesCallsAndNoMore) {
   }
 }
 
+TEST(CallQueueTest, NoSixtySecondsHaveMoreCallsThanTheLimit) {
+  for (const uint32_t limit : {1u, 2u, 3u, 4u, 7u, 20u, 60u, 240u}) {
+    CallQueue queue(limit);
+    std::vector<absl::Time> went;
+    // A quiet hour, three minutes of asking as often as can be, and the same again.
+    for (const absl::Time start : {kStart, kStart + absl::Hours(1)}) {
+      for (absl::Time now = start; now < start + absl::Minutes(3); now += absl::Milliseconds(50)) {
+        while (Goes(&queue, CallKind::kSubmit, now)) went.push_back(now);
+      }
+    }
+    for (size_t i = 0; i + limit < went.size(); ++i)
+      ASSERT_GE(went[i + limit] - went[i], absl::Minutes(1)) << limit << " a minute, call " << i;
+    EXPECT_GE(went.size(), 2 * 3 * limit * 3 / 4) << "the limit is made use of";
+  }
+}
+
 TEST(CallQueueTest, AfterABurstTokensComeOneByOne) {
-  CallQueue queue(6);
-  for (int i = 0; i < 6; ++i) EXPECT_TRUE(Goes(&queue, CallKind::kOther, kStart));
-  EXPECT_FALSE(Goes(&queue, CallKind::kOther, kStart + absl::Seconds(9)));
-  const absl::Time next = queue.NextChange(kStart + absl::Seconds(9));
-  EXPECT_GT(next, kStart + absl::Seconds(9));
-  EXPECT_TRUE(Goes(&queue, CallKind::kOther, kStart + absl::Seconds(11)));
-  EXPECT_FALSE(Goes(&queue, CallKind::kOther, kStart + absl::Seconds(11)));
+  CallQueue queue(8);
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(Goes(&queue, CallKind::kOther, kStart));
+  EXPECT_FALSE(Goes(&queue, CallKind::kOther, kStart + absl::Seconds(8)));
+  const absl::Time next = queue.NextChange(kStart + absl::Seconds(8));
+  EXPECT_GT(next, kStart + absl::Seconds(8));
+  EXPECT_LT(next, kStart + absl::Seconds(9));
+  EXPECT_TRUE(Goes(&queue, CallKind::kOther, next));
+  EXPECT_FALSE(Goes(&queue, CallKind::kOther, next));
 }
 
 TEST(CallQueueTest, NoLimitIsNoWait) {
@@ -44,8 +63,8 @@ TEST(CallQueueTest, NoLimitIsNoWait) {
 }
 
 TEST(CallQueueTest, TheMoreUrgentGoesFirstAndOfEqualsTheFirst) {
-  CallQueue queue(60);
-  for (int i = 0; i < 60; ++i) EXPECT_TRUE(Goes(&queue, CallKind::kOther, kStart));
+  CallQueue queue(80);
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(Goes(&queue, CallKind::kOther, kStart));
   std::vector<CallQueue::Ticket> waiting;
   for (const CallKind kind : {CallKind::kOther, CallKind::kObserve, CallKind::kSubmit,
                               CallKind::kSubmit, CallKind::kEnd}) {
@@ -61,8 +80,8 @@ TEST(CallQueueTest, TheMoreUrgentGoesFirstAndOfEqualsTheFirst) {
 }
 
 TEST(CallQueueTest, ALongRowOfSubmissionsHidesNoQueueForEver) {
-  CallQueue queue(60);
-  for (int i = 0; i < 60; ++i) EXPECT_TRUE(Goes(&queue, CallKind::kOther, kStart));
+  CallQueue queue(80);
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(Goes(&queue, CallKind::kOther, kStart));
   const CallQueue::Ticket look = queue.Join(CallKind::kObserve, kStart);
   absl::Time now = kStart;
   int submitted = 0;
@@ -74,6 +93,30 @@ TEST(CallQueueTest, ALongRowOfSubmissionsHidesNoQueueForEver) {
     ASSERT_LT(++submitted, 100) << "the queue is never looked at";
   }
   EXPECT_GE(submitted, 10) << "submissions come first for a while";
+}
+
+TEST(CallQueueTest, ALongRowOfCancelsKeepsNoSubmissionAndNoLookBackForEver) {
+  CallQueue queue(80);
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(Goes(&queue, CallKind::kOther, kStart));
+  const CallQueue::Ticket submission = queue.Join(CallKind::kSubmit, kStart);
+  const CallQueue::Ticket look = queue.Join(CallKind::kObserve, kStart);
+  absl::Time now = kStart;
+  std::string turns;
+  while (turns.size() < 30) {
+    now += absl::Seconds(1);
+    const CallQueue::Ticket cancel = queue.Join(CallKind::kEnd, now);
+    if (queue.MayGo(submission, now)) {
+      turns += 's';
+    } else if (queue.MayGo(look, now)) {
+      turns += 'l';
+    } else {
+      EXPECT_TRUE(queue.MayGo(cancel, now));
+      turns += '.';
+    }
+    queue.Leave(cancel);
+  }
+  // For 20 s only cancels, and then never two of the others in a row.
+  EXPECT_THAT(turns, ::testing::MatchesRegex("\\.{19,20}s\\.l\\.+"));
 }
 
 TEST(CallQueueTest, WhoLeavesHoldsNobodyUp) {
@@ -91,13 +134,13 @@ TEST(CallQueueTest, TheLessIsLeftTheMoreRarelyTheQueueIsLookedAt) {
   CallQueue queue(20);
   EXPECT_EQ(queue.ObserveInterval(kStart), absl::ZeroDuration());
   absl::Duration last;
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 5; ++i) {
     EXPECT_TRUE(Goes(&queue, CallKind::kSubmit, kStart));
     EXPECT_GE(queue.ObserveInterval(kStart), last);
     last = queue.ObserveInterval(kStart);
   }
   EXPECT_EQ(last, absl::Minutes(1));
-  EXPECT_LE(queue.ObserveInterval(kStart + absl::Seconds(30)), absl::Seconds(6));
+  EXPECT_LE(queue.ObserveInterval(kStart + absl::Seconds(15)), absl::Seconds(4));
 }
 
 TEST(BackOffTest, SlurmsWordsForItAreKnown) {
