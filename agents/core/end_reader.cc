@@ -16,12 +16,15 @@ namespace {
 // TAO writes it into the results directory or a directory or two below.
 constexpr const char* kSearchDepth = "3";
 // Clocks of the node that says when the run began and of the file server that dates the file differ
-// by less. An older file is of an earlier run of the job, and says nothing of this one.
-constexpr absl::Duration kClockSlack = absl::Seconds(2);
+// by less: preflights warn from there on. An older file is of an earlier run of the job, and says
+// nothing of this one.
+constexpr absl::Duration kClockSlack = absl::Seconds(5);
 // A search of a directory with a hundred thousand files takes seconds.
 constexpr absl::Duration kSearchTimeout = absl::Seconds(30);
 // Hundreds of paths; nobody has more of these files.
 constexpr size_t kMaxSearchBytes = 1 << 20;
+// Of what find complains about, people are shown so much.
+constexpr size_t kMaxComplaintBytes = 200;
 
 // The file system has answered: there is nothing that this user can read.
 bool IsFinal(const absl::Status& status) {
@@ -56,6 +59,39 @@ StatusPath NewestOf(std::string_view printed) {
   return newest;
 }
 
+// Whether find met nothing worse than what is not there: that is an answer. `complaints`: what it
+// wrote to stderr in the C locale.
+bool IsOnlyMissing(std::string_view complaints) {
+  constexpr std::string_view kMissing = ": No such file or directory";
+  bool is_missing = false;
+  while (!complaints.empty()) {
+    const std::string_view line = complaints.substr(0, complaints.find('\n'));
+    complaints.remove_prefix(std::min(complaints.size(), line.size() + 1));
+    if (!line.ends_with(kMissing)) return false;
+    is_missing = true;
+  }
+  return is_missing;
+}
+
+std::string WordsOf(const hosts::CommandResult& search) {
+  const std::string_view complaints = search.stderr_data;
+  const std::string_view line = complaints.substr(0, complaints.find('\n'));
+  if (line.empty())
+    return fmt::format("find ended with code {}, signal {}", search.exit_code, search.signal);
+  return std::string(line.substr(0, kMaxComplaintBytes));
+}
+
+// What people read of a run whose end is held back. It has no failure and no exit status yet: how
+// it ended is not known.
+Observation HeldBack(Observation seen, const std::string& why) {
+  seen.state = v1::RUN_STATE_FINISHING;
+  seen.reason = why;
+  seen.end_time.reset();
+  seen.exit.reset();
+  seen.failure.reset();
+  return seen;
+}
+
 std::string FileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
@@ -70,7 +106,7 @@ void EndReader::Complete(const std::vector<RunHandle>& runs, ObserveOutcome* out
   const absl::Time until = time_.Now() + options_.max_round;
   std::map<std::string_view, const RunHandle*> by_key;
   for (const RunHandle& run : runs) by_key.emplace(run.run_key, &run);
-  std::erase_if(tries_, [&](const auto& entry) { return !by_key.contains(entry.first); });
+  std::erase_if(answered_since_, [&](const auto& entry) { return !by_key.contains(entry.first); });
   std::vector<Observation> complete;
   complete.reserve(outcome->observations.size());
   for (Observation& seen : outcome->observations) {
@@ -78,46 +114,70 @@ void EndReader::Complete(const std::vector<RunHandle>& runs, ObserveOutcome* out
     const bool ended = seen.state == v1::RUN_STATE_FAILED || seen.state == v1::RUN_STATE_SUCCEEDED;
     if (ended && run != by_key.end()) {
       if (time_.Now() >= until) continue;
-      if (!Read(*run->second, &seen).ok() && ++tries_[seen.run_key] < options_.max_tries) continue;
-      tries_.erase(seen.run_key);
+      seen = ReadOrHold(*run->second, std::move(seen));
     }
     complete.push_back(std::move(seen));
   }
   outcome->observations = std::move(complete);
 }
 
-absl::Status EndReader::Read(const RunHandle& run, Observation* seen) {
-  Observation refined = *seen;
-  absl::Status status = ReadStatus(run, &refined);
-  if (MayLogsTell(refined)) {
-    const absl::StatusOr<std::vector<LogEnd>> logs = ReadLogs(run, refined);
-    status.Update(logs.status());
-    if (logs.ok()) RefineByLogs(patterns_, *logs, &*refined.failure);
+Observation EndReader::ReadOrHold(const RunHandle& run, Observation seen) {
+  Observation refined = seen;
+  const Reading reading = Read(run, &refined);
+  bool is_held = reading.kind == Reading::Kind::kNoAnswer;
+  if (reading.kind == Reading::Kind::kMayChange) {
+    const absl::Time now = time_.Now();
+    const absl::Time since = answered_since_.emplace(seen.run_key, now).first->second;
+    is_held = now - since < options_.grace;
   }
-  *seen = std::move(refined);
-  return status;
+  if (is_held) return HeldBack(std::move(seen), reading.why);
+  answered_since_.erase(seen.run_key);
+  return refined;
 }
 
-absl::Status EndReader::ReadStatus(const RunHandle& run, Observation* seen) {
-  if (run.assignment == nullptr || !run.assignment->spec().status_json()) return absl::OkStatus();
+EndReader::Reading EndReader::Read(const RunHandle& run, Observation* seen) {
+  Reading reading = ReadStatus(run, seen);
+  if (reading.kind == Reading::Kind::kNoAnswer || !MayLogsTell(*seen)) return reading;
+  const absl::StatusOr<std::vector<LogEnd>> logs = ReadLogs(run, *seen);
+  if (!logs.ok()) return Unread("logs", logs.status());
+  RefineByLogs(patterns_, *logs, &*seen->failure);
+  return reading;
+}
+
+// That the run failed is known, and only why is not: what a host that answers cannot read in time
+// is left out. Without the host nobody knows whether another run is worth it.
+EndReader::Reading EndReader::Unread(std::string_view what, const absl::Status& status) {
+  const bool is_away = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+  return {is_away ? Reading::Kind::kNoAnswer : Reading::Kind::kMayChange,
+          fmt::format("it has ended, and its {} cannot be read yet: {}", what,
+                      ToStd(status.message()))};
+}
+
+EndReader::Reading EndReader::ReadStatus(const RunHandle& run, Observation* seen) {
+  if (run.assignment == nullptr || !run.assignment->spec().status_json()) return {};
   const bool succeeded = seen->state == v1::RUN_STATE_SUCCEEDED;
-  if (!succeeded && !MayLogsTell(*seen)) return absl::OkStatus();
+  if (!succeeded && !MayLogsTell(*seen)) return {};
   const absl::StatusOr<std::optional<StatusFile>> file =
       FindStatus(backend_.ResultsDirectory(run), seen->start_time.value_or(absl::InfinitePast()));
+  if (!file.ok()) {
+    Reading unread = Unread("status.json", file.status());
+    // Whether it failed at all is in that file.
+    if (succeeded) unread.kind = Reading::Kind::kNoAnswer;
+    return unread;
+  }
+  const StatusFile status = file->value_or(StatusFile());
   if (succeeded) {
-    const std::optional<v1::Failure> failure =
-        JudgeTraining(file.ok() && file->has_value() ? **file : StatusFile());
-    if (!failure.has_value()) return absl::OkStatus();
+    const std::optional<v1::Failure> failure = JudgeTraining(status);
+    if (!failure.has_value()) return {};
     seen->state = v1::RUN_STATE_FAILED;
     seen->failure = *failure;
-    const std::string why =
-        file.ok() ? failure->message() : std::string(ToStd(file.status().message()));
-    seen->evidence.set_detail(fmt::format("{}; status.json: {}", seen->evidence.detail(), why));
+    seen->evidence.set_detail(
+        fmt::format("{}; status.json: {}", seen->evidence.detail(), failure->message()));
   }
-  const bool has_file = file.ok() && file->has_value();
-  if (has_file) AddQuote("status.json", (*file)->message, &*seen->failure);
-  if (!succeeded || (has_file && (*file)->status == TrainingStatus::kFailure)) return file.status();
-  return absl::UnavailableError("the last entry may still come");
+  AddQuote("status.json", status.message, &*seen->failure);
+  if (!succeeded || status.status == TrainingStatus::kFailure) return {};
+  return {Reading::Kind::kMayChange,
+          "it has ended, and the last entry of its status.json may still come"};
 }
 
 absl::StatusOr<std::optional<StatusFile>> EndReader::FindStatus(const std::string& directory,
@@ -126,17 +186,21 @@ absl::StatusOr<std::optional<StatusFile>> EndReader::FindStatus(const std::strin
   hosts::Command command;
   command.argv = {"find", "-H",    directory,     "-maxdepth", kSearchDepth,  "-type",
                   "f",    "-name", "status.json", "-printf",   "%T@ %s %p\\0"};
+  command.env = {{"LC_ALL", "C"}};
   command.timeout = kSearchTimeout;
   command.max_stdout_bytes = kMaxSearchBytes;
   const absl::StatusOr<hosts::CommandResult> found = host_.Run(command);
   if (!found.ok()) return found.status();
   const StatusPath newest = NewestOf(found->stdout_data);
-  if (newest.path.empty() || newest.modify_time < since - kClockSlack) return std::nullopt;
+  if (newest.path.empty() || newest.modify_time < since - kClockSlack) {
+    if (found->ok() || IsOnlyMissing(found->stderr_data)) return std::nullopt;
+    return absl::InternalError(WordsOf(*found));
+  }
   const uint64_t offset = newest.size > kMaxStatusBytes ? newest.size - kMaxStatusBytes : 0;
   const absl::StatusOr<std::string> text =
       host_.ReadFileRange(newest.path, offset, kMaxStatusBytes);
   if (text.ok()) return ReadStatusFile(*text);
-  if (IsFinal(text.status())) return std::nullopt;
+  if (absl::IsNotFound(text.status())) return std::nullopt;
   return text.status();
 }
 

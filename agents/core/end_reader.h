@@ -10,8 +10,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "agents/core/backend.h"
 #include "agents/core/log_evidence.h"
 #include "agents/core/status_json.h"
@@ -28,9 +32,10 @@ struct EndReaderOptions {
   // One round of observations may spend so long on it; the ends that are left over come with the
   // next round.
   absl::Duration max_round = absl::Seconds(10);
-  // An end whose files cannot be read, or whose status.json lacks its last entry, is reported as it
-  // is in this round: file servers lag, and login hosts go away.
-  int max_tries = 3;
+  // File servers lag: an end whose status.json lacks its last entry, or whose logs the host cannot
+  // read, is reported as it is so long after the host has first said so. 0 s: at once. 30 s: until
+  // then, clients of NFS may remember a directory as it was.
+  absl::Duration grace = absl::Seconds(30);
 };
 
 class EndReader {
@@ -38,15 +43,29 @@ class EndReader {
   // The backend outlives it. Logs are read on the backend's log host, or on this machine.
   explicit EndReader(Backend* backend, EndReaderOptions options = {});
 
-  // Completes the failures among the observations, and leaves out the ends that are held back: the
-  // backend tells of them again.
+  // Completes the failures among the observations. An end that is held back is FINISHING, with the
+  // reason, and the backend tells of it again: for options.grace at most once the host has
+  // answered, and for as long as it cannot be asked, or cannot say whether a status.json that
+  // decides about success is there. What max_round leaves no time for is left out.
   void Complete(const std::vector<RunHandle>& runs, ObserveOutcome* outcome);
 
  private:
-  // An error: it is worth another try. OK: all has been read, or there is nothing to read.
-  absl::Status Read(const RunHandle& run, Observation* seen);
-  absl::Status ReadStatus(const RunHandle& run, Observation* seen);
-  // The newest status.json that this run has written; nothing if there is none.
+  struct Reading {
+    enum class Kind {
+      kDone,       // all has been read, or there is nothing to read
+      kMayChange,  // the host has answered, and may answer better soon
+      kNoAnswer,   // nobody knows what is there
+    };
+    Kind kind = Kind::kDone;
+    std::string why;  // unless it is done: a reason for people
+  };
+
+  Observation ReadOrHold(const RunHandle& run, Observation seen);
+  Reading Read(const RunHandle& run, Observation* seen);
+  Reading ReadStatus(const RunHandle& run, Observation* seen);
+  static Reading Unread(std::string_view what, const absl::Status& status);
+  // The newest status.json that this run has written; nothing if the host says that there is none.
+  // An error: it cannot say.
   absl::StatusOr<std::optional<StatusFile>> FindStatus(const std::string& directory,
                                                        absl::Time since);
   absl::StatusOr<std::vector<LogEnd>> ReadLogs(const RunHandle& run, const Observation& seen);
@@ -57,7 +76,8 @@ class EndReader {
   const contract::FailurePatterns patterns_;
   const std::unique_ptr<hosts::Host> local_host_;  // null: the backend has one
   hosts::Host& host_;
-  std::map<std::string, int> tries_;  // by run key; of the ends that are held back
+  // By run key, by time_: when the host first answered about an end that is held back.
+  std::map<std::string, absl::Time> answered_since_;
 };
 
 }  // namespace muster::agent

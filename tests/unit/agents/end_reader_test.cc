@@ -48,10 +48,22 @@ class RunWithFiles : public FakeBackend {
 class SilentHost : public hosts::LocalHost {
  public:
   bool is_silent = true;
+  std::optional<hosts::CommandResult> search;  // what find comes to instead
+  absl::Status file_error;                     // not OK: of each file that is read
 
   absl::StatusOr<hosts::CommandResult> Run(const hosts::Command& command) override {
     if (is_silent) return absl::UnavailableError("no route");
-    return LocalHost::Run(command);
+    return search.has_value() ? *search : LocalHost::Run(command);
+  }
+  absl::StatusOr<std::string> ReadFileRange(std::string_view path, uint64_t offset,
+                                            size_t max_bytes) override {
+    if (!file_error.ok()) return file_error;
+    return LocalHost::ReadFileRange(path, offset, max_bytes);
+  }
+  std::vector<absl::StatusOr<std::string>> ReadMany(
+      const std::vector<hosts::FilePart>& parts) override {
+    if (file_error.ok()) return LocalHost::ReadMany(parts);
+    return std::vector<absl::StatusOr<std::string>>(parts.size(), file_error);
   }
   std::vector<absl::StatusOr<hosts::FileInfo>> StatMany(
       const std::vector<std::string>& paths) override {
@@ -79,8 +91,28 @@ class EndReaderTest : public testing::Test {
                                   "\n{\"status\": \"" +
                                       status + "\", \"message\": \"so it ends\"}\n");
   }
-  // What is reported of the end; nothing: it was held back.
-  std::optional<Observation> Complete(v1::RunState state, uint32_t rank = 0) {
+  // What is reported of the end.
+  Observation Complete(v1::RunState state, uint32_t rank = 0) { return Ask(&reader_, state, rank); }
+  // Once there is nothing left to wait for but the host's answer.
+  Observation CompleteInTheEnd(v1::RunState state) { return Ask(&hasty_, state, 0); }
+  void ExpectHeld(const Observation& seen, const std::string& why) {
+    EXPECT_EQ(seen.state, v1::RUN_STATE_FINISHING) << seen.evidence.DebugString();
+    EXPECT_THAT(seen.reason, HasSubstr(why));
+    EXPECT_FALSE(seen.failure.has_value());
+    EXPECT_FALSE(seen.exit.has_value());
+  }
+
+  hosts::TempDir dir_;
+  Shared<ClusterState> cluster_;
+  SilentHost host_;
+  RunWithFiles backend_{&cluster_, dir_.path(), &host_};
+  EndReader reader_{&backend_};
+  EndReader hasty_{&backend_, {.grace = absl::ZeroDuration()}};
+  RunHandle run_;
+  absl::Time start_time_ = absl::Now();
+
+ private:
+  Observation Ask(EndReader* reader, v1::RunState state, uint32_t rank) {
     Observation seen;
     seen.run_key = kKey;
     seen.state = state;
@@ -91,87 +123,141 @@ class EndReaderTest : public testing::Test {
     }
     ObserveOutcome outcome;
     outcome.observations.push_back(seen);
-    reader_.Complete({run_}, &outcome);
-    if (outcome.observations.empty()) return std::nullopt;
-    return outcome.observations.front();
+    reader->Complete({run_}, &outcome);
+    EXPECT_EQ(outcome.observations.size(), 1u);
+    return outcome.observations.empty() ? Observation() : outcome.observations.front();
   }
-  std::optional<Observation> CompleteInTheEnd(v1::RunState state) {
-    EXPECT_FALSE(Complete(state).has_value());
-    EXPECT_FALSE(Complete(state).has_value());
-    return Complete(state);
-  }
-
-  hosts::TempDir dir_;
-  Shared<ClusterState> cluster_;
-  SilentHost host_;
-  RunWithFiles backend_{&cluster_, dir_.path(), &host_};
-  EndReader reader_{&backend_};
-  RunHandle run_;
-  absl::Time start_time_ = absl::Now();
 };
 
 TEST_F(EndReaderTest, ReadsTheRankThatFailedFirstAndTheLowestOnes) {
   host_.is_silent = false;
   Write("rank-99.err", kXid);
   Write("rank-50.err", kXid);
-  EXPECT_TRUE(Complete(v1::RUN_STATE_FAILED, 99)->failure->retriable());
-  EXPECT_FALSE(Complete(v1::RUN_STATE_FAILED, 0)->failure->retriable());
+  EXPECT_TRUE(Complete(v1::RUN_STATE_FAILED, 99).failure->retriable());
+  EXPECT_FALSE(Complete(v1::RUN_STATE_FAILED, 0).failure->retriable());
   Write("rank-1.out", kXid);
   const auto seen = Complete(v1::RUN_STATE_FAILED, 0);
-  EXPECT_EQ(seen->failure->failure_class(), v1::FAILURE_CLASS_INFRA);
-  EXPECT_EQ(seen->failure->quotes(0).source(), "rank-1.out");
+  EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
+  EXPECT_EQ(seen.failure->quotes(0).source(), "rank-1.out");
 }
 
 TEST_F(EndReaderTest, OfALongLogOnlyTheEndIsRead) {
   host_.is_silent = false;
   Write("rank-0.err", kXid + std::string(contract::kMaxLogTailBytes, 'x'));
-  EXPECT_FALSE(Complete(v1::RUN_STATE_FAILED)->failure->retriable());
+  EXPECT_FALSE(Complete(v1::RUN_STATE_FAILED).failure->retriable());
   Write("rank-0.err", std::string(2 * contract::kMaxLogTailBytes, 'x') + "\n" + kXid);
-  EXPECT_TRUE(Complete(v1::RUN_STATE_FAILED)->failure->retriable());
+  EXPECT_TRUE(Complete(v1::RUN_STATE_FAILED).failure->retriable());
 }
 
-TEST_F(EndReaderTest, AHostThatIsAwayHoldsAnEndBackForAWhile) {
+TEST_F(EndReaderTest, AHostThatIsAwayHoldsAFailureBackUntilItAnswers) {
   Write("rank-0.err", kXid);
-  EXPECT_FALSE(CompleteInTheEnd(v1::RUN_STATE_FAILED)->failure->retriable());
-  EXPECT_FALSE(Complete(v1::RUN_STATE_FAILED).has_value());
+  for (int i = 0; i < 4; ++i) ExpectHeld(CompleteInTheEnd(v1::RUN_STATE_FAILED), "no route");
   host_.is_silent = false;
-  EXPECT_TRUE(Complete(v1::RUN_STATE_FAILED)->failure->retriable());
+  EXPECT_TRUE(CompleteInTheEnd(v1::RUN_STATE_FAILED).failure->retriable());
+}
+
+TEST_F(EndReaderTest, AHostThatIsAwayMakesNoFailureOfASuccess) {
+  WriteStatus("SUCCESS");
+  for (int i = 0; i < 4; ++i) ExpectHeld(CompleteInTheEnd(v1::RUN_STATE_SUCCEEDED), "no route");
+  host_.is_silent = false;
+  const Observation seen = CompleteInTheEnd(v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(seen.state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_FALSE(seen.failure.has_value());
+}
+
+TEST_F(EndReaderTest, ASearchThatFailedIsNotAnAnswer) {
+  host_.is_silent = false;
+  WriteStatus("SUCCESS");
+  hosts::CommandResult search;
+  search.exit_code = 1;
+  for (const char* error : {"Input/output error", "Stale file handle", "Permission denied"}) {
+    search.stderr_data = fmt::format("find: 'results': {}\n", error);
+    host_.search = search;
+    for (int i = 0; i < 4; ++i) ExpectHeld(CompleteInTheEnd(v1::RUN_STATE_SUCCEEDED), error);
+  }
+  search = {};
+  search.exit_code = 127;
+  host_.search = search;
+  ExpectHeld(CompleteInTheEnd(v1::RUN_STATE_SUCCEEDED), "code 127");
+  search = {};
+  search.signal = 9;
+  host_.search = search;
+  ExpectHeld(CompleteInTheEnd(v1::RUN_STATE_SUCCEEDED), "signal 9");
+  host_.search.reset();
+  EXPECT_EQ(CompleteInTheEnd(v1::RUN_STATE_SUCCEEDED).state, v1::RUN_STATE_SUCCEEDED);
+}
+
+TEST_F(EndReaderTest, AStatusJsonThatCannotBeReadIsNotAMissingOne) {
+  host_.is_silent = false;
+  WriteStatus("SUCCESS");
+  for (const absl::Status& error :
+       {absl::UnknownError("Input/output error"), absl::PermissionDeniedError("Permission denied"),
+        absl::UnavailableError("no route")}) {
+    host_.file_error = error;
+    ExpectHeld(CompleteInTheEnd(v1::RUN_STATE_SUCCEEDED), std::string(error.message()));
+  }
+  host_.file_error = absl::OkStatus();
+  EXPECT_EQ(CompleteInTheEnd(v1::RUN_STATE_SUCCEEDED).state, v1::RUN_STATE_SUCCEEDED);
+}
+
+TEST_F(EndReaderTest, LogsThatAHostThatAnswersCannotReadAreLeftOut) {
+  host_.is_silent = false;
+  run_.assignment = nullptr;
+  host_.file_error = absl::UnknownError("Input/output error");
+  ExpectHeld(Complete(v1::RUN_STATE_FAILED), "Input/output error");
+  const Observation seen = CompleteInTheEnd(v1::RUN_STATE_FAILED);
+  EXPECT_EQ(seen.state, v1::RUN_STATE_FAILED);
+  EXPECT_FALSE(seen.failure->retriable());
+}
+
+TEST_F(EndReaderTest, RoundsThatFollowEachOtherAreNotTime) {
+  host_.is_silent = false;
+  WriteStatus("RUNNING");
+  for (int i = 0; i < 10; ++i) ExpectHeld(Complete(v1::RUN_STATE_SUCCEEDED), "may still come");
+  WriteStatus("SUCCESS");
+  EXPECT_EQ(Complete(v1::RUN_STATE_SUCCEEDED).state, v1::RUN_STATE_SUCCEEDED);
+}
+
+TEST_F(EndReaderTest, NoResultsDirectoryIsNoSuccess) {
+  host_.is_silent = false;
+  std::filesystem::remove_all(dir_.path() + "/results");
+  const Observation seen = CompleteInTheEnd(v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(seen.state, v1::RUN_STATE_FAILED);
+  EXPECT_THAT(seen.failure->message(), HasSubstr("has no entry"));
 }
 
 TEST_F(EndReaderTest, ASuccessThatStatusJsonConfirmsIsOne) {
   host_.is_silent = false;
   WriteStatus("SUCCESS", "results/a/b");
   const auto seen = Complete(v1::RUN_STATE_SUCCEEDED);
-  ASSERT_TRUE(seen.has_value());
-  EXPECT_EQ(seen->state, v1::RUN_STATE_SUCCEEDED);
-  EXPECT_FALSE(seen->failure.has_value());
+  EXPECT_EQ(seen.state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_FALSE(seen.failure.has_value());
 }
 
 TEST_F(EndReaderTest, AFailureInStatusJsonIsOneAndItsMessageIsQuoted) {
   host_.is_silent = false;
   WriteStatus("FAILURE");
   const auto seen = Complete(v1::RUN_STATE_SUCCEEDED);
-  ASSERT_TRUE(seen.has_value());
-  EXPECT_EQ(seen->state, v1::RUN_STATE_FAILED);
-  EXPECT_EQ(seen->failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
-  EXPECT_EQ(seen->failure->quotes(0).source(), "status.json");
-  EXPECT_EQ(seen->failure->quotes(0).text(), "so it ends");
-  EXPECT_THAT(seen->evidence.detail(), HasSubstr("status.json"));
+  EXPECT_EQ(seen.state, v1::RUN_STATE_FAILED);
+  EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
+  EXPECT_EQ(seen.failure->quotes(0).source(), "status.json");
+  EXPECT_EQ(seen.failure->quotes(0).text(), "so it ends");
+  EXPECT_THAT(seen.evidence.detail(), HasSubstr("status.json"));
 }
 
 TEST_F(EndReaderTest, AnEndWithoutALastEntryIsNoSuccess) {
   host_.is_silent = false;
   WriteStatus("RUNNING");
   const auto seen = CompleteInTheEnd(v1::RUN_STATE_SUCCEEDED);
-  EXPECT_EQ(seen->state, v1::RUN_STATE_FAILED);
-  EXPECT_THAT(seen->failure->message(), HasSubstr("no last entry"));
+  EXPECT_EQ(seen.state, v1::RUN_STATE_FAILED);
+  EXPECT_THAT(seen.failure->message(), HasSubstr("no last entry"));
 }
 
 TEST_F(EndReaderTest, NoStatusJsonIsNoSuccess) {
   host_.is_silent = false;
   const auto seen = CompleteInTheEnd(v1::RUN_STATE_SUCCEEDED);
-  EXPECT_EQ(seen->state, v1::RUN_STATE_FAILED);
-  EXPECT_THAT(seen->failure->message(), HasSubstr("has no entry"));
+  EXPECT_EQ(seen.state, v1::RUN_STATE_FAILED);
+  EXPECT_THAT(seen.failure->message(), HasSubstr("has no entry"));
 }
 
 TEST_F(EndReaderTest, AStatusJsonOfAnEarlierRunSaysNothing) {
@@ -179,19 +265,19 @@ TEST_F(EndReaderTest, AStatusJsonOfAnEarlierRunSaysNothing) {
   WriteStatus("FAILURE");
   start_time_ = absl::Now() + absl::Seconds(60);
   const auto seen = CompleteInTheEnd(v1::RUN_STATE_SUCCEEDED);
-  EXPECT_THAT(seen->failure->message(), HasSubstr("has no entry"));
+  EXPECT_THAT(seen.failure->message(), HasSubstr("has no entry"));
 }
 
 TEST_F(EndReaderTest, AClustersFaultThatTheProgramCaughtIsWorthAnotherRun) {
   host_.is_silent = false;
   WriteStatus("FAILURE");
   Write("rank-0.err", kXid);
-  EXPECT_TRUE(Complete(v1::RUN_STATE_SUCCEEDED)->failure->retriable());
+  EXPECT_TRUE(Complete(v1::RUN_STATE_SUCCEEDED).failure->retriable());
 }
 
 TEST_F(EndReaderTest, OtherStatesPassAsTheyAre) {
-  EXPECT_EQ(Complete(v1::RUN_STATE_RUNNING)->state, v1::RUN_STATE_RUNNING);
-  EXPECT_EQ(Complete(v1::RUN_STATE_CANCELED)->state, v1::RUN_STATE_CANCELED);
+  EXPECT_EQ(Complete(v1::RUN_STATE_RUNNING).state, v1::RUN_STATE_RUNNING);
+  EXPECT_EQ(Complete(v1::RUN_STATE_CANCELED).state, v1::RUN_STATE_CANCELED);
 }
 
 }  // namespace
