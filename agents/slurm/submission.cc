@@ -198,7 +198,10 @@ absl::StatusOr<Submission> MakeSubmission(const v1::Assignment& assignment, cons
 
 bool MayBeTask(const v1::JobSpec& spec) {
   const std::string& dependency = spec.slurm().dependency();
-  return spec.slurm().mail_type().empty() && dependency.find("singleton") == std::string::npos &&
+  // A user's own batch script may read SLURM_ARRAY_*, or hand its SLURM_JOB_ID to Slurm's commands,
+  // where a task's own may stand for the whole array.
+  return !spec.slurm().has_batch_script() && spec.slurm().mail_type().empty() &&
+         dependency.find("singleton") == std::string::npos &&
          dependency.find("aftercorr") == std::string::npos;
 }
 

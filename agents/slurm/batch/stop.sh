@@ -43,7 +43,7 @@ stop_when_due() {
 
 # stop_group PID: the program on this node, and its children.
 stop_group() {
-  if [[ -e $run_dir/specs/batch_script ]]; then scancel --quiet --signal=TERM "$SLURM_JOB_ID"; fi
+  if [[ -e $run_dir/specs/batch_script ]]; then scancel --quiet --signal=TERM "$job_id"; fi
   kill -TERM -- "-$1"
   is_gone "-$1" "$stop_grace_s" || kill -KILL -- "-$1"
 }
@@ -61,10 +61,10 @@ is_gone() {
 # The programs in all steps of this job, on all nodes.
 stop_steps() {
   local i id steps
-  scancel --quiet --signal=TERM "$SLURM_JOB_ID"
+  scancel --quiet --signal=TERM "$job_id"
   for ((i = 0; i < stop_grace_s; ++i)); do
-    mapfile -t steps < <(squeue --noheader --steps --jobs="$SLURM_JOB_ID" --format=%i)
-    [[ ${steps[*]} == *"$SLURM_JOB_ID".[0-9]* ]] || return
+    mapfile -t steps < <(squeue --noheader --steps --jobs="$job_id" --format=%i)
+    [[ ${steps[*]} == *"$job_id".[0-9]* ]] || return
     sleep 1
   done
   for id in "${steps[@]}"; do
@@ -78,7 +78,7 @@ requeue() {
   read -r _ may _ <"$run_dir/specs/timeout"
   ((may)) || return
   for ((try = 0; try < requeue_tries; ++try)); do
-    if said=$(scontrol requeue "$SLURM_JOB_ID" 2>&1); then return 0; fi
+    if said=$(scontrol requeue "$job_id" 2>&1); then return 0; fi
     # Nobody who could have said no.
     [[ $said == *'Unable to contact'* || $said == *'timed out'* ]] || break
     sleep "$requeue_pause_s"

@@ -26,8 +26,13 @@ class SlurmArrayTest : public ::testing::Test {
 
   // Runs with these scripts, launched together; each has to be launched.
   std::vector<TestRun> LaunchTogether(const std::vector<std::string>& scripts) {
+    std::vector<v1::JobSpec> specs;
+    for (const std::string& script : scripts) specs.push_back(ScriptSpec(script));
+    return LaunchTogether(specs);
+  }
+  std::vector<TestRun> LaunchTogether(const std::vector<v1::JobSpec>& specs) {
     std::vector<TestRun> runs;
-    for (const std::string& script : scripts) runs.push_back(NewRun(ScriptSpec(script)));
+    for (const v1::JobSpec& spec : specs) runs.push_back(NewRun(spec));
     for (const agent::LaunchOutcome& outcome : LaunchAll(&runs))
       EXPECT_EQ(outcome.kind, Kind::kLaunched) << outcome.evidence.DebugString();
     return runs;
@@ -159,6 +164,60 @@ TEST_F(SlurmArrayTest, ARequeuedTaskRunsAgainUnderTheSameId) {
 }
 
 // What a submission leaves that arrived although its answer said that it had not.
+// For one of the tasks the array's number is its own, too.
+TEST_F(SlurmArrayTest, ATaskAtItsTimeoutIsPutBackWithoutTheOthers) {
+  v1::JobSpec stopped = ScriptSpec(
+      "#!/bin/bash\necho start $MUSTER_RESTART_COUNT\n"
+      "[ $MUSTER_RESTART_COUNT -gt 0 ] || exec sleep 300\n");
+  stopped.mutable_slurm()->mutable_timeout()->set_seconds(2);
+  v1::JobSpec waiting = ScriptSpec(kWaitForGo);
+  waiting.mutable_slurm()->mutable_timeout()->set_seconds(600);
+  for (const bool is_last : {false, true}) {
+    std::vector<TestRun> runs =
+        LaunchTogether(is_last ? std::vector{waiting, stopped} : std::vector{stopped, waiting});
+    TestRun& first = runs[is_last ? 1 : 0];
+    TestRun& second = runs[is_last ? 0 : 1];
+    ObserveToEnd(*backend_, {&first});
+    EXPECT_EQ(first.handle.state, v1::RUN_STATE_SUCCEEDED) << first.last.evidence.DebugString();
+    EXPECT_EQ(Output(*backend_, first), "start 0\nstart 1\n");
+    Go(second);
+    ObserveToEnd(*backend_, {&second});
+    EXPECT_EQ(second.handle.state, v1::RUN_STATE_SUCCEEDED) << second.last.evidence.DebugString();
+    EXPECT_EQ(Output(*backend_, second), "up\n") << "it was not put back";
+  }
+}
+
+v1::JobSpec TwoRoles(const std::string& first, const std::string& second) {
+  v1::JobSpec spec = ScriptSpec("");
+  spec.clear_command();
+  int number = 0;
+  for (const std::string& script : {first, second}) {
+    v1::Role* role = spec.add_roles();
+    role->set_name(fmt::format("role-{}", ++number));
+    role->mutable_command()->set_script("#!/bin/bash\n" + script);
+  }
+  return spec;
+}
+
+TEST_F(SlurmArrayTest, ARoleThatFailsEndsItsOwnTaskAndNoOther) {
+  const v1::JobSpec failing = TwoRoles("exit 7", "sleep 300");
+  const v1::JobSpec waiting = TwoRoles(kWaitForGo, "exit 0");
+  for (const bool is_last : {false, true}) {
+    std::vector<TestRun> runs =
+        LaunchTogether(is_last ? std::vector{waiting, failing} : std::vector{failing, waiting});
+    TestRun& first = runs[is_last ? 1 : 0];
+    TestRun& second = runs[is_last ? 0 : 1];
+    WaitFor("the other's start", [&] { return Output(*backend_, second) == "up\n"; });
+    ObserveToEnd(*backend_, {&first});
+    EXPECT_EQ(first.handle.state, v1::RUN_STATE_FAILED) << first.last.evidence.DebugString();
+    ASSERT_TRUE(first.last.exit.has_value());
+    EXPECT_EQ(first.last.exit->code(), 7);
+    Go(second);
+    ObserveToEnd(*backend_, {&second});
+    EXPECT_EQ(second.handle.state, v1::RUN_STATE_SUCCEEDED) << second.last.evidence.DebugString();
+  }
+}
+
 TEST_F(SlurmArrayTest, TheTasksOfADoubledArrayDoNothingAndAreCanceled) {
   std::vector<TestRun> runs = LaunchTogether(std::vector<std::string>(2, kWaitForGo));
   ObserveUntil(*backend_, PointersTo(runs), v1::RUN_STATE_RUNNING);
