@@ -194,6 +194,7 @@ v1::JobSpec TwoRoles(const std::string& first, const std::string& second) {
   for (const std::string& script : {first, second}) {
     v1::Role* role = spec.add_roles();
     role->set_name(fmt::format("role-{}", ++number));
+    role->set_nodes(1);
     role->mutable_command()->set_script("#!/bin/bash\n" + script);
   }
   return spec;
