@@ -16,10 +16,13 @@ def agent_killed_at_every_side_effect(repeat, toll):
     """The agent dies at the first, second, ... file, sync, rename or command of a job's life."""
     with open_lab(make_agent=_make_mortal_agent) as lab:
         effects = _count_effects(lab)
-        for number in range(repeat):
+        number = 0
+        # Lives differ by a few effects, so a late strike may miss.
+        while toll.strikes < repeat and number < 2 * repeat:
             # Evenly over the life, and each number once if there are as many repetitions as effects.
-            at = 1 + number * effects // repeat if repeat < effects else 1 + number % effects
+            at = 1 + number % repeat * effects // repeat if repeat < effects else 1 + number % effects
             _strike(lab, at, toll)
+            number += 1
 
 
 def _make_mortal_agent(cluster, world):

@@ -18,6 +18,6 @@ def listing():
 
 def strike(name, repeat):
     """What it cost to have the fault so many times."""
-    toll = Toll()
+    toll = Toll(wanted=repeat)
     FAULTS[name](repeat, toll)
     return toll

@@ -26,7 +26,10 @@ def sbatch_reply_lost(repeat, toll):
         return cluster.make_agent(world, bin_dir=commands)
 
     with open_lab(make_agent=make_agent) as lab:
-        # One by one: alone or as arrays, as they come.
-        jobs = [job for number in range(repeat) for job in lab.submit(f": {number}")]
+        # Each asks Slurm for something else, so that each is a submission of its own and not a task of an array.
+        specs = [lab.trio.counting() for _ in range(repeat)]
+        for number, spec in enumerate(specs):
+            spec.slurm.comment = str(number)
+        jobs = lab.api.submit_many(specs)
         toll.audit(lab, jobs)
         toll.strikes += len(list((lab.cluster.root / "marks").iterdir()))

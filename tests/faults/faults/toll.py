@@ -9,6 +9,7 @@ from harness.api import SUCCEEDED
 class Toll:
     """Counts over all repetitions of one fault."""
 
+    wanted: int = 0
     strikes: int = 0
     jobs: int = 0
     # Each with what was seen.
@@ -17,10 +18,11 @@ class Toll:
     wrong: list = dataclasses.field(default_factory=list)
 
     def is_clean(self):
-        return not (self.lost or self.doubled or self.wrong)
+        """Also: whether it was really struck so often."""
+        return self.strikes >= self.wanted and not (self.lost or self.doubled or self.wrong)
 
     def __str__(self):
-        counts = (f"{self.strikes} strikes, {self.jobs} jobs: {len(self.lost)} lost, {len(self.doubled)} doubled, "
+        counts = (f"{self.strikes} of {self.wanted} strikes, {self.jobs} jobs: {len(self.lost)} lost, {len(self.doubled)} doubled, "
                   f"{len(self.wrong)} told wrongly")
         return "\n    ".join([counts, *self.lost, *self.doubled, *self.wrong])
 
