@@ -27,9 +27,15 @@ Submission MakeConversion(const SlurmConfig& config, const contract::Image& imag
   const std::string file = config.image_dir + "/" + contract::SquashFileName(image);
   std::vector<std::string> options = {"--job-name=" + ConversionName(image),
                                       "--dependency=singleton", "--ntasks=1"};
-  if (!config.conversion_partition.empty()) {
-    options.push_back("--partition=" + config.conversion_partition);
-  }
+  const auto add = [&options](const char* option, const std::string& own,
+                              const std::string& of_the_profile) {
+    const std::string& value = own.empty() ? of_the_profile : own;
+    if (!value.empty()) options.push_back(option + value);
+  };
+  // The profile's partition has GPUs, which a conversion must not take.
+  add("--partition=", config.conversion_partition, "");
+  add("--account=", config.conversion_account, config.profile.defaults.slurm().account());
+  add("--qos=", config.conversion_qos, config.profile.defaults.slurm().qos());
   options.push_back(fmt::format("--cpus-per-task={}", config.conversion_cpus));
   options.push_back(fmt::format("--mem={}M", config.conversion_memory_mib));
   options.push_back(fmt::format("--time={}", absl::ToInt64Minutes(absl::Ceil(

@@ -89,6 +89,9 @@ struct SlurmConfig {
   // What a conversion asks Slurm for: the partition (default: Slurm's own default), CPUs, memory
   // and time, which a large image takes half an hour of.
   std::string conversion_partition;
+  // Who pays for it. Default: the account and the QOS of the profile, or else the user's own.
+  std::string conversion_account;
+  std::string conversion_qos;
   uint32_t conversion_cpus = 4;
   uint32_t conversion_memory_mib = 32 * 1024;
   absl::Duration conversion_time_limit = absl::Minutes(30);

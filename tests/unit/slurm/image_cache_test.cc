@@ -39,6 +39,19 @@ TEST(ImageCacheTest, WithoutAPartitionSlurmChooses) {
               Not(Contains(StartsWith("--partition"))));
 }
 
+TEST(ImageCacheTest, AConversionIsPaidForByItsOwnAccountOrElseByTheProfiles) {
+  const contract::Image image = *contract::ParseImage("nvcr.io/nvidia/tao:5.0");
+  SlurmConfig config = Config();
+  config.profile.defaults.mutable_slurm()->set_account("vision");
+  config.profile.defaults.mutable_slurm()->set_qos("normal");
+  EXPECT_THAT(MakeConversion(config, image, "/s").options, Contains("--account=vision"));
+  EXPECT_THAT(MakeConversion(config, image, "/s").options, Contains("--qos=normal"));
+  config.conversion_account = "images";
+  config.conversion_qos = "low";
+  EXPECT_THAT(MakeConversion(config, image, "/s").options, Contains("--account=images"));
+  EXPECT_THAT(MakeConversion(config, image, "/s").options, Contains("--qos=low"));
+}
+
 TEST(ImageCacheTest, OneImageHasOneConversionHoweverItIsWritten) {
   const std::string name = ConversionName(*contract::ParseImage("nvcr.io/nvidia/tao:5.0"));
   EXPECT_EQ(ConversionName(*contract::ParseImage("docker://nvcr.io#nvidia/tao:5.0")), name);
