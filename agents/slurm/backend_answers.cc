@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
-#include "agents/hosts/shell_quote.h"
+#include "agents/core/job_storage.h"
 #include "agents/slurm/backend.h"
 #include "agents/slurm/container.h"
 #include "agents/slurm/details.h"
@@ -26,17 +26,6 @@ namespace {
 // What plans call the run whose job has no number yet.
 constexpr char kPlannedRun[] = "plan-1-1";
 
-// A command line as a comment that can be pasted into a shell.
-absl::StatusOr<std::string> Quoted(std::string text, const std::vector<std::string>& words) {
-  text.insert(0, "# ");
-  for (const std::string& word : words) {
-    absl::StatusOr<std::string> quoted = hosts::ShellQuote(word);
-    if (!quoted.ok()) return quoted.status();
-    text += " " + *quoted;
-  }
-  return text + "\n";
-}
-
 // The first field and why, of an error about a spec.
 std::string SpecError(const absl::Status& status) {
   if (const auto bad = contract::GetBadRequest(status);
@@ -45,16 +34,6 @@ std::string SpecError(const absl::Status& status) {
                        bad->field_violations(0).description());
   }
   return std::string(ToStd(status.message()));
-}
-
-// What batch.sh starts.
-absl::StatusOr<std::string> CommandText(const v1::Command& command) {
-  if (command.has_script()) {
-    return fmt::format("# ---- the job's script, which the one above starts\n{}\n",
-                       command.script());
-  }
-  return Quoted("---- the job's command, which it starts:",
-                {command.argv().args().begin(), command.argv().args().end()});
 }
 
 // Who the agent is on the cluster, as squeue names users.
@@ -97,9 +76,6 @@ absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const st
   planned.set_run_key(kPlannedRun);
   planned.set_user(user);
   *planned.mutable_spec() = spec;
-  // What cannot be resolved is shown as it was written; its launch says what is wrong with it.
-  if (absl::StatusOr<v1::Assignment> resolved = Resolve(planned); resolved.ok())
-    planned = *std::move(resolved);
   GpuTypes gpu_types;
   std::vector<v1::Pool> pools;
   {
@@ -109,8 +85,10 @@ absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const st
   }
   v1::JobPlan plan;
   CheckList checks;
-  const absl::StatusOr<v1::Assignment> complete = Complete(planned);
+  absl::StatusOr<v1::Assignment> complete = Complete(planned);
+  if (complete.ok()) complete = Resolve(*complete);
   if (!complete.ok()) {
+    if (!absl::IsInvalidArgument(complete.status())) return complete.status();
     checks.Fail("the job", SpecError(complete.status()), "Correct the job.");
     *plan.mutable_checks() = checks.checks().checks();
     return plan;
@@ -130,6 +108,7 @@ absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const st
     } else {
       checks.Fail("time limit", SpecError(limit), "Correct the job.");
     }
+    PlanInputs(assignment.spec(), &checks);
     PlanImage(spec, &checks);
     TakeEstimate(scheduler_->EstimateStart(*submission), &checks, &plan);
   }
@@ -142,7 +121,7 @@ absl::StatusOr<std::string> SlurmBackend::SubmissionText(const v1::Assignment& a
   const RunPaths paths = PathsOf(assignment.run_key());
   if (const absl::Status status = FilesOf(assignment, paths, {}).status(); !status.ok())
     return status;
-  absl::StatusOr<std::string> text = Quoted("sbatch", SbatchArguments(submission));
+  absl::StatusOr<std::string> text = CommentLine("sbatch", SbatchArguments(submission));
   if (!text.ok()) return text.status();
   if (!assignment.spec().image().empty()) {
     const absl::StatusOr<contract::Image> image = contract::ParseImage(assignment.spec().image());
@@ -150,13 +129,25 @@ absl::StatusOr<std::string> SlurmBackend::SubmissionText(const v1::Assignment& a
     const absl::StatusOr<std::vector<std::string>> options = ContainerOptions(
         assignment, config_.cluster, images_.NameFor(*image), paths, config_.container_mounts);
     if (!options.ok()) return options.status();
-    const absl::StatusOr<std::string> container = Quoted("srun", *options);
+    const absl::StatusOr<std::string> container = CommentLine("srun", *options);
     if (!container.ok()) return container.status();
     *text += *container;
   }
-  const absl::StatusOr<std::string> command = CommandText(assignment.spec().command());
-  if (!command.ok()) return command.status();
-  return fmt::format("{}{}\n{}", *text, BatchScript(), *command);
+  const absl::StatusOr<std::string> programs = ProgramsText(assignment.spec());
+  if (!programs.ok()) return programs.status();
+  return fmt::format("{}{}\n{}", *text, BatchScript(), *programs);
+}
+
+void SlurmBackend::PlanInputs(const v1::JobSpec& spec, CheckList* checks) {
+  constexpr char kSubject[] = "inputs";
+  if (spec.inputs().empty()) return;
+  const absl::Status there = agent::CheckInputs(spec, host_.get());
+  if (there.ok()) {
+    return checks->Ok(kSubject, fmt::format("all {} are on {}", spec.inputs_size(), host_->Name()));
+  }
+  if (absl::IsInvalidArgument(there))
+    return checks->Fail(kSubject, SpecError(there), "Correct the job, or put the data there.");
+  checks->Warn(kSubject, fmt::format("they could not be looked at: {}", ToStd(there.message())));
 }
 
 void SlurmBackend::PlanImage(const v1::JobSpec& spec, CheckList* checks) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "agents/hosts/shell_quote.h"
 #include "agents/slurm/fields.h"
 #include "agents/slurm/queue.h"
 #include "agents/slurm/refusals.h"
@@ -44,6 +45,16 @@ void TakeRefusal(std::string_view words, CheckList* checks) {
       std::string(refusal->remedy));
 }
 
+// `whose`: "the job", or which role.
+absl::StatusOr<std::string> CommandText(const std::string& whose, const v1::Command& command) {
+  if (command.has_script()) {
+    return fmt::format("# ---- {}'s script, which the one above starts\n{}\n", whose,
+                       command.script());
+  }
+  return CommentLine(fmt::format("---- {}'s command, which it starts:", whose),
+                     {command.argv().args().begin(), command.argv().args().end()});
+}
+
 }  // namespace
 
 std::optional<StartEstimate> ParseEstimate(std::string_view words) {
@@ -65,6 +76,39 @@ void TakeEstimate(const absl::StatusOr<std::string>& words, CheckList* checks, v
   checks->Ok(kSubject, *words);
   plan->mutable_estimated_start_time()->set_seconds(absl::ToUnixSeconds(estimate->start));
   plan->mutable_nodes()->Assign(estimate->nodes.begin(), estimate->nodes.end());
+}
+
+absl::StatusOr<std::string> CommentLine(std::string text, const std::vector<std::string>& words) {
+  text.insert(0, "# ");
+  for (const std::string& word : words) {
+    absl::StatusOr<std::string> quoted = hosts::ShellQuote(word);
+    if (!quoted.ok()) return quoted.status();
+    text += " " + *quoted;
+  }
+  return text + "\n";
+}
+
+absl::StatusOr<std::string> ProgramsText(const v1::JobSpec& spec) {
+  std::string text;
+  if (!spec.setup().empty()) {
+    text =
+        fmt::format("# ---- the job's setup, which the script above runs before the programs\n{}\n",
+                    spec.setup());
+  }
+  if (spec.roles().empty()) {
+    const absl::StatusOr<std::string> command = CommandText("the job", spec.command());
+    if (!command.ok()) return command.status();
+    return text + *command;
+  }
+  for (const v1::Role& role : spec.roles()) {
+    const absl::StatusOr<std::string> command =
+        CommandText(fmt::format("role {} (nodes: {}, the first: {})", role.name(), role.nodes(),
+                                role.first_node()),
+                    role.command());
+    if (!command.ok()) return command.status();
+    text += *command;
+  }
+  return text;
 }
 
 }  // namespace muster::slurm

@@ -1,4 +1,4 @@
-// What sbatch --test-only says of a job that is planned. Pure.
+// What a plan shows of a job's programs, and what sbatch --test-only says of it. Pure.
 #ifndef MUSTER_AGENTS_SLURM_PLAN_H_
 #define MUSTER_AGENTS_SLURM_PLAN_H_
 
@@ -11,6 +11,8 @@
 #include "absl/time/time.h"
 #include "agents/slurm/check_list.h"
 #include "muster/v1/cluster.pb.h"
+#include "muster/v1/job.pb.h"
+#include "muster/v1/jobs_service.pb.h"
 
 namespace muster::slurm {
 
@@ -26,6 +28,14 @@ std::optional<StartEstimate> ParseEstimate(std::string_view words);
 // `words`: of Scheduler::EstimateStart. Adds what they mean to the checks, and the estimate to the
 // plan.
 void TakeEstimate(const absl::StatusOr<std::string>& words, CheckList* checks, v1::JobPlan* plan);
+
+// A command line as a comment that can be pasted into a shell, with its end of line.
+// INVALID_ARGUMENT: a word that no shell can be given.
+absl::StatusOr<std::string> CommentLine(std::string text, const std::vector<std::string>& words);
+
+// What batch.sh starts: the setup, if there is one, then the command or that of each role.
+// INVALID_ARGUMENT as above.
+absl::StatusOr<std::string> ProgramsText(const v1::JobSpec& spec);
 
 }  // namespace muster::slurm
 

@@ -222,7 +222,7 @@ TEST_F(EndReaderTest, NoResultsDirectoryIsNoSuccess) {
   host_.is_silent = false;
   std::filesystem::remove_all(dir_.path() + "/results");
   const Observation seen = CompleteInTheEnd(v1::RUN_STATE_SUCCEEDED);
-  EXPECT_EQ(seen.state, v1::RUN_STATE_FAILED);
+  ASSERT_EQ(seen.state, v1::RUN_STATE_FAILED);
   EXPECT_THAT(seen.failure->message(), HasSubstr("has no entry"));
 }
 
