@@ -52,8 +52,8 @@ absl::StatusOr<Submission> MakeSubmission(const v1::Assignment& assignment, cons
                                           const TaskArray* array = nullptr);
 
 // Whether the run means the same as a task of an array: not if it waits for jobs by their name or
-// task by task, if mails are asked for, of which an array sends one for all, or if it is a user's own
-// batch script.
+// task by task, if mails are asked for, of which an array sends one for all, or if it is a user's
+// own batch script.
 bool MayBeTask(const v1::JobSpec& spec);
 
 // The spec's time limit as Slurm counts it; 0 if it has none.
