@@ -43,6 +43,7 @@ struct LaunchOutcome {
   enum class Kind {
     kLaunched,  // the scheduler has it
     kRefused,   // the scheduler does not have it and never will; `failure` says why
+    kNotSent,   // its time to wait was over before the scheduler could be asked: launch it again
     kUnclear,   // nobody knows: look it up
   };
   Kind kind = Kind::kUnclear;

@@ -154,6 +154,16 @@ void RunTable::OnLaunched(Launched launched, const Step& step) {
       EndUnlaunched(*run, std::move(event), v1::RUN_STATE_FAILED, step);
       return;
     }
+    case LaunchOutcome::Kind::kNotSent:
+      if (run->record.cancel_requested) {
+        EndUnlaunched(*run, EventWith(std::move(evidence)), v1::RUN_STATE_CANCELED, step);
+        return;
+      }
+      if (!draining_) {
+        StartLaunch(*run, "nobody was asked to take the run; launching it again", step);
+        return;
+      }
+      [[fallthrough]];  // nothing is launched now, and whoever comes next looks it up
     case LaunchOutcome::Kind::kUnclear:
       Change(*run, EventWith(std::move(evidence)), v1::RUN_STATE_LAUNCH_UNKNOWN, step);
       return;

@@ -115,6 +115,7 @@ class SlurmBackend : public agent::Backend {
   absl::StatusOr<Submission> SubmissionOf(const std::vector<Fresh>& runs);
   void Submit(std::vector<Fresh> runs, std::vector<agent::LaunchOutcome>* outcomes);
   void SubmitInHalves(std::vector<Fresh> runs, std::vector<agent::LaunchOutcome>* outcomes);
+  void RemoveScripts(const std::vector<Fresh>& runs);
   agent::LaunchOutcome OutcomeOf(const v1::Assignment& assignment, SubmitOutcome submitted,
                                  const JobId& id);
 

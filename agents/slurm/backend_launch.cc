@@ -278,6 +278,7 @@ void SlurmBackend::Submit(std::vector<Fresh> runs, std::vector<LaunchOutcome>* o
     const std::lock_guard lock(mutex_);
     last_submit_ = time_.Now();
   }
+  if (submitted.kind == LaunchOutcome::Kind::kNotSent) RemoveScripts(runs);
   const bool is_array = runs.size() > 1;
   const bool has_answered =
       submitted.kind == LaunchOutcome::Kind::kRefused || submitted.unknown_words;
@@ -294,6 +295,16 @@ void SlurmBackend::Submit(std::vector<Fresh> runs, std::vector<LaunchOutcome>* o
           fmt::format("{}\n{}", outcome.evidence.detail(), runs[task].pulled_because));
     }
   }
+}
+
+// So that their next launch is their first again, which need not look for another. Where that fails
+// it looks, that is all.
+void SlurmBackend::RemoveScripts(const std::vector<Fresh>& runs) {
+  std::vector<std::string> scripts;
+  for (const Fresh& run : runs) {
+    if (run.is_first) scripts.push_back(PathsOf(run.assignment->run_key()).script());
+  }
+  host_->RemoveManyTrees(scripts).IgnoreError();
 }
 
 absl::StatusOr<Submission> SlurmBackend::SubmissionOf(const std::vector<Fresh>& runs) {

@@ -2,25 +2,15 @@
 
 #include <algorithm>
 
+#include "absl/strings/cord.h"
+#include "absl/strings/string_view.h"
 #include "fmt/format.h"
 
 namespace muster::slurm {
 namespace {
 
-// How long a call waits for its turn. Submissions wait in the lanes that launch, 64 at the most,
-// and one that is given up costs three calls to look it up.
-absl::Duration BoundOf(CallKind kind) {
-  switch (kind) {
-    case CallKind::kEnd:
-    case CallKind::kObserve:
-      return absl::Minutes(1);
-    case CallKind::kSubmit:
-      return absl::Minutes(5);
-    case CallKind::kOther:
-      break;
-  }
-  return absl::Seconds(30);
-}
+// Marks the errors of calls that were not made.
+constexpr absl::string_view kNoTurn = "muster/no-turn";
 
 // How long a warning stays after what it warns of.
 constexpr absl::Duration kWarned = absl::Minutes(10);
@@ -28,6 +18,24 @@ constexpr absl::Duration kWarned = absl::Minutes(10);
 constexpr absl::Duration kLongestBackOff = absl::Minutes(1);
 
 }  // namespace
+
+// How long a call waits for its turn.
+absl::Duration CallGate::BoundOf(CallKind kind) const {
+  switch (kind) {
+    case CallKind::kEnd:
+    case CallKind::kObserve:
+      return absl::Minutes(1);
+    case CallKind::kSubmit:
+      return submit_patience_;
+    case CallKind::kOther:
+      break;
+  }
+  return absl::Seconds(30);
+}
+
+bool CallGate::HadNoTurn(const absl::Status& status) {
+  return status.GetPayload(kNoTurn).has_value();
+}
 
 absl::Status CallGate::Enter(const std::string& name, CallKind kind) {
   std::unique_lock lock(mutex_);
@@ -41,10 +49,12 @@ absl::Status CallGate::Enter(const std::string& name, CallKind kind) {
       changed_.notify_all();
       ++given_up_;
       last_given_up_ = now;
-      return absl::UnavailableError(
+      absl::Status status = absl::UnavailableError(
           fmt::format("could not ask: {} had no turn within {} s, since more is asked than "
                       "slurm.max_scheduler_calls_per_minute ({}) allows",
                       name, absl::ToInt64Seconds(BoundOf(kind)), per_minute_));
+      status.SetPayload(kNoTurn, absl::Cord());
+      return status;
     }
     const absl::Duration wait = std::min(queue_.NextChange(now), deadline) - now;
     changed_.wait_for(lock, absl::ToChronoNanoseconds(wait));

@@ -22,12 +22,14 @@ namespace muster::slurm {
 
 class CallGate {
  public:
-  // Calls per minute; 0: no limit.
-  explicit CallGate(uint32_t per_minute) : per_minute_(per_minute), queue_(per_minute) {}
+  // Calls per minute; 0: no limit. A submission waits at most so long for its turn.
+  explicit CallGate(uint32_t per_minute, absl::Duration submit_patience = absl::Minutes(5))
+      : per_minute_(per_minute), submit_patience_(submit_patience), queue_(per_minute) {}
 
   // Waits until the call may be made, and counts it. UNAVAILABLE: it may not, for longer than is
-  // waited; it is not to be made then.
+  // waited; it is not to be made then. HadNoTurn tells that error from all others.
   absl::Status Enter(const std::string& name, CallKind kind);
+  static bool HadNoTurn(const absl::Status& status);
   // What came of a call: what was said besides the answer itself.
   void OnAnswer(std::string_view words);
 
@@ -39,7 +41,10 @@ class CallGate {
   std::map<std::string, uint64_t> Calls() const;
 
  private:
+  absl::Duration BoundOf(CallKind kind) const;
+
   const uint32_t per_minute_;
+  const absl::Duration submit_patience_;
   const agent::SteadyTime time_;
 
   mutable std::mutex mutex_;

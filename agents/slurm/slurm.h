@@ -38,6 +38,8 @@ struct SlurmConfig {
   // The most calls to Slurm in any 60 s, by commands or slurmrestd; 0: no limit. A quarter of them
   // may come at once, the others come one by one. The default is what sites that complain ask for.
   uint32_t max_scheduler_calls_per_minute = 20;
+  // How long a submission waits until it is among those; then it comes to the end of the row again.
+  absl::Duration submit_patience = absl::Minutes(5);
   // The least time between two squeue. It grows to five times what the last one took, and with what
   // is left of max_scheduler_calls_per_minute.
   absl::Duration observe_interval = absl::Seconds(5);

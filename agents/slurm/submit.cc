@@ -7,10 +7,12 @@
 
 #include "absl/time/time.h"
 #include "agents/core/log_evidence.h"
+#include "agents/slurm/call_gate.h"
 #include "agents/slurm/fields.h"
 #include "agents/slurm/reasons.h"
 #include "agents/slurm/refusals.h"
 #include "contract/errors.h"
+#include "contract/text.h"
 #include "fmt/format.h"
 
 namespace muster::slurm {
@@ -100,11 +102,8 @@ v1::Failure MakeFailure(v1::FailureClass failure_class, std::string message,
 }  // namespace
 
 SubmitOutcome ClassifySubmit(const absl::StatusOr<hosts::CommandResult>& result) {
+  if (!result.ok()) return NoAnswer(result.status());
   SubmitOutcome outcome;
-  if (!result.ok()) {
-    outcome.words = result.status().ToString();
-    return outcome;
-  }
   outcome.words = WordsOf(*result);
   const std::string& said = result->stderr_data;
   if (result->ok()) {
@@ -154,6 +153,13 @@ SubmitOutcome NotSent(std::string message) {
   outcome.words = message;
   outcome.failure =
       MakeFailure(kConfig, std::move(message), "Correct the slurm section of the job.");
+  return outcome;
+}
+
+SubmitOutcome NoAnswer(const absl::Status& status) {
+  SubmitOutcome outcome;
+  if (CallGate::HadNoTurn(status)) outcome.kind = Kind::kNotSent;
+  outcome.words = ToStd(status.message());
   return outcome;
 }
 

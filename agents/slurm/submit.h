@@ -59,7 +59,8 @@ bool MayBeTask(const v1::JobSpec& spec);
 // The spec's time limit as Slurm counts it; 0 if it has none.
 uint64_t TimeLimitMinutes(const v1::JobSpec& spec);
 
-// What is known after a submission. `result` is an error if sbatch was not run to its end.
+// What is known after a submission. `result` is an error if sbatch was not run to its end, or not
+// let through the gate.
 struct SubmitOutcome {
   agent::LaunchOutcome::Kind kind = agent::LaunchOutcome::Kind::kUnclear;
   uint64_t job_id = 0;  // kLaunched
@@ -74,6 +75,8 @@ SubmitOutcome ClassifyError(std::string_view slurm_words, std::string_view limit
                             std::string all_words);
 // For a job that nobody was asked to take, since it cannot be said there.
 SubmitOutcome NotSent(std::string message);
+// After an error that kept the answer from coming: whether anybody was asked at all.
+SubmitOutcome NoAnswer(const absl::Status& status);
 
 // The failure for a refusal in words that no table holds, after the same answer several times over.
 v1::Failure UnknownRefusal(std::string_view words);

@@ -156,6 +156,34 @@ TEST_F(LaunchTest, OneAbsentIsNeverEnoughEvenWithoutAGracePeriod) {
   EXPECT_THAT(Effects<DoLaunch>(), SizeIs(1));
 }
 
+TEST_F(LaunchTest, ALaunchThatWasNotSentIsRepeatedWithoutALookUp) {
+  Assign(1);
+  for (int i = 0; i < 3; ++i) {
+    LaunchEnds(1, LaunchOutcome::Kind::kNotSent);
+    EXPECT_THAT(Effects<DoLaunch>(), SizeIs(1));
+    EXPECT_THAT(Effects<DoLookup>(), IsEmpty());
+    EXPECT_EQ(State(1), v1::RUN_STATE_LAUNCHING);
+  }
+  Launched(1);
+  EXPECT_EQ(State(1), v1::RUN_STATE_PENDING);
+}
+
+TEST_F(LaunchTest, ALaunchThatWasNotSentAndIsCanceledIsNotRepeated) {
+  Assign(1);
+  Cancel(1);
+  LaunchEnds(1, LaunchOutcome::Kind::kNotSent);
+  EXPECT_THAT(Effects<DoLaunch>(), IsEmpty());
+  EXPECT_EQ(State(1), v1::RUN_STATE_CANCELED);
+}
+
+TEST_F(LaunchTest, ALaunchThatWasNotSentIsNotRepeatedByAnAgentThatStops) {
+  Assign(1);
+  Do(Drain{});
+  LaunchEnds(1, LaunchOutcome::Kind::kNotSent);
+  EXPECT_THAT(Effects<DoLaunch>(), IsEmpty());
+  EXPECT_EQ(State(1), v1::RUN_STATE_LAUNCH_UNKNOWN);
+}
+
 TEST_F(LaunchTest, AnAnswerThatNobodyWaitsForChangesNothing) {
   Have(1);
   LookupEnds(1, LookupOutcome::Kind::kAbsent);

@@ -1,0 +1,70 @@
+// Submissions that get no turn among the calls that are allowed.
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "agents/slurm/run_files.h"
+#include "agents/slurm/slurm.h"
+#include "agents/slurm/submit.h"
+#include "fmt/format.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::slurm {
+namespace {
+
+using Kind = agent::LaunchOutcome::Kind;
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
+class NotSentTest : public ::testing::Test {
+ protected:
+  NotSentTest() {
+    std::string pattern = ::testing::TempDir() + "not-sent-XXXXXX";
+    root_ = mkdtemp(pattern.data());
+    const std::string sbatch = root_ + "/sbatch";
+    std::ofstream(sbatch) << "#!/bin/sh\necho 17\n";
+    std::filesystem::permissions(sbatch, std::filesystem::perms(0700));
+    SlurmConfig config;
+    config.cluster = "lab";
+    config.run_dir = root_ + "/runs";
+    config.bin_dir = root_;
+    // One call, and none for a minute.
+    config.max_scheduler_calls_per_minute = 1;
+    config.submit_patience = absl::Milliseconds(1);
+    backend_ = CreateSlurmBackend(config, root_);
+  }
+  ~NotSentTest() override { std::filesystem::remove_all(root_); }
+
+  agent::LaunchOutcome Launch(int job) {
+    v1::Assignment assignment;
+    assignment.set_run_key(fmt::format("k7m2-{}-1", job));
+    assignment.mutable_spec()->mutable_command()->set_script("true");
+    return backend_->Launch(assignment);
+  }
+
+  std::string root_;
+  std::unique_ptr<agent::Backend> backend_;
+};
+
+TEST_F(NotSentTest, ASubmissionWithoutATurnIsNotInDoubtAndNotLookedUp) {
+  ASSERT_EQ(Launch(1).kind, Kind::kLaunched);
+  for (int i = 0; i < 2; ++i) {
+    const agent::LaunchOutcome outcome = Launch(2);
+    EXPECT_EQ(outcome.kind, Kind::kNotSent) << outcome.evidence.detail();
+    EXPECT_THAT(outcome.evidence.detail(), ::testing::HasSubstr("had no turn"));
+    EXPECT_EQ(outcome.external_id, "");
+  }
+  EXPECT_THAT(backend_->SchedulerCalls(), ElementsAre(Pair("sbatch", 1)));
+}
+
+TEST(NoAnswerTest, OnlyTheGatesOwnErrorMeansThatNobodyWasAsked) {
+  EXPECT_EQ(NoAnswer(absl::UnavailableError("the connection broke")).kind, Kind::kUnclear);
+  EXPECT_EQ(ClassifySubmit(absl::DeadlineExceededError("no answer")).kind, Kind::kUnclear);
+}
+
+}  // namespace
+}  // namespace muster::slurm
