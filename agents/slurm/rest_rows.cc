@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "agents/slurm/inventory.h"
 #include "agents/slurm/rest_json.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 
 namespace muster::slurm {
 namespace {
@@ -51,6 +53,23 @@ bool IsOfUser(const json& job, std::string_view member, std::string_view user) {
   return TextOf(Member(job, member)) == user;
 }
 
+// Accounting tells the tasks that wait as a mask, "0x8" or "0x8%1"; as a list of their indices,
+// which all else is.
+std::string TaskList(std::string set) {
+  if (!set.starts_with("0x")) return set;
+  const std::string digits = set.substr(2, set.find('%') - 2);
+  std::vector<size_t> indices;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    const std::string_view digit = std::string_view(digits).substr(digits.size() - 1 - i, 1);
+    unsigned bits = 0;
+    if (std::from_chars(digit.begin(), digit.end(), bits, 16).ec != std::errc()) return set;
+    for (size_t bit = 0; bit < 4; ++bit) {
+      if ((bits >> bit) & 1) indices.push_back(i * 4 + bit);
+    }
+  }
+  return fmt::format("{}", fmt::join(indices, ","));
+}
+
 // The job's id, or those of the tasks that this one entry is about; none: it cannot be read.
 std::vector<JobId> IdsOf(const json& job, const json& array, const json& task,
                          const json& task_set) {
@@ -61,7 +80,7 @@ std::vector<JobId> IdsOf(const json& job, const json& array, const json& task,
   const auto array_number = static_cast<uint64_t>(number);
   if (const std::optional<int64_t> index = NumberOf(task))
     return {{array_number, static_cast<uint32_t>(*index)}};
-  const std::string set = TextOf(task_set);
+  const std::string set = TaskList(TextOf(task_set));
   if (set.empty()) return {{array_number}};
   return ExpandJobIds(fmt::format("{}_[{}]", array_number, set));
 }
@@ -253,6 +272,22 @@ absl::StatusOr<std::vector<v1::Pool>> RestPools(const json& partitions, const js
     }
   }
   return pools;
+}
+
+absl::StatusOr<std::vector<std::string>> RestKnownNodes(const json& nodes,
+                                                        const std::vector<std::string>& names) {
+  const json* list = ListIn(nodes, "nodes");
+  if (list == nullptr) return Unreadable("no list of nodes, or one");
+  std::set<std::string> known;
+  for (const json& node : *list) {
+    const std::string name = TextOf(Member(node, "name"));
+    if (name.empty()) return Unreadable("a node");
+    known.insert(name);
+  }
+  std::vector<std::string> some;
+  std::copy_if(names.begin(), names.end(), std::back_inserter(some),
+               [&](const std::string& name) { return known.contains(name); });
+  return some;
 }
 
 }  // namespace muster::slurm

@@ -28,6 +28,10 @@ absl::StatusOr<std::vector<HistoryRow>> RestHistory(const nlohmann::json& answer
 absl::StatusOr<std::vector<v1::Pool>> RestPools(const nlohmann::json& partitions,
                                                 const nlohmann::json& nodes);
 
+// Which of the names are those of nodes, in the order of the names; INTERNAL likewise.
+absl::StatusOr<std::vector<std::string>> RestKnownNodes(const nlohmann::json& nodes,
+                                                        const std::vector<std::string>& names);
+
 }  // namespace muster::slurm
 
 #endif  // MUSTER_AGENTS_SLURM_REST_ROWS_H_

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "agents/slurm/arrays.h"
 #include "agents/slurm/rest_json.h"
 #include "agents/slurm/rest_rows.h"
 #include "agents/slurm/rest_submission.h"
@@ -132,6 +133,8 @@ absl::StatusOr<ClusterSettings> RestScheduler::Settings() {
   ClusterSettings settings;
   settings.version = TextOf(Member(SlurmOf(*ping->json), "release"));
   settings.keeps_accounting = serves->accounting;
+  // MaxArraySize is not told. An array that is too large is refused, and its halves are tried.
+  settings.max_array_size = kMaxArrayTasks;
   absl::StatusOr<std::string> name = ClusterName(*ping, serves->accounting);
   if (!name.ok()) return name.status();
   settings.name = *std::move(name);
@@ -179,9 +182,16 @@ absl::StatusOr<std::vector<v1::Pool>> RestScheduler::Pools() {
   return Trusted(RestPools(*partitions->json, *nodes->json));
 }
 
+absl::StatusOr<std::vector<std::string>> RestScheduler::KnownNodes(
+    const std::vector<std::string>& names) {
+  const absl::StatusOr<RestAnswer> nodes = Get("rest-nodes", "/nodes");
+  if (!nodes.ok()) return nodes.status();
+  return Trusted(RestKnownNodes(*nodes->json, names));
+}
+
 SubmitOutcome RestScheduler::Submit(const Submission& submission) {
   absl::StatusOr<std::map<std::string, std::string>> environment = commands_->JobEnvironment();
-  if (!environment.ok()) return Unclear(std::string(ToStd(environment.status().message())));
+  if (!environment.ok()) return NoAnswer(environment.status());
   absl::StatusOr<std::string> body = RestSubmission(submission, *std::move(environment));
   if (!body.ok()) return NotSent(std::string(ToStd(body.status().message())));
   RestQuestion question;
@@ -192,7 +202,7 @@ SubmitOutcome RestScheduler::Submit(const Submission& submission) {
   question.body = *std::move(body);
   question.timeout = config_.sbatch_timeout;
   const absl::StatusOr<RestAnswer> answer = client_.Ask(question);
-  if (!answer.ok()) return Unclear(std::string(ToStd(answer.status().message())));
+  if (!answer.ok()) return NoAnswer(answer.status());
   return ClassifyAnswer(*answer);
 }
 

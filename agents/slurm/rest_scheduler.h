@@ -26,6 +26,8 @@ class RestScheduler : public Scheduler {
   absl::StatusOr<ClusterSettings> Probe() override;
   absl::StatusOr<ClusterSettings> Settings() override;
   absl::StatusOr<std::vector<v1::Pool>> Pools() override;
+  absl::StatusOr<std::vector<std::string>> KnownNodes(
+      const std::vector<std::string>& names) override;
   SubmitOutcome Submit(const Submission& submission) override;
   absl::StatusOr<std::string> EstimateStart(const Submission& submission) override;
   absl::StatusOr<std::vector<QueueRow>> Queue(std::string_view name = {}) override;

@@ -33,12 +33,9 @@ class Scheduler {
   // Partitions and their nodes.
   virtual absl::StatusOr<std::vector<v1::Pool>> Pools() = 0;
 
-  // Which of the nodes Slurm has. Default, for a way that cannot tell: all of them; Slurm refuses a
-  // job that excludes one that it does not know.
+  // Which of the nodes Slurm has: it refuses a job that excludes one that it does not know.
   virtual absl::StatusOr<std::vector<std::string>> KnownNodes(
-      const std::vector<std::string>& names) {
-    return names;
-  }
+      const std::vector<std::string>& names) = 0;
 
   virtual SubmitOutcome Submit(const Submission& submission) = 0;
   // When Slurm would start the job, in Slurm's own words, with the time in seconds since 1970;

@@ -51,6 +51,8 @@ class SlurmArrayTest : public ::testing::Test {
     return pointers;
   }
   void Restart() { backend_ = cluster_->MakeBackend(); }
+  // What submissions are counted as.
+  static std::string Submits() { return cluster_->is_over_rest() ? "rest-submit" : "sbatch"; }
   static std::string SlurmId(const TestRun& run) { return run.handle.external_id; }
   static void Go(const TestRun& run) {
     std::ofstream(fmt::format("{}/{}/work/go", cluster_->runs(), run.handle.run_key)).flush();
@@ -69,7 +71,7 @@ TEST_F(SlurmArrayTest, AlikeRunsAreOneSbatchAndEachHasItsOwnLogAndEnd) {
   std::vector<std::string> scripts;
   for (int i = 0; i < 12; ++i) scripts.push_back(fmt::format("echo run {}; exit {}", i, i % 3));
   std::vector<TestRun> runs = LaunchTogether(scripts);
-  EXPECT_EQ(backend_->SchedulerCalls()["sbatch"], 1u);
+  EXPECT_EQ(backend_->SchedulerCalls()[Submits()], 1u);
   ObserveToEnd(*backend_, PointersTo(runs));
   for (int i = 0; i < 12; ++i) {
     const TestRun& run = runs[i];
@@ -102,7 +104,7 @@ TEST_F(SlurmArrayTest, AnAnswerThatWasLostIsFoundByEachRunAndNothingRunsTwice) {
   }
   for (const agent::LaunchOutcome& outcome : LaunchAll(&runs))
     EXPECT_EQ(outcome.kind, Kind::kLaunched) << "it is found, and not launched again";
-  EXPECT_EQ(backend_->SchedulerCalls().count("sbatch"), 0u);
+  EXPECT_EQ(backend_->SchedulerCalls().count(Submits()), 0u);
   ObserveToEnd(*backend_, PointersTo(runs));
   for (const TestRun& run : runs) {
     EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
@@ -256,7 +258,7 @@ TEST_F(SlurmArrayTest, ARefusalIsQuotedForEachRun) {
     EXPECT_EQ(outcome.kind, Kind::kRefused);
     EXPECT_THAT(outcome.failure.message(), HasSubstr("Invalid partition name specified"));
   }
-  EXPECT_EQ(backend_->SchedulerCalls()["sbatch"], 1u);
+  EXPECT_EQ(backend_->SchedulerCalls()[Submits()], 1u);
 }
 
 }  // namespace

@@ -67,6 +67,7 @@ class ArraysTest : public ::testing::Test {
     config.cluster = "lab";
     config.run_dir = runs_;
     config.bin_dir = root_;
+    config.max_scheduler_calls_per_minute = 0;
     backend_ = CreateSlurmBackend(config, root_);
     ASSERT_TRUE(backend_->Probe().ok());
   }

@@ -130,6 +130,25 @@ TEST(RestHistoryTest, ACodeThatIsAlwaysToldAsZeroIsNotBelieved) {
   EXPECT_EQ(rows->at(2).node_list, "");
 }
 
+TEST(RestHistoryTest, TasksThatWaitAreAMask) {
+  const auto ids = [](const std::string& mask) {
+    const json job = {{"job_id", 20},
+                      {"user", "ada"},
+                      {"name", "a"},
+                      {"state", {{"current", "PENDING"}}},
+                      {"array", {{"job_id", 20}, {"task", mask}, {"task_id", nullptr}}}};
+    std::vector<std::string> some;
+    const auto rows = RestHistory(json{{"jobs", json::array({job})}}, "ada");
+    if (!rows.ok()) return std::vector<std::string>{"unreadable"};
+    for (const HistoryRow& row : *rows) some.push_back(row.job_id.ToString());
+    return some;
+  };
+  EXPECT_THAT(ids("0x8"), ElementsAre("20_3"));
+  EXPECT_THAT(ids("0x105%1"), ElementsAre("20_0", "20_2", "20_8"));
+  EXPECT_THAT(ids("2-3"), ElementsAre("20_2", "20_3"));
+  EXPECT_THAT(ids("0xg"), ElementsAre("unreadable"));
+}
+
 TEST(RestHistoryTest, LaterShapesTellCodesAndSignals) {
   const auto rows = RestHistory(Parse(R"j({"jobs": [
       {"job_id": 121, "name": "a", "user": "ada", "nodes": "n1", "state": {"current": ["FAILED"]},
@@ -174,6 +193,17 @@ TEST(RestPoolsTest, NodesAreCountedInTheirPartitions) {
   EXPECT_FALSE(other.available());
   EXPECT_FALSE(other.has_max_time_limit());
   EXPECT_EQ(other.max_nodes(), 4u);
+}
+
+TEST(RestKnownNodesTest, NamesThatNoNodeHasAreLeftOut) {
+  const json nodes = Parse(R"j({"nodes": [{"name": "n1"}, {"name": "n2"}]})j");
+  const auto known = RestKnownNodes(nodes, {"n2", "gone-7", "n1"});
+  ASSERT_TRUE(known.ok()) << known.status();
+  EXPECT_THAT(*known, ElementsAre("n2", "n1"));
+  for (const char* text : {"{}", R"j({"nodes": null})j", R"j({"nodes": [{"cpus": 8}]})j"}) {
+    EXPECT_FALSE(RestKnownNodes(Parse(text), {"n1"}).ok())
+        << text << " does not say that Slurm has forgotten n1";
+  }
 }
 
 TEST(RestServesTest, TheDescriptionTellsVersionsAndAccounting) {
