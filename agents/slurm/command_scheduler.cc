@@ -154,7 +154,8 @@ absl::Status CommandScheduler::CancelWhat(const std::string& what) {
       fmt::format("scancel ended with exit code {}: {}", result->exit_code, words));
 }
 
-absl::Status CommandScheduler::Hold(const JobId& id) { return Control("hold", id); }
+// As the job's own user, also where the agent is an operator: its user may release it.
+absl::Status CommandScheduler::Hold(const JobId& id) { return Control("uhold", id); }
 
 absl::Status CommandScheduler::Release(const JobId& id) { return Control("release", id); }
 

@@ -79,7 +79,7 @@ CallKind KindOf(const std::vector<std::string>& argv) {
   if (name == "squeue") return CallKind::kObserve;
   if (name == "scancel") return CallKind::kEnd;
   // A token is what all else waits for.
-  const bool urgent = verb == "hold" || verb == "release" || verb == "token";
+  const bool urgent = verb == "uhold" || verb == "release" || verb == "token";
   return name == "scontrol" && urgent ? CallKind::kEnd : CallKind::kOther;
 }
 

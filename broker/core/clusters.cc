@@ -13,7 +13,7 @@ namespace {
 bool ByName(const Cluster* a, const Cluster* b) { return a->name() < b->name(); }
 
 bool CouldTake(const Cluster& cluster, const v1::JobSpec& spec) {
-  return cluster.session && CheckFit(spec, cluster.saved).ever();
+  return cluster.session && CheckFit(ShapeOf(spec), cluster.saved).ever();
 }
 
 v1::Cluster DescribeWithoutInventory(const Cluster& cluster) {

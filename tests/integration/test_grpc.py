@@ -42,7 +42,8 @@ def test_reflection_names_the_services_and_describes_a_method(api):
     answer = reflect(api, file_containing_symbol="muster.v1.Jobs").file_descriptor_response
     files = [descriptor_pb2.FileDescriptorProto.FromString(f) for f in answer.file_descriptor_proto]
     methods = {m.name for f in files for s in f.service if s.name == "Jobs" for m in s.method}
-    assert methods == {"SubmitJob", "SubmitJobs", "GetJob", "ListJobs", "CancelJobs", "WatchJobs", "ReadLog"}
+    assert methods == {"SubmitJob", "SubmitJobs", "GetJob", "ListJobs", "CancelJobs", "HoldJobs", "ReleaseJobs", "PlanJob",
+                       "WatchJobs", "ReadLog"}
 
 
 def test_submitted_job_is_answered_with_defaults_filled_in(api, agent):

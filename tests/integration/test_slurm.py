@@ -298,7 +298,11 @@ def test_killed_while_a_job_runs(trio, victim):
 @pytest.mark.parametrize("victim", VICTIMS)
 def test_killed_at_random_moments(trio, slurm, victim):
     """Twenty short jobs, and a blow every second: each phase of a job's life is struck by some."""
-    ids = [trio.api.submit(trio.counting("sleep 0.5")) for _ in range(20)]
+    specs = [trio.counting("sleep 0.5") for _ in range(20)]
+    for number, spec in enumerate(specs):
+        # Each asks for something else, so that each is a Slurm job of its own, which accounting knows by its run's name.
+        spec.slurm.comment = str(number)
+    ids = [trio.api.submit(spec) for spec in specs]
     for moment in range(4):
         trio.world.pause(0.4 + 0.3 * moment)
         trio.restart(victim)
@@ -315,12 +319,11 @@ def test_many_jobs_take_few_questions(world, broker, api, slurm):
     ids = api.submit_many([argv_spec("true") for _ in range(MANY_JOBS)])
     for job_id in ids:
         api.wait_state(job_id, SUCCEEDED)
-    cluster = eventually(lambda: (lambda c: c if c.scheduler_calls.get("sbatch", 0) >= MANY_JOBS else None)(
+    cluster = eventually(lambda: (lambda c: c if c.scheduler_calls.get("launched runs", 0) >= MANY_JOBS else None)(
         api.cluster("lab")), "the agent has told of its calls")
-    assert cluster.scheduler_calls["sbatch"] == MANY_JOBS
     assert cluster.scheduler_calls["launched runs"] == MANY_JOBS
-    others = sum(count for name, count in cluster.scheduler_calls.items() if name not in ("sbatch", "launched runs"))
-    assert others <= 0.1 * MANY_JOBS, dict(cluster.scheduler_calls)
+    calls = sum(count for name, count in cluster.scheduler_calls.items() if name != "launched runs")
+    assert calls <= 0.2 * MANY_JOBS, dict(cluster.scheduler_calls)
 
 
 def test_an_agent_drives_slurm_through_slurmrestd(world, broker, api, slurm):
