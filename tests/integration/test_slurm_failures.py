@@ -121,8 +121,14 @@ def test_a_job_held_in_slurm_says_how_to_let_it_go(api, slurm, agent):
     api.wait_state(first, job_pb2.JOB_STATE_RUNNING)
     job_id = api.submit(argv_spec("true"))
     api.wait_state(job_id, job_pb2.JOB_STATE_PENDING)
-    slurm.slurm("scontrol", "uhold", api.get(job_id).runs[0].external_id)
-    eventually(lambda: "muster release" in api.get(job_id).reason, "the reason says how to release it")
+    external_id = api.get(job_id).runs[0].external_id
+
+    def says_how():
+        # Again and again, because a hold that comes right after the launch has been seen to vanish.
+        slurm.slurm("scontrol", "uhold", external_id)
+        return "muster release" in api.get(job_id).reason
+
+    eventually(says_how, "the reason says how to release it")
     api.cancel(job_id)
     api.cancel(first)
     api.wait_state(job_id, job_pb2.JOB_STATE_CANCELED)
