@@ -113,7 +113,7 @@ def test_suspended_by_slurm_is_shown_so_and_back(api, slurm, agent):
     api.wait_state(job_id, job_pb2.JOB_STATE_CANCELED)
 
 
-def test_a_job_held_in_slurm_says_how_to_let_it_go(api, slurm, agent):
+def test_a_held_job_says_how_to_let_it_go(api, slurm, agent):
     del agent
     blocker = argv_spec("sleep", "1000", nodes=2)
     blocker.slurm.exclusive = True
@@ -121,14 +121,8 @@ def test_a_job_held_in_slurm_says_how_to_let_it_go(api, slurm, agent):
     api.wait_state(first, job_pb2.JOB_STATE_RUNNING)
     job_id = api.submit(argv_spec("true"))
     api.wait_state(job_id, job_pb2.JOB_STATE_PENDING)
-    external_id = api.get(job_id).runs[0].external_id
-
-    def says_how():
-        # Again and again, because a hold that comes right after the launch has been seen to vanish.
-        slurm.slurm("scontrol", "uhold", external_id)
-        return "muster release" in api.get(job_id).reason
-
-    eventually(says_how, "the reason says how to release it")
+    api.hold(job_id)
+    eventually(lambda: "muster release" in api.get(job_id).reason, "the reason says how to release it")
     api.cancel(job_id)
     api.cancel(first)
     api.wait_state(job_id, job_pb2.JOB_STATE_CANCELED)
