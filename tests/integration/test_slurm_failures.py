@@ -113,15 +113,16 @@ def test_suspended_by_slurm_is_shown_so_and_back(api, slurm, agent):
     api.wait_state(job_id, job_pb2.JOB_STATE_CANCELED)
 
 
-def test_a_held_job_says_how_to_let_it_go(api, slurm, agent):
+def test_a_job_held_in_slurm_says_how_to_let_it_go(api, slurm, agent):
     del agent
     blocker = argv_spec("sleep", "1000", nodes=2)
     blocker.slurm.exclusive = True
     first = api.submit(blocker)
     api.wait_state(first, job_pb2.JOB_STATE_RUNNING)
     job_id = api.submit(argv_spec("true"))
-    api.wait_state(job_id, job_pb2.JOB_STATE_PENDING)
-    api.hold(job_id)
+    # A job is PENDING from its assignment on; Slurm has it once its run is.
+    external_id = api.wait_run_state(job_id, job_pb2.RUN_STATE_PENDING).external_id
+    slurm.slurm("scontrol", "uhold", external_id)
     eventually(lambda: "muster release" in api.get(job_id).reason, "the reason says how to release it")
     api.cancel(job_id)
     api.cancel(first)
