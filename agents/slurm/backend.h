@@ -74,7 +74,7 @@ class SlurmBackend : public agent::Backend {
   };
   struct Queue {
     std::multimap<std::string, QueueRow> rows;  // by run key, or else by job name
-    std::set<uint64_t> arrays;                  // those that it lists any task of
+    std::set<std::string> arrays;               // names of those that it lists any task of
   };
   struct Fresh;
 
@@ -144,6 +144,8 @@ class SlurmBackend : public agent::Backend {
   std::map<std::string, ExitRecord> ReadRecords(const std::vector<agent::RunHandle>& runs);
   RunFacts Gather(const agent::RunHandle& run, const std::optional<Queue>& queue,
                   std::optional<ExitRecord> record);
+  // Whether the run was submitted as a task of one of them.
+  bool IsTaskOfAny(const std::string& run_key, const std::set<std::string>& array_names) const;
   void ChooseRow(const agent::RunHandle& run, const std::vector<QueueRow>& rows, RunFacts* facts);
   void DropVoidRecord(RunFacts* facts);
   void MarkSince(RunFacts* facts);

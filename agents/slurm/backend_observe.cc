@@ -120,7 +120,7 @@ absl::StatusOr<SlurmBackend::Queue> SlurmBackend::AskQueue() {
   if (!rows.ok()) return rows.status();
   Queue queue;
   for (QueueRow& row : *rows) {
-    if (row.job_id.task.has_value()) queue.arrays.insert(row.job_id.number);
+    if (row.job_id.task.has_value()) queue.arrays.insert(row.name);
     std::string name = RunOf(row.name, row.job_id);
     queue.rows.emplace(std::move(name), std::move(row));
   }
@@ -168,7 +168,7 @@ RunFacts SlurmBackend::Gather(const agent::RunHandle& run, const std::optional<Q
   if (queue.has_value()) {
     const auto [first, last] = queue->rows.equal_range(run.run_key);
     for (auto row = first; row != last; ++row) rows.push_back(row->second);
-    facts.array_is_known = queue->arrays.contains(facts.job_id.number);
+    facts.array_is_known = IsTaskOfAny(run.run_key, queue->arrays);
   }
   ChooseRow(run, rows, &facts);
   DropVoidRecord(&facts);
@@ -184,6 +184,13 @@ RunFacts SlurmBackend::Gather(const agent::RunHandle& run, const std::optional<Q
   if (queue.has_value() && !live && !ProvesSuccess(facts))
     facts.slurm_output = ReadSlurmOutput(SlurmOutputOf(run.run_key, facts.job_id));
   return facts;
+}
+
+bool SlurmBackend::IsTaskOfAny(const std::string& run_key,
+                               const std::set<std::string>& array_names) const {
+  const std::vector<ArrayPlace> places = arrays_.PlacesOf(run_key);
+  return std::any_of(places.begin(), places.end(),
+                     [&](const ArrayPlace& place) { return array_names.contains(place.array); });
 }
 
 // Which of the jobs with the run's name is the run: the one that wrote the record or claimed the
@@ -298,7 +305,8 @@ void SlurmBackend::AskAccounting(const std::vector<RunFacts*>& facts, absl::Time
       // Ids wrap around: the name tells whether it is the same job.
       if (row.job_id == run->job_id && RunOf(row.name, row.job_id) == run->run_key)
         run->history = row;
-      if (row.job_id.number == run->job_id.number) run->array_is_known = true;
+      if (HasEnded(row.state.phase) && IsTaskOfAny(run->run_key, {row.name}))
+        run->array_is_known = true;
     }
   }
 }

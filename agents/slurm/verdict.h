@@ -57,7 +57,9 @@ struct RunFacts {
 
   // Whether a job has claimed the run, as far as is known. Only asked if squeue lists none.
   bool may_have_started = false;
-  // Whether Slurm knows the array whose task the job is, or another of its tasks.
+  // Whether Slurm remembers the array whose task the job is: it lists others of its tasks, by the
+  // array's name, or its accounting has the end of one. A controller that has lost its memory does
+  // not, and gives the array's number to another.
   bool array_is_known = false;
 
   // Muster asked for the end of this run.

@@ -150,6 +150,27 @@ TEST_F(SlurmArrayTest, ATaskThatAnotherCancelsWhileItWaitsIsCanceledAndNotLost) 
   EXPECT_EQ(runs[3].handle.state, v1::RUN_STATE_SUCCEEDED);
 }
 
+TEST_F(SlurmArrayTest, AForgottenTaskWhoseNumberIsGivenAgainFailsAndIsNotCanceled) {
+  cluster_->AsRoot("scontrol update partitionname=debug state=down");
+  std::vector<TestRun> forgotten = LaunchTogether(std::vector<std::string>(3, "true"));
+  const std::string number = SlurmId(forgotten[0]).substr(0, SlurmId(forgotten[0]).find('_'));
+  cluster_->Control("stop", "slurmctld KILL");
+  cluster_->AsRoot(
+      fmt::format("sh -c 'rm {0}/state/job_state* {0}/state/part_state*; echo FirstJobId={1} "
+                  ">>{0}/etc/slurm.conf'",
+                  cluster_->directory() + "/cluster", number));
+  cluster_->Control("start", "slurmctld");
+
+  std::vector<TestRun> others = LaunchTogether(std::vector<std::string>(2, "true"));
+  ASSERT_EQ(SlurmId(others[0]), SlurmId(forgotten[0]));
+  ObserveToEnd(*backend_, PointersTo(others));
+  ObserveToEnd(*backend_, PointersTo(forgotten));
+  for (const TestRun& run : forgotten) {
+    EXPECT_EQ(run.handle.state, v1::RUN_STATE_FAILED) << run.last.evidence.DebugString();
+    EXPECT_TRUE(run.last.failure.has_value() && run.last.failure->retriable());
+  }
+}
+
 TEST_F(SlurmArrayTest, ARequeuedTaskRunsAgainUnderTheSameId) {
   const std::string script =
       "echo start $SLURM_RESTART_COUNT; [ \"$SLURM_RESTART_COUNT\" ] || sleep 300";
