@@ -31,8 +31,9 @@ bool IsClusterUri(std::string_view text) {
 
 absl::Status Resolve(const std::string& field, const JobStorage& storage, std::string* text) {
   absl::StatusOr<std::string> path = contract::ResolveStorageUri(field, *text, storage.cluster);
-  if (path.ok()) *text = *std::move(path);
-  return path.status();
+  if (!path.ok()) return path.status();
+  *text = *std::move(path);
+  return absl::OkStatus();
 }
 
 absl::Status ResolveVariables(const std::string& prefix, const JobStorage& storage,

@@ -79,7 +79,8 @@ void Arrays::FindHeld() {
       array.is_held[i] = infos[i].status().code() != absl::StatusCode::kNotFound;
   }
   std::erase_if(arrays_, [this](const auto& entry) {
-    const auto& [name, array] = entry;
+    const std::string& name = entry.first;
+    const Array& array = entry.second;
     if (std::find(array.is_held.begin(), array.is_held.end(), true) != array.is_held.end())
       return false;
     const absl::StatusOr<hosts::FileInfo> list =

@@ -14,7 +14,6 @@ namespace muster::slurm {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::SizeIs;
 using Kind = agent::LaunchOutcome::Kind;
 using Found = agent::LookupOutcome::Kind;
 

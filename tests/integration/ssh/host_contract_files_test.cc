@@ -63,7 +63,8 @@ TEST_P(HostContractTest, NewFilesAreWrittenInPlaceWithAnyContent) {
   for (int i = 0; i < 1024; ++i) bytes += static_cast<char>(i);
   const std::string script(10'000, '\'');
   const std::vector<std::string> contents = {
-      "", "\0", "-n %s\\n \\0", bytes, bytes + "x", script, script, "$(touch canary)`id`\n"};
+      "",     std::string(1, '\0'),   "-n %s\\n \\0", bytes, bytes + "x", script,
+      script, "$(touch canary)`id`\n"};
   std::vector<NewFile> files;
   for (size_t i = 0; i < contents.size(); ++i) {
     const uint32_t mode = i % 2 == 0 ? 0600 : 0700;
