@@ -46,7 +46,7 @@ TEST_F(StatsTest, DroppedEventsAreReportedOnce) {
   ASSERT_EQ(reports.size(), 2u);
   EXPECT_EQ(reports[1].totals.dropped_events, 1u);
   EXPECT_EQ(before_[1].dropped_events, 0u);
-  EXPECT_EQ(reports[1].totals.commits, 2u);
+  EXPECT_GT(reports[1].totals.commits, reports[0].totals.commits);
   EXPECT_EQ(reports[1].peaks.rows_of_commit, 1u) << "of the last interval";
 
   EXPECT_EQ(ReportsAfterInterval().size(), 2u) << "nothing has changed";
