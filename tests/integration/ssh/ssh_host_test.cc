@@ -75,6 +75,24 @@ struct LongProgram {
   std::string fifo;
 };
 
+// Two login hosts of one cluster, which take the same key.
+struct TwoHosts {
+  TwoHosts() {
+    std::ofstream(first.known_hosts(), std::ios::app)
+        << fmt::format("[127.0.0.1]:{} {}\n", second.host().port, second.host_key_line());
+    std::ofstream(second.directory() / "authorized_keys", std::ios::app)
+        << std::ifstream(first.Config().key_file + ".pub").rdbuf();
+  }
+  SshConfig Config() const {
+    SshConfig config = first.Config();
+    config.hosts = {first.host(), second.host()};
+    return config;
+  }
+
+  Sshd first;
+  Sshd second;
+};
+
 // ---- hosts that are down
 
 TEST(SshHostTest, AHostThatIsDownIsPassedOver) {
@@ -138,29 +156,49 @@ TEST(SshHostTest, AfterAFailureCallsFailAtOnceUntilTheNextAttemptIsDue) {
 // ---- hosts that go down
 
 TEST(SshHostTest, AProgramWhoseConnectionIsLostMayHaveRunAndTheNextOneGoesElsewhere) {
-  Sshd first;
-  const Sshd second;
-  SshConfig config = first.Config();
-  config.hosts = {first.host(), second.host()};
-  std::ofstream(first.known_hosts(), std::ios::app)
-      << fmt::format("[127.0.0.1]:{} {}\n", second.host().port, second.host_key_line());
-  std::ofstream(second.directory() / "authorized_keys", std::ios::app)
-      << std::ifstream(config.key_file + ".pub").rdbuf();
-  const auto host = HostOf(config);
+  TwoHosts hosts;
+  const auto host = HostOf(hosts.Config());
   ASSERT_TRUE(host->Connect().ok());
-  EXPECT_EQ(host->host_in_use(), first.host().ToString());
+  EXPECT_EQ(host->host_in_use(), hosts.first.host().ToString());
   const TempDir dir;
   const LongProgram program(dir);
   absl::Status status;
   std::thread caller([&] { status = host->Run(program.command()).status(); });
   program.WaitForBegin();
-  first.Kill();
+  hosts.first.Kill();
   caller.join();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_FALSE(NotStarted(status));
   EXPECT_THAT(Message(status), HasSubstr("it may have run"));
   EXPECT_EQ(Text(*host, {"echo", "again"}), "again\n");
-  EXPECT_EQ(host->host_in_use(), second.host().ToString());
+  EXPECT_EQ(host->host_in_use(), hosts.second.host().ToString());
+}
+
+// What a program says, and the code that ssh has for its own failures, are the program's.
+TEST(SshHostTest, AProgramThatSpeaksOfConnectionsAndExitsWith255IsNoLostConnection) {
+  const TwoHosts hosts;
+  const auto host = HostOf(hosts.Config());
+  const TempDir dir;
+  const std::string words =
+      "ssh: connect to host login1 port 22: Connection refused\r\n"
+      "Connection timed out\nConnection reset by peer\n"
+      "kex_exchange_identification: Connection closed by remote host\n"
+      "No route to host\nBroken pipe\nPermission denied (publickey).\n";
+  const std::string said = words + std::string("\0\xff", 2) + words;
+  ASSERT_TRUE(LocalHost().WriteFile(dir / "said", said, {}).ok());
+  const auto result = host->Run({.argv = {"sh", "-c",
+                                          "echo \"$SSH_CONNECTION\" >>\"$0/ran\"; cat \"$0/said\"; "
+                                          "cat \"$0/said\" >&2; exit 255",
+                                          dir.path()}});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->exit_code, 255);
+  EXPECT_EQ(result->signal, 0);
+  EXPECT_EQ(result->stdout_data, said);
+  EXPECT_EQ(result->stderr_data, said);
+  EXPECT_EQ(host->host_in_use(), hosts.first.host().ToString());
+  EXPECT_EQ(Text(*host, {"sh", "-c", "echo \"$SSH_CONNECTION\" >>\"$0/ran\"", dir.path()}), "");
+  const std::string port = std::to_string(hosts.first.host().port);
+  EXPECT_EQ(Text(*host, {"awk", "{ print $4 }", dir / "ran"}), fmt::format("{0}\n{0}\n", port));
 }
 
 TEST(SshHostTest, ASessionThatDiesIdleIsMadeAgain) {
