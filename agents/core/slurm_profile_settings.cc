@@ -94,7 +94,7 @@ std::vector<Setting> MeasureSettings(slurm::Profile* profile) {
   return {
       {"slurm.default_time_limit", "time limit [the partition's]",
        DurationInto([profile] { return profile->defaults.mutable_time_limit(); })},
-      {"slurm.default_cpus", "cores of a node for jobs that ask for one [1]",
+      {"slurm.default_cpus", "cores of a node [1]",
        NumberInto(1, kMaxCpus,
                   [profile](uint64_t n) {
                     profile->defaults.mutable_resources()->set_cpu_millis(n * kMillis);

@@ -75,11 +75,11 @@ LaunchOutcome LaunchedAs(const std::string& detail) {
   return outcome;
 }
 
-// Whole cores and whole GPUs.
+// Whole cores, one at least, and whole GPUs.
 Request RequestOf(const v1::JobSpec& spec) {
   Request request;
-  request.cores =
-      static_cast<uint32_t>((spec.resources().cpu_millis() + kMillisPerUnit - 1) / kMillisPerUnit);
+  const uint64_t millis = std::max<uint64_t>(kMillisPerUnit, spec.resources().cpu_millis());
+  request.cores = static_cast<uint32_t>((millis + kMillisPerUnit - 1) / kMillisPerUnit);
   request.memory_bytes = spec.resources().memory_bytes();
   for (const v1::GpuRequest& gpus : spec.resources().gpus()) {
     request.gpu_type = absl::AsciiStrToLower(gpus.type());

@@ -14,8 +14,6 @@
 namespace muster::slurm {
 namespace {
 
-// What the broker fills in for a job that names no cores.
-constexpr uint64_t kBrokersCpuMillis = 1000;
 constexpr uint64_t kMillis = 1000;
 
 // Of SlurmOptions: what a job has that does not say otherwise.
@@ -54,8 +52,7 @@ void FillMeasure(const v1::JobSpec& defaults, v1::JobSpec* spec) {
   if (!spec->has_time_limit() && defaults.has_time_limit())
     *spec->mutable_time_limit() = defaults.time_limit();
   v1::Resources& resources = *spec->mutable_resources();
-  if (resources.cpu_millis() <= kBrokersCpuMillis && defaults.resources().cpu_millis() > 0)
-    resources.set_cpu_millis(defaults.resources().cpu_millis());
+  if (resources.cpu_millis() == 0) resources.set_cpu_millis(defaults.resources().cpu_millis());
   if (resources.memory_bytes() == 0)
     resources.set_memory_bytes(defaults.resources().memory_bytes());
   if (resources.gpus().empty()) *resources.mutable_gpus() = defaults.resources().gpus();
@@ -66,6 +63,12 @@ void FillTimeout(const v1::SlurmOptions& defaults, v1::JobSpec* spec) {
   if (!defaults.has_timeout() || spec->slurm().has_timeout()) return;
   if (spec->has_time_limit() && spec->time_limit().seconds() > defaults.timeout().seconds())
     *spec->mutable_slurm()->mutable_timeout() = defaults.timeout();
+}
+
+// A request for 0 GPUs has kept the profile's away, and is nothing that Slurm is asked for.
+void DropGpusOfNone(v1::JobSpec* spec) {
+  if (spec->resources().gpus_size() > 0 && spec->resources().gpus(0).count_millis() == 0)
+    spec->mutable_resources()->clear_gpus();
 }
 
 absl::Status TakeWholeNodes(uint64_t gpus_per_node, v1::JobSpec* spec) {
@@ -95,6 +98,7 @@ absl::StatusOr<v1::JobSpec> ApplyProfile(v1::JobSpec spec, const Profile& profil
       FillMeasure(profile.defaults, &spec);
     }
   }
+  DropGpusOfNone(&spec);
   FillSlurmOptions(defaults, spec.mutable_slurm());
   FillExtraOptions(defaults, spec.mutable_slurm());
   if (is_script) return spec;

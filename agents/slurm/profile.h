@@ -20,9 +20,9 @@ struct Profile {
   uint32_t gpus_per_node = 0;
 };
 
-// The spec as it is submitted. A job of one core counts as one that says nothing of cores: the
-// broker has filled that in. INVALID_ARGUMENT for resources.gpus: more than a node has, with the
-// whole nodes that would do.
+// The spec as it is submitted. A request for 0 GPUs says that there shall be none, also where the
+// profile has some. INVALID_ARGUMENT for resources.gpus: more than a node has, with the whole nodes
+// that would do.
 absl::StatusOr<v1::JobSpec> ApplyProfile(v1::JobSpec spec, const Profile& profile);
 
 // How many whole nodes a request for GPUs comes to.

@@ -54,12 +54,17 @@ std::string Script(std::string_view script) {
 std::string ResourcesText(const v1::JobSpec& spec) {
   const v1::Resources& resources = spec.resources();
   const std::string each = spec.nodes() > 1 ? fmt::format("{} nodes, each ", spec.nodes()) : "";
-  std::string text = fmt::format("{}{} cpu", each, contract::FormatCpus(resources.cpu_millis()));
+  const std::string cpus = resources.cpu_millis() == 0
+                               ? "default cpus"
+                               : contract::FormatCpus(resources.cpu_millis()) + " cpu";
+  std::string text = each + cpus;
   if (resources.memory_bytes() > 0) {
     text += fmt::format(", {} memory", contract::FormatBytes(resources.memory_bytes()));
   }
   for (const v1::GpuRequest& gpus : resources.gpus()) {
-    text += fmt::format(", GPU {}", Harmless(contract::FormatGpus(gpus)));
+    text += gpus.count_millis() == 0
+                ? ", no GPUs"
+                : fmt::format(", GPU {}", Harmless(contract::FormatGpus(gpus)));
   }
   if (spec.has_time_limit()) {
     text += fmt::format("; at most {}", TimeLimitText(spec));

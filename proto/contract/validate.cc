@@ -34,7 +34,6 @@ constexpr int64_t kMaxTimeLimitSeconds = 365 * int64_t{86400};
 constexpr int32_t kMaxPriority = 1000;
 constexpr std::string_view kDefaultProject = "default";
 constexpr std::string_view kDefaultName = "job";
-constexpr uint64_t kDefaultCpuMillis = 1000;
 
 bool IsClusterName(std::string_view name) {
   const auto is_inner = [](char c) { return IsLowerLetter(c) || IsDigit(c) || c == '-'; };
@@ -81,9 +80,6 @@ void FillDefaults(v1::JobSpec* spec) {
   if (spec->project().empty()) spec->set_project(std::string(kDefaultProject));
   if (spec->nodes() == 0) spec->set_nodes(1);
   FillRoleDefaults(spec);
-  if (spec->resources().cpu_millis() == 0) {
-    spec->mutable_resources()->set_cpu_millis(kDefaultCpuMillis);
-  }
   if (spec->on_cluster_loss() == v1::ON_CLUSTER_LOSS_UNSPECIFIED) {
     spec->set_on_cluster_loss(v1::ON_CLUSTER_LOSS_WAIT);
   }
@@ -152,10 +148,12 @@ void CheckGpus(const v1::Resources& resources, FieldErrors* errors) {
   for (int i = 0; i < resources.gpus_size(); ++i) {
     const v1::GpuRequest& gpus = resources.gpus(i);
     const std::string field = fmt::format("resources.gpus[{}]", i);
-    if (gpus.count_millis() == 0 || gpus.count_millis() > kMaxGpuMillis) {
+    const bool is_none = gpus.count_millis() == 0 && gpus.type().empty();
+    if (!is_none && (gpus.count_millis() == 0 || gpus.count_millis() > kMaxGpuMillis)) {
       errors->Add(field + ".count_millis",
-                  fmt::format("{} is out of range; use 1000 (one GPU) to {}", gpus.count_millis(),
-                              kMaxGpuMillis));
+                  fmt::format("{} is out of range; use 1000 (one GPU) to {}, or 0 without a type "
+                              "for none",
+                              gpus.count_millis(), kMaxGpuMillis));
     }
     const auto is_type_character = [](char c) {
       return IsLetter(c) || IsDigit(c) || c == '-' || c == '_' || c == '.';

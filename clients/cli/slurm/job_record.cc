@@ -194,6 +194,7 @@ uint64_t TotalCpus(const v1::JobSpec& spec) {
 std::string GresText(const v1::JobSpec& spec) {
   std::string text;
   for (const v1::GpuRequest& gpus : spec.resources().gpus()) {
+    if (gpus.count_millis() == 0) continue;
     text = fmt::format("gres:gpu{}{}:{}", gpus.type().empty() ? "" : ":", Harmless(gpus.type()),
                        gpus.count_millis() / 1000);
   }

@@ -133,7 +133,8 @@ constexpr std::array kColumns = {
     Column{'C', "CPUS", [](const R& r, T) { return fmt::format("{}", TotalCpus(r.job.spec())); }},
     Column{'c', "MIN_CPUS",
            [](const R& r, T) {
-             return fmt::format("{}", (r.job.spec().resources().cpu_millis() + 999) / 1000);
+             const uint64_t millis = r.job.spec().resources().cpu_millis();
+             return fmt::format("{}", std::max<uint64_t>(1, (millis + 999) / 1000));
            }},
     Column{'m', "MIN_MEMORY", [](const R& r, T) { return MemoryText(r.job.spec()); }},
     Column{'b', "TRES_PER_NODE", [](const R& r, T) { return GresText(r.job.spec()); }},

@@ -130,6 +130,15 @@ TEST_F(SlurmOptionsTest, WhatAJobLeavesOpenIsTheClustersProfile) {
   }
   ObserveToEnd(*backend, {&run});
   EXPECT_EQ(Output(*backend, run), "4 0,1,2,3\n");
+
+  v1::JobSpec modest = ScriptSpec("echo $NUM_GPU_PER_NODE $SLURM_CPUS_ON_NODE");
+  modest.mutable_resources()->set_cpu_millis(1000);
+  modest.mutable_resources()->add_gpus()->set_count_millis(0);
+  TestRun small = NewRun(modest);
+  Launch(*backend, &small);
+  EXPECT_THAT(ShowJob(small), AllOf(HasSubstr("CPUs/Task=1"), Not(HasSubstr("gres"))));
+  ObserveToEnd(*backend, {&small});
+  EXPECT_EQ(Output(*backend, small), "0 1\n");
 }
 
 TEST_F(SlurmOptionsTest, ATimeLimitThatThePartitionNeverGivesIsRefusedBeforeItWaitsForEver) {

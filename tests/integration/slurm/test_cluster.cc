@@ -121,7 +121,6 @@ std::unique_ptr<hosts::Host> TestCluster::MakeSshHost() const {
 v1::JobSpec ScriptSpec(const std::string& script) {
   v1::JobSpec spec;
   spec.set_nodes(1);
-  spec.mutable_resources()->set_cpu_millis(1000);
   spec.mutable_command()->set_script(script);
   return spec;
 }

@@ -118,6 +118,12 @@ TEST(JobPage, TellsWhatHappenedAndWhatToDo) {
   }
 }
 
+TEST(JobPage, TellsWhatIsLeftToTheClusterFromWhatIsNotWanted) {
+  v1::Job job = FailedJob();
+  job.mutable_spec()->mutable_resources()->add_gpus()->set_count_millis(0);
+  EXPECT_THAT(JobPage(job, {}, {}, kNow), HasSubstr("  Needs       default cpus, no GPUs\n"));
+}
+
 TEST(JobPage, AFailureQuotesWhatLedToItsVerdict) {
   v1::Job job = FailedJob();
   v1::FailureQuote* quote = job.mutable_failure()->add_quotes();

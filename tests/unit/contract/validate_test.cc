@@ -45,11 +45,18 @@ TEST(NormalizeJobSpec, FillsInTheDocumentedDefaults) {
   EXPECT_EQ(spec->name(), "python3");
   EXPECT_EQ(spec->project(), "default");
   EXPECT_EQ(spec->nodes(), 1u);
-  EXPECT_EQ(spec->resources().cpu_millis(), 1000u);
+  EXPECT_EQ(spec->resources().cpu_millis(), 0u) << "the cluster knows";
   EXPECT_EQ(spec->resources().memory_bytes(), 0u);
   EXPECT_EQ(spec->on_cluster_loss(), v1::ON_CLUSTER_LOSS_WAIT);
   EXPECT_FALSE(spec->has_slurm());
   EXPECT_FALSE(spec->has_time_limit());
+}
+
+TEST(NormalizeJobSpec, TakesZeroGpusWithoutATypeForNone) {
+  const auto spec = NormalizeJobSpec(
+      Edited([](v1::JobSpec* s) { s->mutable_resources()->add_gpus()->set_count_millis(0); }));
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->resources().gpus_size(), 1) << "not the same as a job that leaves it open";
 }
 
 TEST(NormalizeJobSpec, SetsTasksPerNodeOnlyWhereThereIsASlurmSection) {

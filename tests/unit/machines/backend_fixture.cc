@@ -23,7 +23,6 @@ std::string RunKeyOf(int job) { return fmt::format("t{}-{}-1", getpid(), job); }
 v1::JobSpec Script(const std::string& text) {
   v1::JobSpec spec;
   spec.set_nodes(1);
-  spec.mutable_resources()->set_cpu_millis(1000);
   spec.mutable_command()->set_script(text);
   return spec;
 }

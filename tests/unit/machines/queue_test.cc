@@ -50,6 +50,11 @@ TEST_F(QueueTest, ARunWaitsWithAReasonUntilItsTurnComes) {
   EXPECT_EQ(AwaitEnd(second).state, v1::RUN_STATE_SUCCEEDED);
 }
 
+TEST_F(QueueTest, ARunThatNamesNoCoresTakesOne) {
+  Block(Gate("gate"));
+  AwaitReason(Submit(Program({"true"})), "waiting for 1 of 2 cores");
+}
+
 TEST_F(QueueTest, RunsStartInTheOrderInWhichTheyCame) {
   const std::string gate = Gate("gate");
   Block(gate);

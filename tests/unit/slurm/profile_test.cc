@@ -9,6 +9,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 // As TAO has it.
 Profile Tao() {
@@ -29,7 +30,6 @@ Profile Tao() {
 v1::JobSpec Plain() {
   v1::JobSpec spec;
   spec.set_nodes(1);
-  spec.mutable_resources()->set_cpu_millis(1000);
   return spec;
 }
 
@@ -71,6 +71,17 @@ TEST(ProfileTest, WhatAJobSaysStays) {
   EXPECT_FALSE(applied.slurm().has_timeout()) << "it is longer than the time limit";
 }
 
+TEST(ProfileTest, OneCoreAndNoGpusAreKeptWhereTheyAreAskedFor) {
+  v1::JobSpec spec = Plain();
+  spec.mutable_resources()->set_cpu_millis(1000);
+  spec.mutable_resources()->add_gpus()->set_count_millis(0);
+  const v1::JobSpec applied = Applied(spec);
+  EXPECT_EQ(applied.resources().cpu_millis(), 1000u);
+  EXPECT_THAT(applied.resources().gpus(), IsEmpty());
+  spec.mutable_slurm()->set_partition("gpu");
+  EXPECT_THAT(Applied(spec).resources().gpus(), IsEmpty()) << "Slurm would be asked for gpu:0";
+}
+
 TEST(ProfileTest, AJobInAPartitionOfItsOwnGetsNoMeasureOfAnotherOne) {
   for (const bool in_slurm : {true, false}) {
     v1::JobSpec spec = Plain();
@@ -82,7 +93,7 @@ TEST(ProfileTest, AJobInAPartitionOfItsOwnGetsNoMeasureOfAnotherOne) {
     const v1::JobSpec applied = Applied(spec);
     EXPECT_EQ(applied.slurm().partition(), in_slurm ? "cpu" : "");
     EXPECT_TRUE(applied.resources().gpus().empty());
-    EXPECT_EQ(applied.resources().cpu_millis(), 1000u);
+    EXPECT_EQ(applied.resources().cpu_millis(), 0u);
     EXPECT_FALSE(applied.has_time_limit());
     EXPECT_EQ(applied.slurm().account(), "team");
   }
@@ -101,6 +112,7 @@ TEST(ProfileTest, ABatchScriptKeepsItsOwnMeasure) {
 TEST(ProfileTest, AnEmptyProfileChangesNothingThatSlurmSees) {
   v1::JobSpec spec = Plain();
   spec.mutable_slurm()->set_qos("high");
+  spec.mutable_resources();
   EXPECT_EQ(Applied(spec, {}).SerializeAsString(), spec.SerializeAsString());
 }
 
