@@ -24,7 +24,7 @@ constexpr std::array kKept = std::to_array<std::string_view>(
      "jobs", "job_id", "name", "user_name", "user", "job_state", "state", "current", "state_reason",
      "nodes", "submit_time", "start_time", "end_time", "exit_code", "return_code", "signal",
      "signal_id", "id", "array", "array_job_id", "array_task_id", "array_task_string", "task",
-     "task_id", "time", "start", "end", "kill_request_user",
+     "task_id", "time", "start", "end", "kill_request_user", "restart_cnt",
      // partitions and nodes
      "partitions", "partition", "flags", "max_time_limit", "maximum_nodes_per_job", "maximums",
      "cpus", "real_memory", "gres", "state_flags"});

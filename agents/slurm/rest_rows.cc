@@ -140,6 +140,7 @@ std::vector<QueueRow> ReadJob(const json& job) {
   row.submit_time = TimeOf(Member(job, "submit_time"));
   row.start_time = TimeOf(Member(job, "start_time"));
   row.end_time = TimeOf(Member(job, "end_time"));
+  row.restarts = static_cast<uint32_t>(NumberOf(Member(job, "restart_cnt")).value_or(0));
   return RowsOf(IdsOf(job, Member(job, "array_job_id"), Member(job, "array_task_id"),
                       Member(job, "array_task_string")),
                 row);

@@ -410,6 +410,7 @@ TEST_F(SlurmBackendTest, ARequeueGoesBackToPendingUnderTheSameKeyAndRunsAgain) {
   cluster_->AsRoot("scontrol requeue " + run.handle.external_id);
   ObserveUntil(*backend_, {&run}, v1::RUN_STATE_PENDING);
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_PENDING);
+  EXPECT_EQ(run.last.restarts, 1u) << "the queue tells it before there is a record";
   ObserveToEnd(*backend_, {&run});
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
   EXPECT_EQ(Output(*backend_, run), "start\nstart 1\n");

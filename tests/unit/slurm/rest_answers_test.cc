@@ -26,7 +26,8 @@ constexpr char kJobs38[] = R"j({"meta": {"Slurm": {"release": "22.05.8"}}, "erro
    "user_name": "ada", "state_reason": "None", "submit_time": 1795250253, "exit_code": 768,
    "start_time": 1795250254, "end_time": 1795250260, "job_resources": {"nodes": "n1"}},
   {"job_id": 119, "job_state": "PENDING", "name": "k7m2-43-1", "nodes": "", "user_name": "ada",
-   "state_reason": "Dependency", "submit_time": 1795250255, "start_time": 0, "end_time": 0},
+   "state_reason": "Dependency", "submit_time": 1795250255, "start_time": 0, "end_time": 0,
+   "restart_cnt": 2},
   {"job_id": 120, "job_state": "RUNNING", "name": "k7m2-43-1", "nodes": "n2", "user_name": "bob",
    "state_reason": "None"}]})j";
 
@@ -47,6 +48,8 @@ TEST(RestQueueTest, JobsOfTheUserAreRowsAsSqueueHasThem) {
   EXPECT_EQ(rows->at(0).end_time, absl::FromUnixSeconds(1795250260));
   EXPECT_EQ(rows->at(1).reason, "Dependency");
   EXPECT_EQ(rows->at(1).start_time, std::nullopt);
+  EXPECT_EQ(rows->at(0).restarts, 0u);
+  EXPECT_EQ(rows->at(1).restarts, 2u);
   const auto named = RestQueue(Parse(kJobs38), "ada", "k7m2-43-1");
   ASSERT_EQ(named->size(), 1u);
   EXPECT_EQ(named->at(0).job_id, JobId{119});
