@@ -31,15 +31,14 @@ MARIADB_OPTIONS=(--skip-networking --skip-log-bin --skip-name-resolve
 	--innodb-flush-log-at-trx-commit=0 --innodb-doublewrite=0
 	--innodb-flush-method=nosync --innodb-log-file-size=32M
 	--innodb-buffer-pool-size=96M --innodb-lock-wait-timeout=900
-	--aria-pagecache-buffer-size=8M --performance-schema=OFF
-	# Many clusters on one machine would use up the kernel's requests.
-	--innodb-use-native-aio=OFF)
+	--aria-pagecache-buffer-size=8M --performance-schema=OFF)
 
 install_database() {
 	rm -rf "$DIR/mysql"
-	install -d -m 700 -o slurm -g slurm "$DIR/mysql"
+	# A server that starts deletes all temporary tables in its tmpdir, also those of other servers.
+	install -d -m 700 -o slurm -g slurm "$DIR/mysql" "$DIR/mysql-tmp"
 	# OS user slurm == database user slurm, by the unix socket.
-	mariadb-install-db --no-defaults --user=slurm --datadir="$DIR/mysql" \
+	mariadb-install-db --no-defaults --user=slurm --datadir="$DIR/mysql" --tmpdir="$DIR/mysql-tmp" \
 		--auth-root-authentication-method=socket --auth-root-socket-user=slurm \
 		--skip-test-db "${MARIADB_OPTIONS[@]}" >>"$DIR/log/mariadb-install.out" 2>&1
 }

@@ -29,10 +29,10 @@ launch() {
 		ln -sfn "$DIR/munge/socket" "$DIR/run/munge.socket"
 		;;
 	mariadbd)
-		[[ -d $DIR/mysql/mysql ]] || install_database || install_database ||
-			die "mariadb-install-db failed twice: $(tail -n 20 "$DIR/log/mariadb-install.out")"
+		[[ -d $DIR/mysql/mysql ]] || install_database ||
+			die "mariadb-install-db failed: $(tail -n 20 "$DIR/log/mariadb-install.out")"
 		spawn mariadbd mariadbd --no-defaults --user=slurm --datadir="$DIR/mysql" \
-			--socket="$DIR/mysql/socket" --pid-file="$DIR/mysql/pid" "${MARIADB_OPTIONS[@]}"
+			--tmpdir="$DIR/mysql-tmp" --socket="$DIR/mysql/socket" --pid-file="$DIR/mysql/pid" "${MARIADB_OPTIONS[@]}"
 		;;
 	slurmdbd)
 		# libmariadb takes the socket of "localhost" from MYSQL_UNIX_PORT.
