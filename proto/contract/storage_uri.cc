@@ -171,13 +171,14 @@ absl::StatusOr<std::string> ResolveStorageUri(std::string_view field, std::strin
     path = NormalRoot(storage.relative_to + "/" + uri->path);
   }
   const bool is_inside = IsInsideRoots(path, storage);
-  // A plain path is the cluster's if it is in one of its roots; else it may be anyone's.
-  const bool is_local = uri->kind == Kind::kFile || (uri->kind == Kind::kAbsolute && !is_inside);
+  // A plain path may be anyone's where no root tells which paths are the cluster's.
+  const bool is_local =
+      uri->kind == Kind::kFile || (uri->kind == Kind::kAbsolute && storage.roots.empty());
   if (storage.is_remote && is_local) {
     return Bad(field, text,
-               fmt::format("may be on your machine, whose files cluster {} does not see; copy the "
-                           "data there and write lustre:///path",
-                           storage.cluster));
+               fmt::format("may be on your machine, whose files cluster {0} does not see; write "
+                           "lustre://{1} if that is its path there, or copy the data there first",
+                           storage.cluster, path));
   }
   if (!storage.roots.empty() && !is_inside) {
     return Bad(field, text,

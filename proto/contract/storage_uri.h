@@ -20,7 +20,8 @@ struct StorageUri {
     kLustre,    // "lustre:///abs": a path of the cluster
     kSlurm,     // "slurm://NAME/rest" below a root of the cluster, "slurm:///abs" a path of it
     kFile,      // "file:///abs" (also local:///abs): a path of the machine that the user sits at
-    kAbsolute,  // "/abs": a path of whichever machine reads it
+    kAbsolute,  // "/abs": a path of whichever machine reads it; of a remote cluster where its roots
+                // say so
     kRelative,  // "data/train": below some directory
   };
   Kind kind = Kind::kRelative;

@@ -250,7 +250,7 @@ void CheckStorageUri(const std::string& field, const std::string& text, FieldErr
     for (const auto& one : bad->field_violations()) errors->Add(one.field(), one.description());
   } else if (uri.ok() && uri->kind == StorageUri::Kind::kRelative) {
     errors->Add(field, fmt::format("{} is a relative path, which means nothing on a cluster; copy "
-                                   "the data there and write lustre:///path or an absolute path",
+                                   "the data there and write lustre:///path",
                                    Quoted(text)));
   }
 }

@@ -86,7 +86,7 @@ def test_files_of_the_users_machine_are_refused_with_the_remedy(api, agent):
     assert "spec.inputs[0].uri" in bad_fields(raised.value)
     job = api.wait_state(api.submit(with_inputs(argv_spec("true"), "/home/me/train")), FAILED)
     assert job.failure.failure_class == CONFIG
-    assert "inputs[0].uri" in job.failure.message and "lustre:///path" in job.failure.message
+    assert "inputs[0].uri" in job.failure.message and "outside of where data is kept" in job.failure.message
 
 
 def test_results_have_a_directory_of_the_jobs_number(api, slurm, agent):

@@ -102,16 +102,16 @@ TEST(ResolveStorageUri, GivesThePathOnTheCluster) {
 }
 
 TEST(ResolveStorageUri, WhatIsOnTheUsersMachineIsRefusedForARemoteCluster) {
-  for (const char* text : {"file:///data", "file:///lustre/data", "/home/bob/data"}) {
-    ExpectRefused(text, Remote(), "copy the data there and write lustre:///path");
-  }
+  ExpectRefused("file:///data", Remote(), "write lustre:///data if that is its path there");
+  ExpectRefused("file:///lustre/data", Remote(), "cluster polar does not see");
   ExpectRefused("data/train", Remote(), "relative path");
-  ExpectRefused("/lustre/data", RemoteWithoutRoots(), "cluster polar does not see");
+  ExpectRefused("/lustre//data", RemoteWithoutRoots(), "write lustre:///lustre/data if that is");
 }
 
 TEST(ResolveStorageUri, NothingLeavesTheRoots) {
-  for (const char* text : {"lustre:///etc/passwd", "lustre:///lustre2/x", "lustre:///",
-                           "slurm:///home/bob", "slurm://nosuch/x", "slurm:///mnt/nvme2"}) {
+  for (const char* text :
+       {"lustre:///etc/passwd", "lustre:///lustre2/x", "lustre:///", "slurm:///home/bob",
+        "slurm://nosuch/x", "slurm:///mnt/nvme2", "/home/bob/data"}) {
     ExpectRefused(text, Remote(), "use a path in fast (/mnt/nvme), home (/home/ann/)");
   }
   for (const char* text : {"lustre:///lustre/../etc", "slurm://home/../bob", "slurm://..",
