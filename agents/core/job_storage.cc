@@ -186,6 +186,33 @@ absl::Status CheckInputs(const v1::JobSpec& spec, hosts::Host* host) {
                                                   host->Name(), missing));
 }
 
+std::optional<v1::ClusterCheck> PlanInputs(const v1::JobSpec& spec, hosts::Host* host) {
+  if (spec.inputs().empty()) return std::nullopt;
+  v1::ClusterCheck line;
+  line.set_subject("inputs");
+  const absl::Status there = CheckInputs(spec, host);
+  if (there.ok()) {
+    line.set_result(v1::CHECK_RESULT_OK);
+    line.set_seen(fmt::format("all {} are on {}", spec.inputs_size(), host->Name()));
+  } else if (absl::IsInvalidArgument(there)) {
+    line.set_result(v1::CHECK_RESULT_FAIL);
+    line.set_seen(WhatIsWrong(there));
+    line.set_remedy("Correct the job, or put the data there.");
+  } else {
+    line.set_result(v1::CHECK_RESULT_WARN);
+    line.set_seen(fmt::format("they could not be looked at: {}", ToStd(there.message())));
+  }
+  return line;
+}
+
+std::string WhatIsWrong(const absl::Status& status) {
+  const auto bad = contract::GetBadRequest(status);
+  if (!bad.has_value() || bad->field_violations().empty())
+    return std::string(ToStd(status.message()));
+  return fmt::format("{}: {}", bad->field_violations(0).field(),
+                     bad->field_violations(0).description());
+}
+
 absl::Status MakeResultsDirectory(const v1::JobSpec& spec, hosts::Host* host) {
   const std::string& path = spec.results_directory();
   if (path.empty()) return absl::OkStatus();

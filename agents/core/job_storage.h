@@ -2,6 +2,7 @@
 #ifndef MUSTER_AGENTS_CORE_JOB_STORAGE_H_
 #define MUSTER_AGENTS_CORE_JOB_STORAGE_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "agents/hosts/host.h"
 #include "contract/storage_uri.h"
 #include "muster/v1/agent_link.pb.h"
+#include "muster/v1/cluster.pb.h"
 
 namespace muster::agent {
 
@@ -33,6 +35,13 @@ absl::StatusOr<v1::Assignment> OnCluster(const v1::Assignment& assignment,
 // there. INVALID_ARGUMENT names those that are not, or that its user may not see. Other errors: the
 // host could not look. Blocks for two round trips.
 absl::Status CheckInputs(const v1::JobSpec& spec, hosts::Host* host);
+
+// The line of a plan about such inputs; nothing if there are none. Blocks as CheckInputs does.
+std::optional<v1::ClusterCheck> PlanInputs(const v1::JobSpec& spec, hosts::Host* host);
+
+// What is wrong with a job, for people: of an INVALID_ARGUMENT "FIELD: why", its first; else the
+// message.
+std::string WhatIsWrong(const absl::Status& status);
 
 // Makes the results directory of such an assignment, if it has one. INVALID_ARGUMENT: its user may
 // not. Other errors: the host could not try.

@@ -169,4 +169,12 @@ v1::JobPlan PlanRun(const RunSpec& spec, const std::optional<Misfit>& misfit,
   return plan;
 }
 
+v1::JobPlan PlanRefusal(const std::string& why) {
+  v1::ClusterChecks checks;
+  Add(&checks, "the job", v1::CHECK_RESULT_FAIL, why, "correct the job");
+  v1::JobPlan plan;
+  plan.mutable_checks()->Swap(checks.mutable_checks());
+  return plan;
+}
+
 }  // namespace muster::machines

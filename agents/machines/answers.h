@@ -35,6 +35,9 @@ v1::ClusterDetails DescribeMachine(const Machine& machine, const Scheduler::Load
 v1::JobPlan PlanRun(const RunSpec& spec, const std::optional<Misfit>& misfit,
                     const Request& request, const Scheduler::Load& load);
 
+// Of a job that no machine could be given: `why` names the field.
+v1::JobPlan PlanRefusal(const std::string& why);
+
 }  // namespace muster::machines
 
 #endif  // MUSTER_AGENTS_MACHINES_ANSWERS_H_

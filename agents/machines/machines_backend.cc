@@ -19,7 +19,6 @@
 #include "agents/machines/machines.h"
 #include "agents/machines/run_environment.h"
 #include "agents/machines/scheduler.h"
-#include "contract/errors.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 #include "google/protobuf/util/time_util.h"
@@ -58,14 +57,9 @@ LaunchOutcome Refused(v1::FailureClass failure_class, const std::string& message
 
 // What the job names is not as it says, or this machine could not look.
 LaunchOutcome RefusedBecause(const absl::Status& status) {
-  std::string message(ToStd(status.message()));
-  if (const auto bad = contract::GetBadRequest(status); bad.has_value()) {
-    for (const auto& field : bad->field_violations())
-      message = fmt::format("{}: {}", field.field(), field.description());
-  }
   return Refused(
-      absl::IsInvalidArgument(status) ? v1::FAILURE_CLASS_CONFIG : v1::FAILURE_CLASS_INFRA, message,
-      "correct the job, or put its data onto this machine");
+      absl::IsInvalidArgument(status) ? v1::FAILURE_CLASS_CONFIG : v1::FAILURE_CLASS_INFRA,
+      agent::WhatIsWrong(status), "correct the job, or put its data onto this machine");
 }
 
 LaunchOutcome LaunchedAs(const std::string& detail) {
@@ -227,8 +221,13 @@ absl::StatusOr<v1::JobPlan> MachinesBackend::Plan(const v1::JobSpec& spec,
   assignment.set_user(user);
   *assignment.mutable_spec() = spec;
   const absl::StatusOr<v1::Assignment> resolved = Resolve(assignment);
-  if (!resolved.ok()) return resolved.status();
-  return PlanRun(SpecOf(*resolved), RefusalOf(spec), RequestOf(spec), scheduler_.load());
+  if (!resolved.ok()) return PlanRefusal(agent::WhatIsWrong(resolved.status()));
+  v1::JobPlan plan =
+      PlanRun(SpecOf(*resolved), RefusalOf(spec), RequestOf(spec), scheduler_.load());
+  hosts::LocalHost host;
+  if (auto inputs = agent::PlanInputs(resolved->spec(), &host); inputs.has_value())
+    *plan.add_checks() = *std::move(inputs);
+  return plan;
 }
 
 absl::StatusOr<v1::Assignment> MachinesBackend::Resolve(const v1::Assignment& assignment) const {

@@ -86,8 +86,6 @@ class SlurmBackend : public agent::Backend {
   // What sbatch and, for a container, srun would get.
   absl::StatusOr<std::string> SubmissionText(const v1::Assignment& assignment,
                                              const Submission& submission);
-  // `spec` has the cluster's paths in place of URIs.
-  void PlanInputs(const v1::JobSpec& spec, CheckList* checks);
   void PlanImage(const v1::JobSpec& spec, CheckList* checks);
 
   // ---- launch

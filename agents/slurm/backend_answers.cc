@@ -16,7 +16,6 @@
 #include "agents/slurm/plan.h"
 #include "agents/slurm/pool_limits.h"
 #include "agents/slurm/preflight.h"
-#include "contract/errors.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -25,16 +24,6 @@ namespace {
 
 // What plans call the run whose job has no number yet.
 constexpr char kPlannedRun[] = "plan-1-1";
-
-// The first field and why, of an error about a spec.
-std::string SpecError(const absl::Status& status) {
-  if (const auto bad = contract::GetBadRequest(status);
-      bad.has_value() && bad->field_violations_size() > 0) {
-    return fmt::format("{}: {}", bad->field_violations(0).field(),
-                       bad->field_violations(0).description());
-  }
-  return std::string(ToStd(status.message()));
-}
 
 // Who the agent is on the cluster, as squeue names users.
 std::string OwnUser(const SlurmConfig& config) {
@@ -89,7 +78,7 @@ absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const st
   if (complete.ok()) complete = Resolve(*complete);
   if (!complete.ok()) {
     if (!absl::IsInvalidArgument(complete.status())) return complete.status();
-    checks.Fail("the job", SpecError(complete.status()), "Correct the job.");
+    checks.Fail("the job", agent::WhatIsWrong(complete.status()), "Correct the job.");
     *plan.mutable_checks() = checks.checks().checks();
     return plan;
   }
@@ -99,16 +88,17 @@ absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const st
   absl::StatusOr<std::string> text =
       submission.ok() ? SubmissionText(assignment, *submission) : submission.status();
   if (!text.ok()) {
-    checks.Fail("the job", SpecError(text.status()), "Correct the job.");
+    checks.Fail("the job", agent::WhatIsWrong(text.status()), "Correct the job.");
   } else {
     plan.set_submission(*std::move(text));
     const absl::Status limit = CheckTimeLimit(assignment.spec(), pools);
     if (limit.ok()) {
       checks.Ok("time limit", "within the limits of the partitions that the job may use");
     } else {
-      checks.Fail("time limit", SpecError(limit), "Correct the job.");
+      checks.Fail("time limit", agent::WhatIsWrong(limit), "Correct the job.");
     }
-    PlanInputs(assignment.spec(), &checks);
+    if (auto inputs = agent::PlanInputs(assignment.spec(), host_.get()); inputs.has_value())
+      checks.Add(*std::move(inputs));
     PlanImage(spec, &checks);
     TakeEstimate(scheduler_->EstimateStart(*submission), &checks, &plan);
   }
@@ -138,23 +128,12 @@ absl::StatusOr<std::string> SlurmBackend::SubmissionText(const v1::Assignment& a
   return fmt::format("{}{}\n{}", *text, BatchScript(), *programs);
 }
 
-void SlurmBackend::PlanInputs(const v1::JobSpec& spec, CheckList* checks) {
-  constexpr char kSubject[] = "inputs";
-  if (spec.inputs().empty()) return;
-  const absl::Status there = agent::CheckInputs(spec, host_.get());
-  if (there.ok()) {
-    return checks->Ok(kSubject, fmt::format("all {} are on {}", spec.inputs_size(), host_->Name()));
-  }
-  if (absl::IsInvalidArgument(there))
-    return checks->Fail(kSubject, SpecError(there), "Correct the job, or put the data there.");
-  checks->Warn(kSubject, fmt::format("they could not be looked at: {}", ToStd(there.message())));
-}
-
 void SlurmBackend::PlanImage(const v1::JobSpec& spec, CheckList* checks) {
   constexpr char kSubject[] = "image";
   if (spec.image().empty()) return;
   const absl::StatusOr<contract::Image> image = contract::ParseImage(spec.image());
-  if (!image.ok()) return checks->Fail(kSubject, SpecError(image.status()), "Correct the job.");
+  if (!image.ok())
+    return checks->Fail(kSubject, agent::WhatIsWrong(image.status()), "Correct the job.");
   const std::string file = images_.NameFor(*image);
   if (!file.starts_with('/')) return checks->Ok(kSubject, "each node pulls it: " + file);
   const absl::Status there = host_->Stat(file).status();

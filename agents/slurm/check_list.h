@@ -17,6 +17,8 @@ class CheckList {
   // `why`: what it depends on.
   void Skip(std::string subject, std::string why);
 
+  void Add(v1::ClusterCheck line) { *checks_.add_checks() = std::move(line); }
+
   const v1::ClusterChecks& checks() const { return checks_; }
   v1::ClusterChecks Take() && { return std::move(checks_); }
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "contract/errors.h"
+#include "agents/core/job_storage.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -24,12 +24,7 @@ LaunchOutcome RefusedBecause(const absl::Status& status) {
   LaunchOutcome outcome;
   outcome.kind = LaunchOutcome::Kind::kRefused;
   outcome.failure.set_failure_class(v1::FAILURE_CLASS_CONFIG);
-  std::string message(ToStd(status.message()));
-  if (const auto bad = contract::GetBadRequest(status); bad.has_value()) {
-    for (const auto& field : bad->field_violations()) {
-      message = fmt::format("{}: {}", field.field(), field.description());
-    }
-  }
+  const std::string message = agent::WhatIsWrong(status);
   outcome.failure.set_message("The job cannot be given to Slurm: " + message + ".");
   outcome.failure.set_suggestion("Correct the job and submit it again.");
   outcome.evidence = MakeEvidence(v1::EVIDENCE_SOURCE_AGENT, message);

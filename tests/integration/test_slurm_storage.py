@@ -7,6 +7,7 @@ from muster.v1 import job_pb2
 import pytest
 
 from harness.api import FAILED, SUCCEEDED, argv_spec, bad_fields, script_spec
+from harness.checks import failures, line
 from harness.slurm import USER, SlurmCluster, start_shared_broker
 from harness.wait import eventually
 
@@ -73,6 +74,15 @@ def test_missing_data_fails_the_job_before_it_takes_nodes(api, slurm, agent):
         assert words in job.failure.message
     assert "inputs[0].uri" not in job.failure.message
     assert not job.runs[0].external_id
+
+
+def test_a_plan_says_of_inputs_what_the_launch_would_say(api, slurm, agent):
+    there, missing = (api.plan(with_inputs(argv_spec("true"), f"slurm://lustre/{name}")) for name in ("train", "nosuch"))
+    assert [plan.cluster for plan in there + missing] == [agent.cluster] * 2
+    assert line(there[0].checks, "inputs").seen.startswith("all 1 are on")
+    assert not failures(there[0].checks)
+    assert [check.subject for check in failures(missing[0].checks)] == ["inputs"]
+    assert str(slurm.root / "data" / "nosuch") in line(missing[0].checks, "inputs").seen
 
 
 def test_files_of_the_users_machine_are_refused_with_the_remedy(api, agent):

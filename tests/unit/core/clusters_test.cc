@@ -47,5 +47,17 @@ TEST_F(ClustersTest, APageEndsBeforeTheClusterThatMakesItTooLarge) {
   EXPECT_FALSE(more_);
 }
 
+TEST_F(ClustersTest, DataOfAClusterKeepsItFromNoJobAndFilesOfAMachineDo) {
+  v1::AgentHello hello = Hello("slurm");
+  hello.set_kind(v1::CLUSTER_KIND_SLURM);
+  Connect(hello);
+  auto spec = std::make_shared<v1::JobSpec>(Spec());
+  spec->add_inputs()->set_uri("lustre:///data");
+  spec->set_results_directory("/results");
+  EXPECT_THAT(Names({.that_could_take = spec}), ElementsAre("a", "b", "c", "d", "slurm"));
+  spec->add_inputs()->set_uri("file:///home/me/data");
+  EXPECT_THAT(Names({.that_could_take = spec}), ElementsAre("a", "b", "c", "d"));
+}
+
 }  // namespace
 }  // namespace muster::core

@@ -1,5 +1,6 @@
 // What the machines backend answers when people ask, and runs that are held.
 #include <filesystem>
+#include <fstream>
 
 #include "tests/unit/machines/backend_fixture.h"
 
@@ -76,6 +77,24 @@ TEST_F(AnswersTest, APlanOfWhatTheMachineNeverHasIsAFailedCheck) {
   EXPECT_EQ(plan->checks(0).result(), v1::CHECK_RESULT_FAIL);
   EXPECT_THAT(plan->checks(0).seen(), HasSubstr("1000 cores were asked for"));
   EXPECT_FALSE(plan->has_estimated_start_time());
+}
+
+TEST_F(AnswersTest, APlanLooksAtInputsAndRefusesWhatItsLaunchWouldRefuse) {
+  v1::JobSpec spec = Program({"true"});
+  spec.add_inputs()->set_uri("file://" + (dir_ / "data"));
+  const auto missing = backend_->Plan(spec, "ada");
+  ASSERT_TRUE(missing.ok()) << missing.status();
+  const v1::ClusterCheck& line = *missing->checks().rbegin();
+  EXPECT_EQ(line.result(), v1::CHECK_RESULT_FAIL);
+  EXPECT_THAT(line.seen(), HasSubstr("inputs[0].uri"));
+  std::ofstream(dir_ / "data") << "x";
+  EXPECT_EQ(backend_->Plan(spec, "ada")->checks().rbegin()->result(), v1::CHECK_RESULT_OK);
+
+  spec.set_results_directory("relative");
+  const auto refused = backend_->Plan(spec, "ada");
+  ASSERT_TRUE(refused.ok()) << refused.status();
+  EXPECT_EQ(refused->checks(0).result(), v1::CHECK_RESULT_FAIL);
+  EXPECT_THAT(refused->checks(0).seen(), HasSubstr("results_directory"));
 }
 
 TEST_F(AnswersTest, AHeldRunStartsWhenItIsReleasedAndBlocksNobody) {
