@@ -109,15 +109,16 @@ absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const st
 absl::StatusOr<std::string> SlurmBackend::SubmissionText(const v1::Assignment& assignment,
                                                          const Submission& submission) {
   const RunPaths paths = PathsOf(assignment.run_key());
-  if (const absl::Status status = FilesOf(assignment, paths, {}).status(); !status.ok())
-    return status;
-  absl::StatusOr<std::string> text = CommentLine("sbatch", SbatchArguments(submission));
+  const std::vector<std::string> words = SbatchArguments(submission);
+  absl::StatusOr<std::string> text = CommentLine("sbatch", words);
   if (!text.ok()) return text.status();
+  ImageCache::Ready from;
   if (!assignment.spec().image().empty()) {
     const absl::StatusOr<contract::Image> image = contract::ParseImage(assignment.spec().image());
     if (!image.ok()) return image.status();
-    const absl::StatusOr<std::vector<std::string>> options = ContainerOptions(
-        assignment, config_.cluster, images_.NameFor(*image), paths, config_.container_mounts);
+    from.image = images_.NameFor(*image);
+    const absl::StatusOr<std::vector<std::string>> options =
+        ContainerOptions(assignment, config_.cluster, from.image, paths, config_.container_mounts);
     if (!options.ok()) return options.status();
     const absl::StatusOr<std::string> container = CommentLine("srun", *options);
     if (!container.ok()) return container.status();
@@ -125,7 +126,11 @@ absl::StatusOr<std::string> SlurmBackend::SubmissionText(const v1::Assignment& a
   }
   const absl::StatusOr<std::string> programs = ProgramsText(assignment.spec());
   if (!programs.ok()) return programs.status();
-  return fmt::format("{}{}\n{}", *text, BatchScript(), *programs);
+  absl::StatusOr<std::vector<RunFile>> files = FilesOf(assignment, paths, from);
+  if (!files.ok()) return files.status();
+  for (RunFile& note : MakeRunNotes(assignment, config_.cluster, paths, words, absl::Now()))
+    files->push_back(std::move(note));
+  return *text + *programs + FilesText(*files, paths) + BatchScriptText();
 }
 
 void SlurmBackend::PlanImage(const v1::JobSpec& spec, CheckList* checks) {

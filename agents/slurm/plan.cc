@@ -1,5 +1,6 @@
 #include "agents/slurm/plan.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -7,6 +8,7 @@
 #include "agents/slurm/fields.h"
 #include "agents/slurm/queue.h"
 #include "agents/slurm/refusals.h"
+#include "contract/plan_text.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -14,6 +16,7 @@ namespace muster::slurm {
 namespace {
 
 constexpr char kSubject[] = "sbatch --test-only";
+constexpr std::string_view kStartsAt = " to start at ";
 
 // The word behind `before`; empty if there is none.
 std::string_view WordAfter(std::string_view text, std::string_view before) {
@@ -21,6 +24,15 @@ std::string_view WordAfter(std::string_view text, std::string_view before) {
   if (at == std::string_view::npos) return {};
   text.remove_prefix(at + before.size());
   return text.substr(0, text.find_first_of(" \n"));
+}
+
+// In place of the seconds that SLURM_TIME_FORMAT=%s makes.
+std::string WithReadableTime(std::string words) {
+  const std::string_view start = WordAfter(words, kStartsAt);
+  const std::optional<absl::Time> time = ParseEpoch(start);
+  if (!time.has_value()) return words;
+  return words.replace(static_cast<size_t>(start.data() - words.data()), start.size(),
+                       absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", *time, absl::UTCTimeZone()));
 }
 
 // What slurmctld itself says, behind sbatch's own words: the same as in a real refusal.
@@ -48,17 +60,16 @@ void TakeRefusal(std::string_view words, CheckList* checks) {
 // `whose`: "the job", or which role.
 absl::StatusOr<std::string> CommandText(const std::string& whose, const v1::Command& command) {
   if (command.has_script()) {
-    return fmt::format("# ---- {}'s script, which the one above starts\n{}\n", whose,
-                       command.script());
+    return fmt::format("# ---- {}'s script, which batch.sh starts\n{}\n", whose, command.script());
   }
-  return CommentLine(fmt::format("---- {}'s command, which it starts:", whose),
+  return CommentLine(fmt::format("---- {}'s command, which batch.sh starts:", whose),
                      {command.argv().args().begin(), command.argv().args().end()});
 }
 
 }  // namespace
 
 std::optional<StartEstimate> ParseEstimate(std::string_view words) {
-  const std::optional<absl::Time> start = ParseEpoch(WordAfter(words, " to start at "));
+  const std::optional<absl::Time> start = ParseEpoch(WordAfter(words, kStartsAt));
   if (!start.has_value()) return std::nullopt;
   return StartEstimate{*start, ExpandNodeList(WordAfter(words, " on nodes "))};
 }
@@ -73,7 +84,7 @@ void TakeEstimate(const absl::StatusOr<std::string>& words, CheckList* checks, v
   }
   const std::optional<StartEstimate> estimate = ParseEstimate(*words);
   if (!estimate.has_value()) return checks->Warn(kSubject, *words);
-  checks->Ok(kSubject, *words);
+  checks->Ok(kSubject, WithReadableTime(*words));
   plan->mutable_estimated_start_time()->set_seconds(absl::ToUnixSeconds(estimate->start));
   plan->mutable_nodes()->Assign(estimate->nodes.begin(), estimate->nodes.end());
 }
@@ -88,12 +99,24 @@ absl::StatusOr<std::string> CommentLine(std::string text, const std::vector<std:
   return text + "\n";
 }
 
+std::string FilesText(const std::vector<RunFile>& files, const RunPaths& paths) {
+  std::vector<std::string_view> names;
+  for (const RunFile& file : files)
+    names.push_back(std::string_view(file.path).substr(paths.directory().size() + 1));
+  std::sort(names.begin(), names.end());
+  return fmt::format("# ---- files written before sbatch, in {}:\n# {}\n", paths.directory(),
+                     fmt::join(names, " "));
+}
+
+std::string BatchScriptText() {
+  return fmt::format("{}batch.sh\n{}", contract::kAlikeForAllJobs, BatchScript());
+}
+
 absl::StatusOr<std::string> ProgramsText(const v1::JobSpec& spec) {
   std::string text;
   if (!spec.setup().empty()) {
-    text =
-        fmt::format("# ---- the job's setup, which the script above runs before the programs\n{}\n",
-                    spec.setup());
+    text = fmt::format("# ---- the job's setup, which batch.sh runs before the programs\n{}\n",
+                       spec.setup());
   }
   if (spec.roles().empty()) {
     const absl::StatusOr<std::string> command = CommandText("the job", spec.command());

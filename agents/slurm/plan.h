@@ -1,4 +1,4 @@
-// What a plan shows of a job's programs, and what sbatch --test-only says of it. Pure.
+// What a plan shows of a job's submission, and what sbatch --test-only says of it. Pure.
 #ifndef MUSTER_AGENTS_SLURM_PLAN_H_
 #define MUSTER_AGENTS_SLURM_PLAN_H_
 
@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "agents/slurm/check_list.h"
+#include "agents/slurm/run_files.h"
 #include "muster/v1/cluster.pb.h"
 #include "muster/v1/job.pb.h"
 #include "muster/v1/jobs_service.pb.h"
@@ -32,6 +33,12 @@ void TakeEstimate(const absl::StatusOr<std::string>& words, CheckList* checks, v
 // A command line as a comment that can be pasted into a shell, with its end of line.
 // INVALID_ARGUMENT: a word that no shell can be given.
 absl::StatusOr<std::string> CommentLine(std::string text, const std::vector<std::string>& words);
+
+// Which files are written before sbatch, and where.
+std::string FilesText(const std::vector<RunFile>& files, const RunPaths& paths);
+
+// batch.sh, behind a line that tells clients that it is alike for all jobs.
+std::string BatchScriptText();
 
 // What batch.sh starts: the setup, if there is one, then the command or that of each role.
 // INVALID_ARGUMENT as above.

@@ -7,6 +7,7 @@
 
 #include "clients/cli/page.h"
 #include "clients/cli/views.h"
+#include "contract/plan_text.h"
 
 namespace muster::cli {
 namespace {
@@ -24,6 +25,15 @@ Cell ResultCell(v1::CheckResult result) {
     default:
       return {"?", Colour::kYellow};
   }
+}
+
+// Without `all`, less what is alike for all jobs.
+std::string SubmissionText(std::string_view submission, bool all) {
+  const size_t alike = all ? submission.npos : submission.rfind(contract::kAlikeForAllJobs);
+  std::string text = Harmless(submission.substr(0, alike), Keep::kLayout);
+  if (!text.ends_with('\n')) text += '\n';
+  if (alike != submission.npos) text += "(with what is alike for all jobs: muster plan -o wide)\n";
+  return text;
 }
 
 }  // namespace
@@ -63,8 +73,7 @@ std::string PlanPage(const v1::JobPlan& plan, const Style& style, absl::Time now
   }
   if (!plan.submission().empty()) {
     page.Heading("Submission");
-    page.Raw(Harmless(plan.submission(), Keep::kLayout));
-    if (!plan.submission().ends_with('\n')) page.Raw("\n");
+    page.Raw(SubmissionText(plan.submission(), style.wide));
   }
   return page.Take();
 }

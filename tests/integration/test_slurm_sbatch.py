@@ -174,6 +174,8 @@ def test_a_plan_and_a_check_are_answered_by_the_cluster(world, desk):
     done = world.cli("sbatch", "--test-only", "-N2", "--wrap", "true", cwd=directory)
     assert done.stdout == ""
     assert "on nodes n1,n2 of cluster lab" in done.stderr
-    assert "#!/bin/bash" in world.cli("plan", "--", "true").stdout
+    assert "#!/bin/bash" in world.cli("plan", "-o", "wide", "--", "true").stdout
+    short = world.cli("plan", "--", "true").stdout
+    assert "# sbatch" in short and len(short.splitlines()) < 25, short
     assert "FAIL" not in world.cli("check", "lab").stdout
     assert world.cli("list", "-q").stdout == ""

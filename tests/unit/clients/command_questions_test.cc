@@ -178,6 +178,10 @@ TEST_F(CommandTest, PlanShowsTheSubmissionAndSubmitsNothing) {
   EXPECT_THAT(outcome.out, HasSubstr("On cluster lab\n"));
   EXPECT_THAT(outcome.out, HasSubstr("Would start 2026-03-01T12:00:00Z"));
   EXPECT_THAT(outcome.out, HasSubstr("\n#SBATCH --nodes=1\n"));
+  plan->set_submission("# sbatch\n# ---- alike for all jobs: batch.sh\n#!/bin/bash\nset -u\n");
+  const std::string own = Run({"plan", "--", "x"}).out;
+  EXPECT_THAT(own, AllOf(HasSubstr("# sbatch\n(with what"), Not(HasSubstr("set -u"))));
+  EXPECT_THAT(Run({"plan", "-o", "wide", "--", "x"}).out, HasSubstr("batch.sh\n#!/bin/bash\nset"));
   EXPECT_EQ(Run({"plan", WriteFile("run: x\nname: filed\n")}).code, 0);
   EXPECT_EQ(asked.spec().name(), "filed");
   plan->add_checks()->set_result(v1::CHECK_RESULT_FAIL);

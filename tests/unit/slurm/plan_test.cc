@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "agents/slurm/slurm.h"
+#include "contract/plan_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/hosts/temp_dir.h"
@@ -37,6 +38,7 @@ TEST(PlanTest, AnEstimateGoesIntoThePlan) {
   EXPECT_EQ(plan.estimated_start_time().seconds(), 1795251029);
   EXPECT_THAT(plan.nodes(), ElementsAre("n1", "n2"));
   EXPECT_EQ(checks.checks().checks(0).result(), v1::CHECK_RESULT_OK);
+  EXPECT_THAT(checks.checks().checks(0).seen(), HasSubstr("to start at 2026-11-21T08:50:29Z us"));
 }
 
 struct Case {
@@ -84,10 +86,10 @@ TEST(PlanTest, TheSetupAndEachRoleAreShown) {
   workers->mutable_command()->set_script("work");
   const absl::StatusOr<std::string> text = ProgramsText(spec);
   ASSERT_TRUE(text.ok()) << text.status();
-  EXPECT_THAT(*text, HasSubstr("setup, which the script above runs before the programs\n"
+  EXPECT_THAT(*text, HasSubstr("setup, which batch.sh runs before the programs\n"
                                "module load cuda\n"));
-  EXPECT_THAT(*text, HasSubstr("role server (nodes: 1, the first: 0)'s command, which it starts: "
-                               "'serve it'\n"));
+  EXPECT_THAT(*text, HasSubstr("role server (nodes: 1, the first: 0)'s command, which batch.sh "
+                               "starts: 'serve it'\n"));
   EXPECT_THAT(*text, HasSubstr("role workers (nodes: 2, the first: 1)'s script"));
   EXPECT_THAT(*text, HasSubstr("\nwork\n"));
   EXPECT_THAT(*text, Not(HasSubstr("the job's command")));
@@ -96,7 +98,7 @@ TEST(PlanTest, TheSetupAndEachRoleAreShown) {
 TEST(PlanTest, AJobWithoutRolesShowsItsCommand) {
   v1::JobSpec spec;
   spec.mutable_command()->mutable_argv()->add_args("train");
-  EXPECT_EQ(*ProgramsText(spec), "# ---- the job's command, which it starts: 'train'\n");
+  EXPECT_EQ(*ProgramsText(spec), "# ---- the job's command, which batch.sh starts: 'train'\n");
 }
 
 // Slurm would take each job; sbatch is a script that says so.
@@ -136,6 +138,22 @@ class PlanChecksTest : public testing::Test {
   SlurmConfig config_;
   v1::JobSpec spec_;
 };
+
+TEST_F(PlanChecksTest, WhatIsTheJobsOwnComesBeforeWhatIsAlikeForAll) {
+  spec_.mutable_command()->set_script("echo mine");
+  spec_.set_setup("echo before");
+  const std::string text = Plan().submission();
+  const size_t alike = text.rfind(contract::kAlikeForAllJobs);
+  ASSERT_NE(alike, text.npos);
+  EXPECT_THAT(text.substr(alike), HasSubstr("batch.sh\n#!/bin/bash\n"));
+  const std::string own = text.substr(0, alike);
+  for (const char* words :
+       {"# sbatch '--job-name=plan-1-1'", "echo mine", "echo before", "env/environment",
+        "specs/command ", "specs/job.json", "meta/run.json", "sbatch/batch.sh"}) {
+    EXPECT_THAT(own, HasSubstr(words));
+  }
+  EXPECT_LE(std::count(own.begin(), own.end(), '\n'), 12) << own;
+}
 
 TEST_F(PlanChecksTest, APathOutsideTheRootsFailsAndIsNamed) {
   spec_.add_inputs()->set_uri("/elsewhere/train");
