@@ -8,6 +8,7 @@
 #include "contract/errors.h"
 #include "contract/roles.h"
 #include "contract/slurm_signal.h"
+#include "contract/task_array.h"
 #include "fmt/format.h"
 
 namespace muster::slurm {
@@ -59,6 +60,10 @@ std::string Environment(const v1::Assignment& assignment, std::string_view clust
     OverlayRole(assignment, *role, &variables);
     for (const auto& [name, value] : spec.roles(*role).env()) of_the_user[name] = value;
   }
+  if (const auto task = contract::FindArrayTask(spec); task.has_value()) {
+    variables["SLURM_ARRAY_JOB_ID"] =
+        std::to_string(contract::ArrayNumber(assignment.job_id(), *task));
+  }
   std::string file;
   AppendSorted(variables, &file);
   AppendSorted(of_the_user, &file);
@@ -100,15 +105,19 @@ void AddRoles(const v1::Assignment& assignment, std::string_view cluster, const 
   files->push_back({paths.specs() + "/roles", lines});
 }
 
-// How a batch script is run: the job's name, whether its files are appended to, and the patterns of
-// their names.
-std::string BatchScriptFile(const v1::JobSpec& spec) {
+// How a batch script is run: the job's name, whether its files are appended to, the patterns of
+// their names, and, of a task of a job array, the numbers of the array and of the task.
+std::string BatchScriptFile(const v1::Assignment& assignment) {
+  const v1::JobSpec& spec = assignment.spec();
   const v1::SlurmBatchScript& script = spec.slurm().batch_script();
   std::string file;
   Append(spec.name(), &file);
   Append(script.append() ? "1" : "0", &file);
   for (const std::string* pattern : {&script.input(), &script.output(), &script.error()})
     Append(*pattern, &file);
+  const auto task = contract::FindArrayTask(spec);
+  Append(task ? fmt::format("{}", contract::ArrayNumber(assignment.job_id(), *task)) : "", &file);
+  Append(task ? fmt::format("{}", task->id) : "", &file);
   return file;
 }
 
@@ -159,7 +168,7 @@ absl::StatusOr<std::vector<RunFile>> MakeRunFiles(const v1::Assignment& assignme
     AddRoles(assignment, cluster, paths, &files);
   }
   if (spec.slurm().has_batch_script())
-    files.push_back({paths.specs() + "/batch_script", BatchScriptFile(spec)});
+    files.push_back({paths.specs() + "/batch_script", BatchScriptFile(assignment)});
   if (spec.slurm().has_timeout())
     files.push_back({paths.specs() + "/timeout", TimeoutFile(spec.slurm())});
   if (const auto signal = contract::ParseSlurmSignal(spec.slurm().signal()); signal.has_value()) {

@@ -5,6 +5,7 @@
 #include "absl/time/time.h"
 #include "agents/slurm/submit.h"
 #include "contract/errors.h"
+#include "contract/slurm_options.h"
 #include "contract/slurm_signal.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -129,7 +130,10 @@ void AddSlurmOptions(const v1::Assignment& assignment, Options* options) {
   if (assignment.held()) options->Add("--hold");
   if (slurm.exclusive()) options->Add("--exclusive");
   if (slurm.has_requeue()) options->Add(slurm.requeue() ? "--requeue" : "--no-requeue");
-  for (const std::string& option : slurm.extra_options()) options->Add(option);
+  for (const std::string& option : slurm.extra_options()) {
+    // Of a job that was held from the start: whether it still is, the assignment says.
+    if (option != contract::kHoldOption) options->Add(option);
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "broker/core/impl.h"
 #include "contract/errors.h"
+#include "contract/slurm_options.h"
 #include "contract/text.h"
 
 namespace muster::core {
@@ -171,6 +172,8 @@ uint64_t Core::Impl::Accept(Candidate& candidate, const std::string& user, Step&
   job.shape = shape->id;
   job.priority = static_cast<int16_t>(candidate.spec->priority());
   job.set_state(v1::JOB_STATE_QUEUED);
+  const bool is_held = contract::IsHeldFromTheStart(*candidate.spec);
+  if (is_held) job.hold = HoldState::kHeld;
   if (!candidate.request_id.empty()) {
     job.request = requests_.Add({candidate.key, candidate.fingerprint, id});
   }
@@ -186,10 +189,14 @@ uint64_t Core::Impl::Accept(Candidate& candidate, const std::string& user, Step&
 
   shapes_.AddJob(shape);
   auto at = jobs_.emplace_hint(jobs_.end(), id, job);
-  v1::Transition transition;
-  transition.set_kind(v1::TRANSITION_KIND_SUBMITTED);
-  *transition.mutable_evidence() = UserEvidence(fmt::format("submitted by {}", user), step.now);
-  Record(step, id, at->second, std::move(transition));
+  const auto record = [&](v1::TransitionKind kind, std::string_view what) {
+    v1::Transition transition;
+    transition.set_kind(kind);
+    *transition.mutable_evidence() = UserEvidence(fmt::format("{} by {}", what, user), step.now);
+    Record(step, id, at->second, std::move(transition));
+  };
+  record(v1::TRANSITION_KIND_SUBMITTED, "submitted");
+  if (is_held) record(v1::TRANSITION_KIND_HOLD_REQUESTED, "held");
   Enqueue(id, at->second);
   return id;
 }

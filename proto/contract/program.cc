@@ -65,7 +65,7 @@ void CheckCommand(std::string_view field, const v1::Command& command, FieldError
 }
 
 void CheckEnv(std::string_view field, const google::protobuf::Map<std::string, std::string>& env,
-              FieldErrors* errors) {
+              FieldErrors* errors, bool (*is_free)(std::string_view)) {
   if (env.size() > kMaxEnvVars) {
     errors->Add(field, fmt::format("{} variables; use at most {}", env.size(), kMaxEnvVars));
   }
@@ -75,7 +75,7 @@ void CheckEnv(std::string_view field, const google::protobuf::Map<std::string, s
       errors->Add(place, "not a variable's name; use [A-Za-z_][A-Za-z0-9_]*");
     }
     for (std::string_view prefix : {"LD_", "SLURM_", "MUSTER_"}) {
-      if (std::string_view(name).starts_with(prefix)) {
+      if (std::string_view(name).starts_with(prefix) && !is_free(name)) {
         errors->Add(place, fmt::format("{}* is set by the cluster and Muster; set it in the "
                                        "command if you must",
                                        prefix));

@@ -14,10 +14,13 @@ namespace muster::contract {
 // A script's text; empty is good.
 void CheckScriptText(std::string_view field, std::string_view script, FieldErrors* errors);
 
-// Each adds what is wrong, with paths that begin with `field`.
+// Each adds what is wrong, with paths that begin with `field`. `is_free` tells those names of
+// Slurm's and Muster's own that the caller looks at itself.
 void CheckCommand(std::string_view field, const v1::Command& command, FieldErrors* errors);
-void CheckEnv(std::string_view field, const google::protobuf::Map<std::string, std::string>& env,
-              FieldErrors* errors);
+void CheckEnv(
+    std::string_view field, const google::protobuf::Map<std::string, std::string>& env,
+    FieldErrors* errors,
+    bool (*is_free)(std::string_view) = [](std::string_view) { return false; });
 
 }  // namespace muster::contract
 

@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "contract/characters.h"
+#include "contract/slurm_options.h"
+#include "contract/task_array.h"
 #include "fmt/format.h"
 
 namespace muster::contract {
@@ -53,8 +55,10 @@ std::string WhySlurmOnly(const v1::JobSpec& spec) {
   v1::SlurmOptions others = spec.slurm();
   others.clear_batch_script();
   if (others.tasks_per_node() == 1) others.clear_tasks_per_node();
+  if (others.extra_options_size() == 1 && IsHeldFromTheStart(spec)) others.clear_extra_options();
   if (others.ByteSizeLong() > 0) return "the job has options of Slurm";
   if (spec.nodes() > 1) return "the batch script is for several nodes";
+  if (FindArrayTask(spec).has_value()) return "the batch script is a task of a job array";
   if (!spec.slurm().batch_script().input().empty()) return "the batch script reads an input file";
   return WhyScript(spec.command().script());
 }

@@ -43,6 +43,7 @@ constexpr std::array kExtraOptions = {
     ExtraOption{"gpus-per-task", true},
     ExtraOption{"gres-flags", true},
     ExtraOption{"hint", true},
+    ExtraOption{kHoldOption.substr(2), false},
     ExtraOption{"kill-on-invalid-dep", true},
     ExtraOption{"mcs-label", true},
     ExtraOption{"mem", true, "0"},
@@ -143,7 +144,7 @@ bool IsOtherGres(std::string_view text) {
 void CheckList(std::string_view field, std::string_view value, bool (*is_good)(std::string_view),
                std::string_view remedy, FieldErrors* errors) {
   if (value.empty()) return;
-  if (value.size() <= kMaxOptionBytes && AllParts(value, ',', is_good)) return;
+  if (value.size() <= kMaxListBytes && AllParts(value, ',', is_good)) return;
   errors->Add(field, fmt::format("{} is not usable; {}", Quoted(value), remedy));
 }
 
@@ -202,6 +203,11 @@ void CheckOptionValue(std::string_view field, std::string_view value, FieldError
 }
 
 bool IsExtraOption(std::string_view name) { return FindExtraOption(name) != nullptr; }
+
+bool IsHeldFromTheStart(const v1::JobSpec& spec) {
+  const auto& options = spec.slurm().extra_options();
+  return std::find(options.begin(), options.end(), kHoldOption) != options.end();
+}
 
 void CheckSlurmOptions(const v1::SlurmOptions& slurm, FieldErrors* errors) {
   CheckOptionValue("slurm.partition", slurm.partition(), errors);

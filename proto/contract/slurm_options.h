@@ -15,6 +15,8 @@ namespace muster::contract {
 
 // One line of a batch script, far from any limit of sbatch's.
 inline constexpr size_t kMaxOptionBytes = 1024;
+// A list, such as a dependency on all jobs that are the tasks of an array.
+inline constexpr size_t kMaxListBytes = 16 << 10;
 inline constexpr uint32_t kMaxTasksPerNode = 10000;
 // More than all priorities that sites compute; Slurm itself takes up to 2147483645.
 inline constexpr uint32_t kMaxNice = 1'000'000;
@@ -23,6 +25,11 @@ inline constexpr int kMaxExtraOptions = 20;
 
 // Whether slurm.extra_options takes the option, named without "--".
 bool IsExtraOption(std::string_view name);
+
+// The extra option that has the broker hold the job from the moment when it accepts it. Slurm
+// itself is never told: a held job is given to no cluster.
+inline constexpr std::string_view kHoldOption = "--hold";
+bool IsHeldFromTheStart(const v1::JobSpec& spec);
 
 // Adds what is wrong with the section, each with its field's path.
 void CheckSlurmOptions(const v1::SlurmOptions& slurm, FieldErrors* errors);

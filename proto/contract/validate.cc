@@ -16,6 +16,7 @@
 #include "contract/slurm_options.h"
 #include "contract/slurm_program.h"
 #include "contract/storage_uri.h"
+#include "contract/task_array.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -201,7 +202,8 @@ void CheckPrograms(const v1::JobSpec& spec, FieldErrors* errors) {
     CheckRoles(spec, errors);
   }
   CheckScriptText("setup", spec.setup(), errors);
-  CheckEnv("env", spec.env(), errors);
+  CheckEnv("env", spec.env(), errors, IsArrayVariable);
+  CheckArrayTask(spec, errors);
   const std::string& directory = spec.working_directory();
   if (!directory.empty() && (directory.front() != '/' || directory.size() > kMaxPathBytes ||
                              HasControlCharacter(directory) || !IsUtf8(directory))) {

@@ -48,6 +48,10 @@ squeue -h -j "$SLURM_JOB_ID" -o '%l %m %C %y %P %D %k'
 echo "$SLURM_JOB_NAME, $SLURM_CPUS_PER_TASK cores"
 #SBATCH -t 55
 """
+ARRAY = """#!/bin/sh
+env | grep ^SLURM_ARRAY_TASK | sort
+echo "array $((SLURM_ARRAY_JOB_ID > 0))"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +132,29 @@ def test_a_script_gives_the_same_files_as_with_sbatch(desk, script, words):
     expected = outputs(desk.with_sbatch(script, *words))
     assert expected
     assert outputs(desk.with_muster(script, *words)) == expected
+
+
+def test_an_array_gives_the_same_files_as_with_sbatch(desk):
+    def files(directory):
+        return {path.name: path.read_text() for path in directory.iterdir() if path.name != "script.sh"}
+
+    words = ("--array=1,5-9:2", "-o", "%a.out", "script.sh")
+    expected = files(desk.with_sbatch(ARRAY, *words))
+    assert sorted(expected) == ["1.out", "5.out", "7.out", "9.out"]
+    assert files(desk.with_muster(ARRAY, *words)) == expected
+
+
+def test_an_arrays_number_stands_for_all_its_tasks(world, api, desk):
+    directory = desk.directory()
+    first = int(world.cli("sbatch", "--parsable", "--hold", "-a", "3,5", "--wrap", "true", cwd=directory).stdout)
+    shown = world.cli("squeue", "-h", "-S", "i", "-j", first, "-o", "%i %t %r").stdout
+    assert shown == f"{first}_3 PD JobHeldUser\n{first}_5 PD JobHeldUser\n"
+    world.cli("release", first, first + 1)
+    after = int(world.cli("sbatch", "--parsable", "-d", f"afterok:{first}", "-o", "/dev/null", "--wrap", "true",
+                          cwd=directory).stdout)
+    api.wait_state(after, SUCCEEDED)
+    assert [api.get(job).state for job in (first, first + 1)] == [SUCCEEDED, SUCCEEDED]
+    assert sorted(path.name for path in directory.iterdir()) == [f"slurm-{first}_3.out", f"slurm-{first}_5.out"]
 
 
 def test_squeue_scancel_and_sacct_know_the_job(world, api, desk):

@@ -6,8 +6,9 @@
 # keeps them open for longer.
 drain_s=5
 
-# specs/batch_script has the job's name, whether the files are appended to (1), and the patterns of its standard input,
-# output and error; specs/command.argv begins with the working directory.
+# specs/batch_script has the job's name, whether the files are appended to (1), the patterns of its standard input,
+# output and error, and the numbers of the job array and of the task in it, if the job is one; specs/command.argv begins
+# with the working directory.
 run_batch_script() {
   local settings directory copiers=() pid
   mapfile -d '' -t settings <"$run_dir/specs/batch_script"
@@ -74,9 +75,10 @@ file_name() {
   if [[ $name != /* ]]; then name=$directory/$name; fi
 }
 
-# expand PATTERN: sets name to what sbatch makes of it: %j, %J and %A are the job, %a no task of an array (as Slurm
-# writes it), %N the node, %n its number, %t the rank, %s the step, %u the user, %x the job's name, %% a '%'. A number of
-# up to 10 after the '%' pads ids with zeros: "%4j". A name with a backslash stays as it is, less its backslashes.
+# expand PATTERN: sets name to what sbatch makes of it: %j and %J are the job, %A the array or else the job, %a the task
+# or else none (as Slurm writes it), %N the node, %n its number, %t the rank, %s the step, %u the user, %x the job's
+# name, %% a '%'. A number of up to 10 after the '%' pads ids with zeros: "%4j". A name with a backslash stays as it is,
+# less its backslashes.
 expand() {
   local rest=$1 width letter
   name=
@@ -94,8 +96,9 @@ expand() {
 expand_letter() {
   local number='' padded columns=$((10#0${width:0:9}))
   case $letter in
-    j | J | A) number=$SLURM_JOB_ID ;;
-    a) number=4294967294 ;;
+    j | J) number=$SLURM_JOB_ID ;;
+    A) number=${settings[5]:-$SLURM_JOB_ID} ;;
+    a) number=${settings[6]:-4294967294} ;;
     n | t) number=0 ;;
     s) name+='batch' ;;
     N) name+=${SLURMD_NODENAME%%.*} ;;

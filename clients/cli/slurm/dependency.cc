@@ -3,19 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "contract/errors.h"
+#include "clients/cli/slurm/array_jobs.h"
 #include "contract/parts.h"
 #include "contract/states.h"
+#include "contract/text.h"
 
 namespace muster::cli {
 namespace {
 
 absl::Status Bad(uint64_t id, std::string_view problem) {
-  return absl::FailedPreconditionError(fmt::format("--dependency: job {} {}", id, problem));
+  return absl::FailedPreconditionError(fmt::format("job {} {}", id, problem));
+}
+
+absl::Status NamingTheOption(const absl::Status& status) {
+  return absl::Status(status.code(), fmt::format("--dependency: {}", ToStd(status.message())));
 }
 
 absl::StatusOr<v1::Job> GetJob(client::Client& client, uint64_t id) {
@@ -26,23 +32,30 @@ absl::StatusOr<v1::Job> GetJob(client::Client& client, uint64_t id) {
   return std::move(*response->mutable_job());
 }
 
+// Whether Slurm can tell how the job ends: a run that has ended is followed by another, of another
+// number, unless the job has ended with it.
 bool HasNumber(const v1::Job& job) {
-  return !job.runs().empty() && !job.runs().rbegin()->external_id().empty();
+  if (job.runs().empty()) return false;
+  const v1::Run& run = *job.runs().rbegin();
+  return !run.external_id().empty() && !contract::IsTerminal(run.state());
 }
 
-// The job once its latest run has a number of the cluster's.
-absl::StatusOr<v1::Job> AwaitNumber(client::Client& client, uint64_t id) {
+// The job once it has ended, or its latest run has a number of the cluster's.
+absl::StatusOr<v1::Job> AwaitNumber(client::Client& client, uint64_t id, absl::Time deadline) {
+  const auto is_enough = [](const absl::StatusOr<v1::Job>& job) {
+    return !job.ok() || contract::IsTerminal(job->state()) || HasNumber(*job);
+  };
   absl::StatusOr<v1::Job> job = GetJob(client, id);
-  if (!job.ok() || HasNumber(*job)) return job;
+  if (is_enough(job)) return job;
   v1::WatchJobsRequest request;
   request.add_job_ids(id);
   request.set_until_terminal(true);
-  const auto steps = client.WatchJobs(request, absl::Now() + kMaxNumberWait);
+  const auto steps = client.WatchJobs(request, deadline);
   while (true) {
     const auto step = steps->Next();
     job = GetJob(client, id);
-    if (!job.ok() || HasNumber(*job)) return job;
-    if (!step.ok() || !step->has_value() || contract::IsTerminal(job->state())) {
+    if (is_enough(job)) return job;
+    if (!step.ok() || !step->has_value()) {
       return Bad(id,
                  "has no number of Slurm's yet, so that Slurm cannot wait for it; submit this "
                  "one when it is PENDING on its cluster");
@@ -50,54 +63,92 @@ absl::StatusOr<v1::Job> AwaitNumber(client::Client& client, uint64_t id) {
   }
 }
 
+// What the end of a job means to one that depends on it.
+enum class Verdict { kFulfilled, kNever };
+
+Verdict Judge(std::string_view type, v1::JobState end) {
+  const bool has_succeeded = end == v1::JOB_STATE_SUCCEEDED;
+  const bool is_good = type == "afternotok"                       ? !has_succeeded
+                       : type == "afterok" || type == "aftercorr" ? has_succeeded
+                                                                  : true;
+  return is_good ? Verdict::kFulfilled : Verdict::kNever;
+}
+
 class Translator {
  public:
-  Translator(client::Client* client, v1::JobSpec* spec) : client_(*client), spec_(*spec) {}
+  Translator(client::Client* client, v1::JobSpec* spec)
+      : client_(*client), spec_(*spec), deadline_(absl::Now() + kMaxNumberWait) {}
 
-  // "afterok:42:43+5" with Slurm's numbers.
+  // "afterok:42:43+5" with Slurm's numbers; empty if nothing is left to wait for.
   absl::StatusOr<std::string> Clause(std::string_view clause) {
+    const auto parts = contract::Split(clause, ':');
+    const std::string_view type = parts.front();
     std::string translated;
-    for (std::string_view part : contract::Split(clause, ':')) {
-      const std::string_view number = part.substr(0, part.find_first_of("+_"));
-      const auto id = contract::ParseNumber<uint64_t>(number);
-      if (id.has_value()) {
-        const absl::StatusOr<std::string> known = Number(*id);
+    bool is_fulfilled = false;
+    for (size_t i = 1; i < parts.size(); ++i) {
+      const std::string_view word = parts[i].substr(0, parts[i].find('+'));
+      const std::optional<JobName> name = ParseJobName(word);
+      // What cannot be read, the check of the whole spec has named.
+      if (!name.has_value()) return std::string(clause);
+      const auto numbers = NumbersOf(client_, {*name});
+      if (!numbers.ok()) return numbers.status();
+      if (numbers->size() > 1 && type == "aftercorr") {
+        return Bad(name->number,
+                   "is an array, whose tasks Slurm does not know as one; use afterok");
+      }
+      for (uint64_t id : *numbers) {
+        const absl::StatusOr<std::string> known = Number(type, id);
         if (!known.ok()) return known.status();
-        translated += fmt::format(":{}{}", *known, part.substr(number.size()));
-      } else {
-        translated += fmt::format("{}{}", translated.empty() ? "" : ":", part);
+        is_fulfilled = is_fulfilled || known->empty();
+        if (!known->empty())
+          translated += fmt::format(":{}{}", *known, parts[i].substr(word.size()));
       }
     }
-    return translated;
+    if (translated.empty() && is_fulfilled) return std::string();
+    return fmt::format("{}{}", type, translated);
   }
 
  private:
-  absl::StatusOr<std::string> Number(uint64_t id) {
-    const absl::StatusOr<v1::Job> job = AwaitNumber(client_, id);
+  // Slurm's number of a job; empty if it has ended as it should.
+  absl::StatusOr<std::string> Number(std::string_view type, uint64_t id) {
+    const absl::StatusOr<v1::Job> job = AwaitNumber(client_, id, deadline_);
     if (!job.ok()) return job.status();
+    if (contract::IsTerminal(job->state())) {
+      if (Judge(type, job->state()) == Verdict::kFulfilled) return std::string();
+      return Bad(id, fmt::format("has ended as {}, so that {} would never let this one start",
+                                 contract::Name(job->state()), type));
+    }
     const v1::Run& run = *job->runs().rbegin();
+    if (absl::Status status = TieTo(run.cluster(), id); !status.ok()) return status;
+    return run.external_id();
+  }
+
+  // The job can only run where the other one is.
+  absl::Status TieTo(const std::string& name, uint64_t id) {
+    if (name == tied_to_) return absl::OkStatus();
     v1::GetClusterRequest request;
-    request.set_name(run.cluster());
+    request.set_name(name);
     const auto cluster = client_.GetCluster(request);
     if (!cluster.ok()) return cluster.status();
     if (cluster->cluster().kind() != v1::CLUSTER_KIND_SLURM) {
-      return Bad(id, fmt::format("is on {}, which is no Slurm cluster", run.cluster()));
+      return Bad(id, fmt::format("is on {}, which is no Slurm cluster", name));
     }
     auto& named = *spec_.mutable_placement()->mutable_clusters();
-    const bool is_first = std::exchange(is_first_, false);
-    const bool fits =
-        named.empty() || std::find(named.begin(), named.end(), run.cluster()) != named.end();
-    if (!fits)
-      return Bad(id, fmt::format("is on cluster {}, and this one is for {}", run.cluster(),
-                                 fmt::join(named, ",")));
-    if (is_first) named.Clear();
-    if (is_first) named.Add(std::string(run.cluster()));
-    return run.external_id();
+    const bool fits = named.empty() || std::find(named.begin(), named.end(), name) != named.end();
+    if (!fits) {
+      return Bad(
+          id, fmt::format("is on cluster {}, and this one is for {}", name, fmt::join(named, ",")));
+    }
+    named.Clear();
+    named.Add(std::string(name));
+    tied_to_ = name;
+    return absl::OkStatus();
   }
 
   client::Client& client_;
   v1::JobSpec& spec_;
-  bool is_first_ = true;
+  const absl::Time deadline_;
+  std::string tied_to_;  // empty: to none yet
 };
 
 }  // namespace
@@ -109,7 +160,8 @@ absl::Status TranslateDependency(client::Client& client, v1::JobSpec* spec) {
   std::string translated;
   for (std::string_view clause : contract::Split(written, ',')) {
     const absl::StatusOr<std::string> one = translator.Clause(clause);
-    if (!one.ok()) return one.status();
+    if (!one.ok()) return NamingTheOption(one.status());
+    if (one->empty()) continue;
     translated += fmt::format("{}{}", translated.empty() ? "" : ",", *one);
   }
   spec->mutable_slurm()->set_dependency(translated);

@@ -9,14 +9,16 @@
 
 namespace muster::cli {
 
-// How long a job that was just submitted may take until its cluster has given it a number.
+// How long jobs that were just submitted may take until their cluster has given them numbers.
 inline constexpr absl::Duration kMaxNumberWait = absl::Minutes(1);
 
-// Puts Slurm's numbers in place of Muster's in the spec's slurm.dependency, and ties the job to the
-// cluster that has those jobs. Waits up to kMaxNumberWait for a job that has no number of Slurm's
-// yet. FAILED_PRECONDITION: it got none, it did not run on Slurm, or the jobs are on several
-// clusters, or on others than the job names; NOT_FOUND: there is no such job. The dependency of a
-// retry is not followed: Slurm waits for the run that is there now.
+// Puts Slurm's numbers in place of Muster's in the spec's slurm.dependency, all tasks' in place of
+// an array's, and ties the job to the cluster that has those jobs. A job that has ended as the
+// dependency wants it is left out: Slurm may have forgotten it. Waits up to kMaxNumberWait for jobs
+// that have no number of Slurm's yet. FAILED_PRECONDITION: a job got none, did not run on Slurm,
+// has ended otherwise than it should, or the jobs are on several clusters, or on others than the
+// job names; NOT_FOUND: there is no such job. A retry is not followed: Slurm waits for the run that
+// is there now.
 absl::Status TranslateDependency(client::Client& client, v1::JobSpec* spec);
 
 }  // namespace muster::cli

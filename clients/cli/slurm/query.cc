@@ -37,11 +37,13 @@ absl::StatusOr<v1::Job> Whole(client::Client& client, uint64_t id) {
 }
 
 absl::StatusOr<std::vector<v1::Job>> ByIds(client::Client& client,
-                                           const std::vector<uint64_t>& ids) {
+                                           const std::vector<JobName>& names) {
+  const auto ids = NumbersOf(client, names);
+  if (!ids.ok()) return ids.status();
   std::vector<v1::Job> jobs;
-  for (uint64_t id : ids) {
+  for (uint64_t id : *ids) {
     absl::StatusOr<v1::Job> job = Whole(client, id);
-    if (absl::IsNotFound(job.status()) && ids.size() > 1) continue;
+    if (absl::IsNotFound(job.status()) && ids->size() > 1) continue;
     if (!job.ok()) return job.status();
     jobs.push_back(*std::move(job));
   }
@@ -88,8 +90,7 @@ bool JobQuery::Takes(const JobRecord& record) const {
   const v1::Job& job = record.job;
   const bool is_on_node =
       nodes.empty() || (record.run() != nullptr && TakesAnyOf(nodes, record.run()->nodes()));
-  return (ids.empty() || std::find(ids.begin(), ids.end(), job.id()) != ids.end()) && is_on_node &&
-         TakesWord(users, job.user()) && TakesWord(names, job.name()) &&
+  return is_on_node && TakesWord(users, job.user()) && TakesWord(names, job.name()) &&
          TakesAnyOf(partitions, contract::Split(record.partition, ',')) &&
          TakesWord(accounts, job.spec().slurm().account()) &&
          TakesWord(qos, job.spec().slurm().qos()) && TakesWord(clusters, job.cluster()) &&
@@ -116,13 +117,13 @@ absl::Status ReadSelection(const client::slurm::Settings& given, JobQuery* query
   return own.status();
 }
 
-absl::Status ReadIds(std::string_view list, std::vector<uint64_t>* ids) {
+absl::Status ReadIds(std::string_view list, std::vector<JobName>* ids) {
   for (std::string_view word : contract::Split(list, ',')) {
-    const auto id = contract::ParseNumber<uint64_t>(word);
-    if (!id.has_value() || *id == 0) {
+    const std::optional<JobName> id = ParseJobName(word);
+    if (!id.has_value()) {
       return absl::InvalidArgumentError(
-          fmt::format("Invalid job id specified: {}; write the number that muster gave it, without "
-                      "task or step",
+          fmt::format("Invalid job id specified: {}; write the number that muster gave it, or "
+                      "ARRAY_TASK, without a step",
                       contract::Quoted(word)));
     }
     ids->push_back(*id);

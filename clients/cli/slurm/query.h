@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "clients/cli/slurm/array_jobs.h"
 #include "clients/cli/slurm/job_record.h"
 #include "clients/cpp/client.h"
 #include "clients/cpp/slurm/options.h"
@@ -19,20 +20,21 @@ namespace muster::cli {
 
 // Every list that is empty takes all.
 struct JobQuery {
-  std::vector<uint64_t> ids;
+  std::vector<JobName> ids;  // an array's stands for all its tasks
   std::vector<std::string> users, names, partitions, accounts, qos, clusters, nodes;
   std::vector<std::string> states;  // words of Slurm's
   // More of the filter language, what the broker can choose by itself.
   std::string filter;
 
+  // Apart from its ids, which say what is asked for in the first place.
   bool Takes(const JobRecord& record) const;
 };
 
 // Reads -u, --me, --name, -p, -A, -q, -M and -w, by the options' names, into the query; others are
 // left alone. INVALID_ARGUMENT: this machine does not know its own user's name.
 absl::Status ReadSelection(const client::slurm::Settings& given, JobQuery* query);
-// "1,2,3" as --jobs and operands have it. INVALID_ARGUMENT: a word that is no job's number.
-absl::Status ReadIds(std::string_view list, std::vector<uint64_t>* ids);
+// "1,2_3" as --jobs and operands have it. INVALID_ARGUMENT: a word that is no job's number.
+absl::Status ReadIds(std::string_view list, std::vector<JobName>* ids);
 // "PD,RUNNING", "all" (none is added). INVALID_ARGUMENT: no state that jobs of Muster can have.
 absl::Status ReadStates(std::string_view list, std::vector<std::string>* states);
 // The name of the user who runs this.

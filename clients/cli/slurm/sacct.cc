@@ -116,7 +116,7 @@ constexpr std::array kColumns = {
         [](const R& r, T now) { return fmt::format("{}", absl::ToInt64Seconds(Elapsed(r, now))); }},
     Column{"End", 19, [](const R& r, T) { return LocalTime(r.job.end_time(), "Unknown"); }},
     Column{"ExitCode", 8, [](const R& r, T) { return ExitCodeText(r); }},
-    Column{"JobID", 12, [](const R& r, T) { return fmt::format("{}", r.job.id()); }},
+    Column{"JobID", 12, [](const R& r, T) { return NameOf(r.job); }},
     Column{
         "JobIDRaw", 12,
         [](const R& r, T) { return r.run() ? Harmless(r.run()->external_id()) : std::string(); }},

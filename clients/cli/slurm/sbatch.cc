@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -19,11 +20,15 @@
 #include "clients/cpp/files.h"
 #include "clients/cpp/slurm/sbatch_job.h"
 #include "contract/parts.h"
+#include "contract/task_array.h"
 
 namespace muster::cli {
 namespace {
 
 namespace slurm = client::slurm;
+
+// A broker takes 16 MiB in one call; the rest is for what goes around the jobs.
+constexpr size_t kMaxArrayBytes = 15 << 20;
 
 // The options whose fields have other names in the API.
 constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
@@ -137,33 +142,60 @@ int TestOnly(Session& session, const v1::JobSpec& spec) {
   return is_good ? kOk : kError;
 }
 
-// sbatch --wait: the code of the job's script; 1 if a signal ended it, or it never began.
-int WaitForScript(Session& session, uint64_t id) {
+// sbatch --wait: the highest code of the scripts; 1 if a signal ended one, or it never began.
+int WaitForScripts(Session& session, const v1::SubmitJobsResponse& accepted) {
+  std::vector<uint64_t> ids;
+  for (const auto& one : accepted.responses()) ids.push_back(one.job_id());
   session.interrupt->SetRemark(
-      fmt::format("no longer waiting; the job goes on. Come back with: muster wait {}", id));
-  const auto jobs = WaitForJobs(session, {id}, absl::InfiniteFuture());
+      fmt::format("no longer waiting; {} on. Come back with: muster wait {}",
+                  ids.size() == 1 ? "the job goes" : "the jobs go", fmt::join(ids, " ")));
+  const auto jobs = WaitForJobs(session, ids, absl::InfiniteFuture());
   if (!jobs.ok()) return Fail(session, jobs.status());
-  const v1::Job& job = jobs->front();
-  if (job.state() == v1::JOB_STATE_SUCCEEDED) return kOk;
-  NoteEnd(session, job);
-  return job.exit().code() > 0 ? job.exit().code() : kError;
+  int code = kOk;
+  for (const v1::Job& job : *jobs) {
+    if (job.state() == v1::JOB_STATE_SUCCEEDED) continue;
+    NoteEnd(session, job);
+    code = std::max<int>(code, job.exit().code() > 0 ? job.exit().code() : kError);
+  }
+  return code;
 }
 
-// "Submitted batch job 42", which scripts read.
+// "Submitted batch job 42", which scripts read; of an array its number.
 void PrintSubmitted(Session& session, const slurm::Settings& options, const v1::JobSpec& spec,
-                    const v1::SubmitJobResponse& accepted) {
+                    const v1::SubmitJobsResponse& accepted) {
   // sbatch names the cluster if the user did.
   const auto& named = spec.placement().clusters();
   const std::string cluster = named.size() == 1 && options.Find("clusters") ? named[0] : "";
+  const uint64_t first = accepted.responses(0).job_id();
+  const int count = accepted.responses_size();
   if (options.Find("parsable") != nullptr || session.ids_only()) {
-    session.terminal.Out(
-        fmt::format("{}{}{}\n", accepted.job_id(), cluster.empty() ? "" : ";", cluster));
+    session.terminal.Out(fmt::format("{}{}{}\n", first, cluster.empty() ? "" : ";", cluster));
   } else if (!session.for_people()) {
+    if (count == 1) return PrintMessage(session, accepted.responses(0));
     PrintMessage(session, accepted);
   } else {
-    session.terminal.Out(fmt::format("Submitted batch job {}{}{}\n", accepted.job_id(),
+    session.terminal.Out(fmt::format("Submitted batch job {}{}{}\n", first,
                                      cluster.empty() ? "" : " on cluster ", cluster));
+    if (count == 1) return;
+    session.terminal.Note(fmt::format("its {} tasks are the jobs {} to {}", count, first,
+                                      accepted.responses(count - 1).job_id()));
   }
+}
+
+// The jobs: of an array one for each task. RESOURCE_EXHAUSTED: they are too large for one call.
+absl::StatusOr<std::vector<v1::JobSpec>> JobsOf(const slurm::SbatchJob& job) {
+  if (job.tasks.empty()) return std::vector<v1::JobSpec>{job.spec};
+  const size_t bytes = job.spec.ByteSizeLong() * job.tasks.size();
+  if (bytes > kMaxArrayBytes) {
+    return absl::ResourceExhaustedError(
+        fmt::format("--array: the script goes with each task, which makes {} bytes for {} tasks; "
+                    "the broker takes {} at once: submit fewer tasks at a time, or keep the script "
+                    "on the cluster and submit one that starts it",
+                    bytes, job.tasks.size(), kMaxArrayBytes));
+  }
+  std::vector<v1::JobSpec> specs(job.tasks.size(), job.spec);
+  for (size_t i = 0; i < specs.size(); ++i) contract::SetArrayTask(job.tasks[i], &specs[i]);
+  return specs;
 }
 
 }  // namespace
@@ -187,11 +219,13 @@ int Sbatch(Session& session) {
     return Fail(session, status);
   }
   if (options.Find("test-only") != nullptr) return TestOnly(session, spec);
-  const auto sent = SendJobs(session, {spec}, {}, kFlags, false);
+  absl::StatusOr<std::vector<v1::JobSpec>> jobs = JobsOf(asked->job);
+  if (!jobs.ok()) return Fail(session, jobs.status());
+  const auto sent = SendJobs(session, *std::move(jobs), {}, kFlags, false);
   if (const int* code = std::get_if<int>(&sent)) return *code;
-  const auto& accepted = std::get<v1::SubmitJobsResponse>(sent).responses(0);
+  const auto& accepted = std::get<v1::SubmitJobsResponse>(sent);
   PrintSubmitted(session, options, spec, accepted);
-  return options.Find("wait") == nullptr ? kOk : WaitForScript(session, accepted.job_id());
+  return options.Find("wait") == nullptr ? kOk : WaitForScripts(session, accepted);
 }
 
 }  // namespace muster::cli

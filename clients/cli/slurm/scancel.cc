@@ -93,7 +93,7 @@ absl::StatusOr<Asked> Read(const std::vector<std::string>& words) {
 
 // The jobs that are named: all of them must be there, unless they are chosen by what they are.
 absl::StatusOr<std::vector<uint64_t>> Chosen(Session& session, Asked* asked) {
-  if (!asked->is_selection) return asked->query.ids;
+  if (!asked->is_selection) return NumbersOf(session.client, asked->query.ids);
   asked->query.filter =
       "(state = QUEUED OR state = PENDING OR state = RUNNING OR state = SUSPENDED)";
   // Some states only the run tells.

@@ -78,6 +78,17 @@ std::string Nodes(const JobRecord& record) {
   return Harmless(HostList({nodes.begin(), nodes.end()}));
 }
 
+std::string ArrayOf(const v1::Job& job) {
+  const std::string name = NameOf(job);
+  return name.substr(0, name.find('_'));
+}
+
+std::string TaskOf(const v1::Job& job) {
+  const std::string name = NameOf(job);
+  const size_t bar = name.find('_');
+  return bar == name.npos ? "N/A" : name.substr(bar + 1);
+}
+
 std::string StartTime(const JobRecord& record) {
   if (record.job.has_start_time()) return LocalTime(record.job.start_time(), "N/A");
   return record.run() == nullptr ? "N/A" : LocalTime(record.run()->estimated_start_time(), "N/A");
@@ -111,8 +122,9 @@ struct Column {
 using R = JobRecord;
 using T = absl::Time;
 constexpr std::array kColumns = {
-    Column{'i', "JOBID", [](const R& r, T) { return fmt::format("{}", r.job.id()); }},
-    Column{'F', "ARRAY_JOB_ID", [](const R& r, T) { return fmt::format("{}", r.job.id()); }},
+    Column{'i', "JOBID", [](const R& r, T) { return NameOf(r.job); }},
+    Column{'F', "ARRAY_JOB_ID", [](const R& r, T) { return ArrayOf(r.job); }},
+    Column{'K', "ARRAY_TASK_ID", [](const R& r, T) { return TaskOf(r.job); }},
     Column{'A', "SLURM_ID",
            [](const R& r, T) { return OrNull(r.run() ? r.run()->external_id() : ""); }},
     Column{'j', "NAME", [](const R& r, T) { return Harmless(r.job.name()); }},
@@ -209,6 +221,7 @@ int Compare(const JobRecord& a, const JobRecord& b, char letter, absl::Time now)
   if (letter == 't' || letter == 'T') {
     return static_cast<int>(a.job.state()) - static_cast<int>(b.job.state());
   }
+  if (letter == 'i') return a.job.id() < b.job.id() ? -1 : a.job.id() > b.job.id() ? 1 : 0;
   const std::string left = ColumnOf(letter).value(a, now);
   const std::string right = ColumnOf(letter).value(b, now);
   const auto left_number = contract::ParseNumber<int64_t>(left);

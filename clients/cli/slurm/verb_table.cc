@@ -13,13 +13,17 @@ constexpr std::array kSlurmVerbs = {
         "For example:\n  muster sbatch --time=2:00:00 train.sh --lr 0.1\n\n"
         "Takes sbatch's options, long and short, before the script; directives (#SBATCH) and "
         "the variables SBATCH_* count as with sbatch. What Muster does not take is refused by "
-        "name. -M names Muster's clusters. Of your shell's variables those travel that "
+        "name. -M names Muster's clusters. --array makes a job of each task, up to 1000; the "
+        "number "
+        "of the first means them all, here as in --dependency, scancel, squeue and sacct. Of your "
+        "shell's variables those travel that "
         "--export names. --broker ADDRESS goes before the verb."},
-    SlurmVerb{"squeue", Verb::kSqueue, "List jobs that have not ended, as squeue does",
-              "For example:\n  muster squeue --me -t PD -o '%.8i %.9P %.20j %.2t %.10M %R'\n\n"
-              "Honours -u --me -j -n -t -p -A -M -w -h -l -o -S --start and -a. Formats: %i %A %F "
-              "%j %u %a %P %q %t %T %M %l %L %D %C %c %m %b %p %Q %r %R %N %B %S %e %V %k %Z %v %f "
-              "%x %n %y. %i is Muster's number, %A Slurm's own."},
+    SlurmVerb{
+        "squeue", Verb::kSqueue, "List jobs that have not ended, as squeue does",
+        "For example:\n  muster squeue --me -t PD -o '%.8i %.9P %.20j %.2t %.10M %R'\n\n"
+        "Honours -u --me -j -n -t -p -A -M -w -h -l -o -S --start and -a. Formats: %i %A %F %K "
+        "%j %u %a %P %q %t %T %M %l %L %D %C %c %m %b %p %Q %r %R %N %B %S %e %V %k %Z %v %f "
+        "%x %n %y. %i is Muster's number, 42_5 the task 5 of the array 42, %A Slurm's own."},
     SlurmVerb{
         "scancel", Verb::kScancel, "Cancel jobs, as scancel does",
         "For example:\n  muster scancel --me --state=PENDING\n\n"

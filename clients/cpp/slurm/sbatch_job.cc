@@ -4,12 +4,14 @@
 #include <array>
 #include <optional>
 
+#include "clients/cpp/slurm/sbatch_array.h"
 #include "clients/cpp/slurm/sbatch_shape.h"
 #include "clients/cpp/slurm/sbatch_values.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
 #include "contract/parts.h"
 #include "contract/slurm_options.h"
+#include "contract/text.h"
 #include "fmt/format.h"
 
 namespace muster::client::slurm {
@@ -58,15 +60,11 @@ constexpr std::array kSwitches = {
 
 // What to do instead of options that Muster does not take. Others that it does not take have none.
 constexpr std::pair<std::string_view, std::string_view> kRemedies[] = {
-    {"array",
-     "Muster takes no job arrays; submit each task by itself, as in: for i in 1 2 3; do muster "
-     "sbatch --export=TASK=$i script.sh; done"},
     {"bbf", "give what the file says with --bb"},
     {"export-file", "name the variables with --export"},
     {"get-user-env", "begin the script with #!/bin/bash -l"},
     {"gid", "jobs run as the user of the cluster's agent"},
     {"gpus-per-socket", "use --gpus-per-node"},
-    {"hold", "leave it out, and hold the job while it waits with: muster hold ID"},
     {"nodefile", "name the nodes with --nodelist"},
     {"priority", "use --nice to lower it"},
     {"uid", "jobs run as the user of the cluster's agent"},
@@ -96,7 +94,8 @@ class Mapper {
     }
     spec().set_working_directory(place_.directory);
     spec().set_name(DefaultName(submission));
-    batch_script().set_output("slurm-%j.out");
+    MapArray(submission.options.Find("array"));
+    batch_script().set_output(job_.tasks.empty() ? "slurm-%j.out" : "slurm-%A_%a.out");
     MapShape(submission.options, &spec(), &errors_);
     for (const Setting& setting : submission.options.settings) MapOne(setting);
     for (const std::string& unknown : submission.options.not_understood) {
@@ -131,6 +130,17 @@ class Mapper {
 
   void Bad(const Setting& setting, std::string_view remedy) {
     AddUnreadable(setting, remedy, &errors_);
+  }
+
+  // As with sbatch, an empty list makes no array.
+  void MapArray(const Setting* setting) {
+    if (setting == nullptr || setting->value.empty()) return;
+    absl::StatusOr<std::vector<contract::ArrayTask>> tasks = ParseArray(setting->value);
+    if (tasks.ok()) {
+      job_.tasks = *std::move(tasks);
+    } else {
+      Bad(*setting, ToStd(tasks.status().message()));
+    }
   }
 
   void MapTime(const Setting& setting) {
@@ -189,6 +199,7 @@ class Mapper {
   bool MapSpecial(const Setting& setting) {
     const std::string_view name = setting.option->name;
     const std::string& value = setting.value;
+    if (name == "array") return true;  // MapArray
     if (name == "job-name") return spec().set_name(value), true;
     if (name == "time") return MapTime(setting), true;
     if (name == "export") return MapExport(setting), true;

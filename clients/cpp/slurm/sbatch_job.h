@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "clients/cpp/slurm/sbatch_script.h"
+#include "contract/task_array.h"
 #include "muster/v1/job_spec.pb.h"
 
 namespace muster::client::slurm {
@@ -24,6 +25,8 @@ struct SbatchJob {
   // The command is the script, which runs as a batch script. Whether only Slurm can run it, says
   // contract::WhySlurmOnly.
   v1::JobSpec spec;
+  // With --array, what differs from task to task: each is a job of its own. Empty: it is one job.
+  std::vector<contract::ArrayTask> tasks;
   // What is otherwise than with sbatch, a sentence each.
   std::vector<std::string> notes;
 };
@@ -31,8 +34,9 @@ struct SbatchJob {
 // INVALID_ARGUMENT names every option, its value and where it was, if the value cannot be read, if
 // Muster does not take the option, or if this reader does not know it.
 //
-// The job starts where the user stood, and its output goes to slurm-%j.out there, as with sbatch;
-// %j is Slurm's own number. Of the submitter's environment it gets what --export names.
+// The job starts where the user stood, and its output goes to slurm-%j.out there (of an array to
+// slurm-%A_%a.out), as with sbatch; %j is Slurm's own number, %A Muster's. Of the submitter's
+// environment it gets what --export names.
 absl::StatusOr<SbatchJob> MapSbatch(const SbatchSubmission& submission, const SbatchPlace& place);
 
 }  // namespace muster::client::slurm

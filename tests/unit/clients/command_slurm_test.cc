@@ -10,201 +10,17 @@
 #include <vector>
 
 #include "contract/errors.h"
-#include "tests/unit/clients/command_fixture.h"
+#include "tests/unit/clients/slurm_verbs_fixture.h"
 
 namespace muster::cli {
 namespace {
 
-using client::JobInState;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 
 // Who runs the tests.
 std::string OwnName() { return getpwuid(geteuid())->pw_name; }
-
-// Two jobs on a Slurm cluster "lab" with the partitions gpu and cpu, of the users ada and bob.
-class SlurmVerbsTest : public CommandTest {
- protected:
-  SlurmVerbsTest() {
-    jobs_.push_back(JobInState(7, v1::JOB_STATE_RUNNING));
-    jobs_.push_back(JobInState(8, v1::JOB_STATE_PENDING));
-    for (v1::Job& job : jobs_) {
-      job.set_cluster("lab");
-      job.mutable_spec()->set_nodes(2);
-      job.mutable_spec()->mutable_resources()->set_cpu_millis(4000);
-      job.mutable_spec()->mutable_time_limit()->set_seconds(5400);
-      job.mutable_spec()->mutable_slurm()->set_partition("gpu");
-    }
-    v1::Run& run = *jobs_[0].mutable_runs(0);
-    run.set_cluster("lab");
-    run.set_external_id("4711");
-    run.add_nodes("n1");
-    run.add_nodes("n2");
-    jobs_[0].mutable_start_time()->set_seconds(1'772'366'400);
-    jobs_[0].mutable_end_time()->set_seconds(1'772'366'400 + 3723);
-    jobs_[1].set_user("bob");
-    jobs_[1].set_name("second");
-    jobs_[1].mutable_spec()->mutable_slurm()->clear_partition();
-    jobs_[1].set_reason("waiting for free nodes, first in line (Resources)");
-    broker_.list_jobs =
-        [this](const v1::ListJobsRequest& request) -> absl::StatusOr<v1::ListJobsResponse> {
-      v1::ListJobsResponse response;
-      filter_ = request.filter();
-      for (const v1::Job& job : jobs_) {
-        *response.add_jobs() = job;
-        response.mutable_jobs()->rbegin()->clear_runs();
-      }
-      return response;
-    };
-    broker_.get_job =
-        [this](const v1::GetJobRequest& request) -> absl::StatusOr<v1::GetJobResponse> {
-      for (const v1::Job& job : jobs_) {
-        v1::GetJobResponse response;
-        *response.mutable_job() = job;
-        if (job.id() == request.job_id()) return response;
-      }
-      return absl::NotFoundError("no such job");
-    };
-    broker_.list_clusters = [](const auto&) -> absl::StatusOr<v1::ListClustersResponse> {
-      v1::ListClustersResponse response;
-      *response.add_clusters() = Lab();
-      return response;
-    };
-    broker_.get_cluster = [](const auto&) -> absl::StatusOr<v1::GetClusterResponse> {
-      v1::GetClusterResponse response;
-      *response.mutable_cluster() = Lab();
-      return response;
-    };
-  }
-
-  static v1::Cluster Lab() {
-    v1::Cluster lab;
-    lab.set_name("lab");
-    lab.set_kind(v1::CLUSTER_KIND_SLURM);
-    lab.set_state(v1::CLUSTER_STATE_CONNECTED);
-    for (const char* name : {"cpu", "gpu"}) {
-      v1::Pool* pool = lab.mutable_inventory()->add_pools();
-      pool->set_name(name);
-      pool->set_is_default(std::string(name) == "cpu");
-    }
-    return lab;
-  }
-
-  std::string WriteScript(const std::string& text) {
-    const std::string path = WriteFile(text);
-    const std::string script = std::filesystem::path(path).parent_path() / "train.sh";
-    std::filesystem::rename(path, script);
-    return script;
-  }
-
-  std::vector<v1::Job> jobs_;
-  std::string filter_;
-};
-
-TEST_F(SlurmVerbsTest, SbatchSendsTheScriptAsItIsWithItsOptionsAndArguments) {
-  const std::string script =
-      "#!/bin/bash\n#SBATCH -c8 --mem=10G --gres=gpu:h100:1 -o x-%j.out\nx\n";
-  const Outcome outcome =
-      Command(broker_.address(),
-              {"sbatch", "-t", "90", "--export=LR,A=1", WriteScript(script), "--epochs", "3"},
-              false, {"LR=0.1", "SECRET=no", "SBATCH_ACCOUNT=vision"})
-          .Finish();
-  EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(outcome.out, "Submitted batch job 42\n");
-  EXPECT_EQ(outcome.err, "");
-  ASSERT_EQ(submitted_.size(), 1u);
-  EXPECT_EQ(submitted_[0].request_id().size(), 36u);
-  const v1::JobSpec& spec = submitted_[0].spec();
-  EXPECT_EQ(spec.command().script(), script);
-  EXPECT_THAT(spec.command().script_arguments(), ElementsAre("--epochs", "3"));
-  EXPECT_EQ(spec.name(), "train.sh");
-  EXPECT_EQ(spec.time_limit().seconds(), 5400);
-  EXPECT_EQ(spec.resources().cpu_millis(), 8000u);
-  EXPECT_EQ(spec.slurm().account(), "vision");
-  EXPECT_EQ(spec.slurm().batch_script().output(), "x-%j.out");
-  EXPECT_EQ(spec.working_directory(), std::filesystem::current_path().string());
-  EXPECT_EQ(spec.env().size(), 2u) << "nothing of the shell that is not named";
-  EXPECT_EQ(spec.env().at("LR"), "0.1");
-}
-
-TEST_F(SlurmVerbsTest, SbatchAnswersInTheFormThatWasAskedFor) {
-  const std::string script = WriteScript("#!/bin/sh\ntrue\n");
-  EXPECT_EQ(Run({"sbatch", "--parsable", script}).out, "42\n");
-  EXPECT_EQ(Run({"-q", "sbatch", script}).out, "42\n");
-  EXPECT_EQ(Run({"sbatch", "-M", "lab", script}).out, "Submitted batch job 42 on cluster lab\n");
-  EXPECT_EQ(Run({"sbatch", "-M", "lab", "--parsable", script}).out, "42;lab\n");
-  EXPECT_THAT(Run({"-o", "jsonl", "sbatch", script}).out, HasSubstr("\"job_id\":\"42\""));
-  EXPECT_EQ(Run({"sbatch", "--wrap", "echo a b"}).out, "Submitted batch job 42\n");
-  EXPECT_THAT(submitted_.back().spec().command().script(), HasSubstr("\necho a b\n"));
-  EXPECT_EQ(submitted_.back().spec().name(), "wrap");
-}
-
-TEST_F(SlurmVerbsTest, SbatchRefusesWhatIsNoScriptInSbatchsWords) {
-  EXPECT_THAT(Run({"sbatch", WriteScript("echo\n")}).err,
-              HasSubstr("This does not look like a batch script"));
-  EXPECT_THAT(Run({"sbatch", WriteScript("#!/bin/sh\r\ntrue\r\n")}).err,
-              HasSubstr("DOS line breaks"));
-  EXPECT_THAT(Run({"sbatch"}).err, HasSubstr("Batch script is empty!")) << "standard input";
-  EXPECT_THAT(Run({"sbatch", "/nonexistent.sh"}).err, HasSubstr("/nonexistent.sh"));
-  const Outcome array = Run({"sbatch", "--array=1-3", WriteScript("#!/bin/sh\ntrue\n")});
-  EXPECT_EQ(array.code, 1);
-  EXPECT_THAT(array.err, HasSubstr("--array=1-3 (command line): Muster takes no job arrays"));
-  EXPECT_THAT(submitted_, IsEmpty());
-}
-
-TEST_F(SlurmVerbsTest, SbatchSaysThatTheShellsVariablesStayIfTheyWereAskedFor) {
-  const Outcome outcome = Run({"sbatch", "--export=ALL", WriteScript("#!/bin/sh\ntrue\n")});
-  EXPECT_EQ(outcome.code, 0);
-  EXPECT_THAT(outcome.err, HasSubstr("do not travel with the job"));
-}
-
-TEST_F(SlurmVerbsTest, ADependencyOnAJobOfMustersGetsSlurmsNumberAndItsCluster) {
-  const std::string script = WriteScript("#!/bin/sh\ntrue\n");
-  EXPECT_EQ(Run({"sbatch", "-d", "afterok:7", script}).code, 0);
-  ASSERT_EQ(submitted_.size(), 1u);
-  EXPECT_EQ(submitted_[0].spec().slurm().dependency(), "afterok:4711");
-  EXPECT_THAT(submitted_[0].spec().placement().clusters(), ElementsAre("lab"));
-  EXPECT_THAT(Run({"sbatch", "-d", "afterok:7", "-M", "far", script}).err,
-              HasSubstr("job 7 is on cluster lab, and this one is for far"));
-  EXPECT_EQ(Run({"sbatch", "-d", "afterok:99", script}).code, 1);
-  jobs_[1].set_state(v1::JOB_STATE_CANCELED);
-  EXPECT_THAT(Run({"sbatch", "-d", "afterok:8", script}).err,
-              HasSubstr("job 8 has no number of Slurm's yet"));
-  EXPECT_EQ(submitted_.size(), 1u);
-}
-
-TEST_F(SlurmVerbsTest, SbatchWaitsAndExitsAsTheScriptDid) {
-  job_ = JobInState(42, v1::JOB_STATE_FAILED);
-  job_.mutable_exit()->set_code(5);
-  jobs_.push_back(job_);
-  const Outcome outcome = Run({"sbatch", "-W", WriteScript("#!/bin/sh\nexit 5\n")});
-  EXPECT_EQ(outcome.code, 5) << outcome.err;
-  EXPECT_EQ(outcome.out, "Submitted batch job 42\n");
-}
-
-TEST_F(SlurmVerbsTest, SbatchTestOnlyPlansAndSubmitsNothing) {
-  v1::PlanJobResponse plans;
-  v1::JobPlan* plan = plans.add_plans();
-  plan->set_cluster("lab");
-  plan->mutable_estimated_start_time()->set_seconds(1'772'366'400);
-  plan->add_nodes("n1");
-  broker_.plan_job = [&](const auto&) -> absl::StatusOr<v1::PlanJobResponse> { return plans; };
-  const std::string script = WriteScript("#!/bin/sh\ntrue\n");
-  const Outcome outcome = Run({"sbatch", "--test-only", script});
-  EXPECT_EQ(outcome.code, 0);
-  EXPECT_EQ(outcome.err,
-            "sbatch: Job to start at 2026-03-01T12:00:00Z on nodes n1 of cluster lab\n");
-  v1::ClusterCheck* check = plan->add_checks();
-  check->set_subject("partition gpu");
-  check->set_result(v1::CHECK_RESULT_FAIL);
-  check->set_seen("it is down");
-  const Outcome bad = Run({"sbatch", "--test-only", script});
-  EXPECT_EQ(bad.code, 1);
-  EXPECT_THAT(bad.err, HasSubstr("could not run on cluster lab; partition gpu: it is down"));
-  EXPECT_THAT(submitted_, IsEmpty());
-}
 
 TEST_F(SlurmVerbsTest, SqueueHasTheFamiliarColumns) {
   const Outcome outcome = Run({"squeue"});
@@ -251,9 +67,9 @@ TEST_F(SlurmVerbsTest, WhatCannotBeHonouredIsRefusedByName) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{"squeue", "--json"}, "--json is not taken; use: muster list -o json"},
       {{"squeue", "-i5"}, "--iterate is not taken"},
-      {{"squeue", "-o", "%K"}, "\"%K\" is not a column that muster has"},
+      {{"squeue", "-o", "%X"}, "\"%X\" is not a column that muster has"},
       {{"squeue", "-t", "bogus"}, "Invalid job state specified: \"bogus\""},
-      {{"squeue", "-j", "7_1"}, "Invalid job id specified: \"7_1\""},
+      {{"squeue", "-j", "7_x"}, "Invalid job id specified: \"7_x\""},
       {{"squeue", "--nosuch"}, "unrecognized option --nosuch"},
       {{"squeue", "7"}, "unrecognized argument \"7\""},
       {{"scancel"}, "No job identification provided"},

@@ -2,6 +2,7 @@
 
 #include "clients/cpp/slurm/sbatch_values.h"
 #include "contract/slurm_only.h"
+#include "contract/slurm_options.h"
 #include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -150,15 +151,30 @@ TEST(MapSbatchTest, TheScriptsArgumentsAndOptionsOfTheCommandLineCount) {
 
 TEST(MapSbatchTest, WhatIsNotTakenIsRefusedByNameWithItsPlaceAndARemedy) {
   const std::string said = RefusalOf(
-      "#SBATCH --array=1-9\n#SBATCH --hold --nosuch=1\n#SBATCH --propagate\n#PBS -l "
+      "#SBATCH --array=1-9%2\n#SBATCH --uid=0 --nosuch=1\n#SBATCH --propagate\n#PBS -l "
       "walltime=1\n#SBATCH --container-image=a");
-  for (const char* words :
-       {"--array=1-9 (line 2): Muster takes no job arrays; submit each task",
-        "--hold (line 3): ", "muster hold", "--nosuch=1 (line 3): unrecognized option",
-        "--propagate (line 4)", "#PBS -l walltime=1 (line 5)", "--ignore-pbs",
-        "--container-image=a (line 6): start the container in the script"}) {
+  for (const char* words : {"--array: \"1-9%2\" (line 2) cannot be used; Muster keeps no limit",
+                            "--uid=0 (line 3): ", "the user of the cluster's agent",
+                            "--nosuch=1 (line 3): unrecognized option", "--propagate (line 4)",
+                            "#PBS -l walltime=1 (line 5)", "--ignore-pbs",
+                            "--container-image=a (line 6): start the container in the script"}) {
     EXPECT_THAT(said, HasSubstr(words));
   }
+}
+
+TEST(MapSbatchTest, AnArrayHasTasksAndAnOutputForEach) {
+  const SbatchJob job = Mapped("#SBATCH -a 1,3");
+  ASSERT_EQ(job.tasks.size(), 2u);
+  EXPECT_EQ(job.tasks[1].id, 3u);
+  EXPECT_EQ(job.spec.slurm().batch_script().output(), "slurm-%A_%a.out");
+  EXPECT_EQ(Mapped("#SBATCH -a 1,3 -o x").spec.slurm().batch_script().output(), "x");
+  EXPECT_THAT(Mapped("#SBATCH --array=''").tasks, IsEmpty());
+}
+
+TEST(MapSbatchTest, AHeldJobIsHeldFromTheStart) {
+  EXPECT_TRUE(contract::IsHeldFromTheStart(Mapped("#SBATCH -H").spec));
+  EXPECT_FALSE(contract::IsHeldFromTheStart(Mapped("").spec));
+  EXPECT_EQ(contract::WhySlurmOnly(Mapped("#SBATCH --hold").spec), "");
 }
 
 TEST(MapSbatchTest, EveryOptionOfSbatchIsMappedOrRefusedByName) {

@@ -82,9 +82,9 @@ TEST(SlurmOptions, EachBadValueIsNamedByItsField) {
 
 TEST(SlurmOptions, OptionsThatMusterReliesOnCannotBeTakenAway) {
   for (const char* option :
-       {"--job-name=x", "--output=x", "--export=NONE", "--wrap=x", "--hold", "--array=1-9",
-        "--chdir=/", "--open-mode=truncate", "--uid=0", "--dependency=afterany:1", "--parsable",
-        "--test-only", "-N2", "switches=1", "--swit=1", "", "run.sh", "--"}) {
+       {"--job-name=x", "--output=x", "--export=NONE", "--wrap=x", "--array=1-9", "--chdir=/",
+        "--open-mode=truncate", "--uid=0", "--dependency=afterany:1", "--parsable", "--test-only",
+        "-N2", "switches=1", "--swit=1", "", "run.sh", "--"}) {
     const absl::Status status = Normalized([&](auto* s) { s->add_extra_options(option); });
     EXPECT_THAT(BadFields(status), ElementsAre("slurm.extra_options[0]")) << option;
     EXPECT_THAT(std::string(status.message()), HasSubstr("is not taken")) << option;

@@ -31,6 +31,19 @@ TEST_F(HoldTest, AHeldJobGetsNoRunUntilItIsReleased) {
   EXPECT_EQ(history[2].evidence().detail(), "released by carol");
 }
 
+TEST_F(HoldTest, AJobMayBeHeldFromTheStart) {
+  const SessionId session = Connect("a");
+  v1::JobSpec spec = Spec();
+  spec.mutable_slurm()->mutable_batch_script();
+  spec.mutable_slurm()->add_extra_options("--hold");
+  const uint64_t id = MustSubmit(spec);
+  EXPECT_THAT(Assigned(session), IsEmpty());
+  EXPECT_TRUE(Job(id).held());
+  EXPECT_EQ(History(id).back().kind(), v1::TRANSITION_KIND_HOLD_REQUESTED);
+  EXPECT_TRUE(Release({id}).ok());
+  EXPECT_THAT(Assigned(session), ElementsAre(Key(id)));
+}
+
 TEST_F(HoldTest, TheOthersOfItsShapeGoAhead) {
   const uint64_t first = MustSubmit(Spec());
   const uint64_t second = MustSubmit(Spec());

@@ -46,6 +46,7 @@ class BatchScriptTest : public ::testing::Test {
   void Prepare(const v1::JobSpec& spec) {
     v1::Assignment assignment;
     assignment.set_run_key(paths_->run_key());
+    assignment.set_job_id(42);
     *assignment.mutable_spec() = spec;
     const auto files = MakeRunFiles(assignment, "lab", *paths_);
     ASSERT_TRUE(files.ok()) << files.status();

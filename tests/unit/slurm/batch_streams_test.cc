@@ -1,4 +1,5 @@
 // A user's own batch script in batch.sh: its files, and what it finds in its environment.
+#include "contract/task_array.h"
 #include "tests/unit/slurm/batch_fixture.h"
 
 namespace muster::slurm {
@@ -88,6 +89,16 @@ TEST_F(BatchStreamsTest, ItsFileIsBegunAnewOrAppendedToAndTheLogOnlyGrows) {
     std::filesystem::remove_all(paths_->directory());
     MakeDirectories();
   }
+}
+
+TEST_F(BatchStreamsTest, ATaskOfAJobArrayKnowsItsArrayAndItsNumber) {
+  v1::JobSpec spec = Spec("env | grep SLURM_ARRAY | sort", "%A-%a-%j-%3a");
+  contract::SetArrayTask({.id = 7, .count = 3, .min_id = 1, .max_id = 9, .step = 1, .place = 2},
+                         &spec);
+  EXPECT_EQ(Run(spec).code, 0);
+  EXPECT_EQ(ReadWhole(Work("40-7-128-007")),
+            "SLURM_ARRAY_JOB_ID=40\nSLURM_ARRAY_TASK_COUNT=3\nSLURM_ARRAY_TASK_ID=7\n"
+            "SLURM_ARRAY_TASK_MAX=9\nSLURM_ARRAY_TASK_MIN=1\nSLURM_ARRAY_TASK_STEP=1\n");
 }
 
 TEST_F(BatchStreamsTest, ItReadsItsInput) {

@@ -1,0 +1,82 @@
+#include "clients/cli/slurm/array_jobs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "contract/parts.h"
+#include "contract/task_array.h"
+
+namespace muster::cli {
+namespace {
+
+using contract::ArrayTask;
+
+// What the job is in its array. Nothing: it is no task.
+absl::StatusOr<std::optional<ArrayTask>> TaskOf(client::Client& client, uint64_t id) {
+  v1::GetJobRequest request;
+  request.set_job_id(id);
+  const auto response = client.GetJob(request);
+  if (!response.ok()) return response.status();
+  return contract::FindArrayTask(response->job().spec());
+}
+
+absl::Status NoTask(const JobName& name) {
+  return absl::NotFoundError(
+      fmt::format("Invalid job id specified: job {} has no task {}", name.number, *name.task));
+}
+
+// The tasks of an array are in the order of their ids.
+absl::StatusOr<uint64_t> NumberOfTask(client::Client& client, const JobName& name, uint32_t count) {
+  uint64_t begin = name.number;
+  uint64_t end = name.number + count;
+  while (begin < end) {
+    const uint64_t middle = begin + (end - begin) / 2;
+    const auto task = TaskOf(client, middle);
+    if (!task.ok()) return task.status();
+    if (!task->has_value()) break;
+    if ((*task)->id == *name.task) return middle;
+    ((*task)->id < *name.task ? begin : end) = (*task)->id < *name.task ? middle + 1 : middle;
+  }
+  return NoTask(name);
+}
+
+}  // namespace
+
+std::optional<JobName> ParseJobName(std::string_view text) {
+  const size_t bar = text.find('_');
+  const auto number = contract::ParseNumber<uint64_t>(text.substr(0, bar));
+  if (!number.has_value() || *number == 0) return std::nullopt;
+  if (bar == text.npos) return JobName{*number, std::nullopt};
+  const auto task = contract::ParseNumber<uint32_t>(text.substr(bar + 1));
+  if (!task.has_value()) return std::nullopt;
+  return JobName{*number, *task};
+}
+
+std::string NameOf(const v1::Job& job) {
+  const std::optional<ArrayTask> task = contract::FindArrayTask(job.spec());
+  if (!task.has_value()) return fmt::format("{}", job.id());
+  return fmt::format("{}_{}", contract::ArrayNumber(job.id(), *task), task->id);
+}
+
+absl::StatusOr<std::vector<uint64_t>> NumbersOf(client::Client& client,
+                                                const std::vector<JobName>& names) {
+  std::vector<uint64_t> numbers;
+  for (const JobName& name : names) {
+    const auto first = TaskOf(client, name.number);
+    if (!first.ok() && !absl::IsNotFound(first.status())) return first.status();
+    const bool is_array = first.ok() && first->has_value() && (*first)->place == 0;
+    if (name.task.has_value()) {
+      if (!is_array) return NoTask(name);
+      const auto number = NumberOfTask(client, name, (*first)->count);
+      if (!number.ok()) return number.status();
+      numbers.push_back(*number);
+      continue;
+    }
+    const uint64_t count = is_array ? (*first)->count : 1;
+    for (uint64_t i = 0; i < count; ++i) numbers.push_back(name.number + i);
+  }
+  return numbers;
+}
+
+}  // namespace muster::cli

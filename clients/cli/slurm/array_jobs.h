@@ -1,0 +1,36 @@
+// Numbers of jobs as Slurm's users write them: an array's number means all its tasks.
+#ifndef MUSTER_CLIENTS_CLI_SLURM_ARRAY_JOBS_H_
+#define MUSTER_CLIENTS_CLI_SLURM_ARRAY_JOBS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "clients/cpp/client.h"
+#include "muster/v1/job.pb.h"
+
+namespace muster::cli {
+
+// "42", or "42_3" for the task 3 of the array 42.
+struct JobName {
+  uint64_t number = 0;  // from 1
+  std::optional<uint32_t> task;
+};
+// Nothing: it is no name of a job.
+std::optional<JobName> ParseJobName(std::string_view text);
+
+// "42_3" for a task of an array, else "42". The job has its spec.
+std::string NameOf(const v1::Job& job);
+
+// Muster's numbers of the jobs that are meant: of an array's number those of all tasks, one after
+// the other. A number that no job has stays as it is. NOT_FOUND: the array has no such task, or the
+// job is no array.
+absl::StatusOr<std::vector<uint64_t>> NumbersOf(client::Client& client,
+                                                const std::vector<JobName>& names);
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLIENTS_CLI_SLURM_ARRAY_JOBS_H_

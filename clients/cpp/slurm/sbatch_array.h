@@ -1,0 +1,20 @@
+// The value of sbatch's --array. Pure.
+#ifndef MUSTER_CLIENTS_CPP_SLURM_SBATCH_ARRAY_H_
+#define MUSTER_CLIENTS_CPP_SLURM_SBATCH_ARRAY_H_
+
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "contract/task_array.h"
+
+namespace muster::client::slurm {
+
+// "0-15", "1,3,5-7", "1-7:2", also in brackets: the tasks by their ids, each once. INVALID_ARGUMENT
+// says what to write instead: it cannot be read, has a limit of tasks at the same time ("%4"), more
+// than contract::kMaxArrayTasks tasks, or an id above contract::kMaxArrayTaskId.
+absl::StatusOr<std::vector<contract::ArrayTask>> ParseArray(std::string_view text);
+
+}  // namespace muster::client::slurm
+
+#endif  // MUSTER_CLIENTS_CPP_SLURM_SBATCH_ARRAY_H_

@@ -1,0 +1,45 @@
+// A job that is a task of a job array, as Slurm's users know arrays. To the broker its tasks are
+// plain jobs: they are accepted in one call, so that their numbers follow one another, and the
+// first one's number stands for the array. What a task is, is in its environment.
+#ifndef MUSTER_PROTO_CONTRACT_TASK_ARRAY_H_
+#define MUSTER_PROTO_CONTRACT_TASK_ARRAY_H_
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "contract/errors.h"
+#include "muster/v1/job_spec.pb.h"
+
+namespace muster::contract {
+
+// As many jobs as one call of SubmitJobs takes; Slurm's own default allows 1001.
+inline constexpr uint32_t kMaxArrayTasks = 1000;
+// The highest id of a task that any Slurm allows (MaxArraySize is at most 4000001).
+inline constexpr uint32_t kMaxArrayTaskId = 4'000'000;
+
+struct ArrayTask {
+  uint32_t id = 0;      // SLURM_ARRAY_TASK_ID, 0 to kMaxArrayTaskId
+  uint32_t count = 1;   // SLURM_ARRAY_TASK_COUNT, 1 to kMaxArrayTasks
+  uint32_t min_id = 0;  // SLURM_ARRAY_TASK_MIN
+  uint32_t max_id = 0;  // SLURM_ARRAY_TASK_MAX
+  uint32_t step = 1;    // SLURM_ARRAY_TASK_STEP
+  uint32_t place = 0;   // MUSTER_ARRAY_PLACE: how many tasks come before it, 0 to count - 1
+};
+
+// Whether a task has the variable; no other job's env may set it.
+bool IsArrayVariable(std::string_view name);
+
+// Puts the task into the env of a batch script.
+void SetArrayTask(const ArrayTask& task, v1::JobSpec* spec);
+// Of a spec that is good. Nothing: the job is no task of an array.
+std::optional<ArrayTask> FindArrayTask(const v1::JobSpec& spec);
+// The number of the array: that of the job which is its first task.
+inline uint64_t ArrayNumber(uint64_t job_id, const ArrayTask& task) { return job_id - task.place; }
+
+// Adds what is wrong with the variables of a task: only a batch script may have them, and then all.
+void CheckArrayTask(const v1::JobSpec& spec, FieldErrors* errors);
+
+}  // namespace muster::contract
+
+#endif  // MUSTER_PROTO_CONTRACT_TASK_ARRAY_H_

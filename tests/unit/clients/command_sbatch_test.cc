@@ -1,0 +1,249 @@
+// muster sbatch, against a fake broker.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/unit/clients/slurm_verbs_fixture.h"
+
+namespace muster::cli {
+namespace {
+
+using client::JobInState;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST_F(SlurmVerbsTest, SbatchSendsTheScriptAsItIsWithItsOptionsAndArguments) {
+  const std::string script =
+      "#!/bin/bash\n#SBATCH -c8 --mem=10G --gres=gpu:h100:1 -o x-%j.out\nx\n";
+  const Outcome outcome =
+      Command(broker_.address(),
+              {"sbatch", "-t", "90", "--export=LR,A=1", WriteScript(script), "--epochs", "3"},
+              false, {"LR=0.1", "SECRET=no", "SBATCH_ACCOUNT=vision"})
+          .Finish();
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "Submitted batch job 42\n");
+  EXPECT_EQ(outcome.err, "");
+  ASSERT_EQ(submitted_.size(), 1u);
+  EXPECT_EQ(submitted_[0].request_id().size(), 36u);
+  const v1::JobSpec& spec = submitted_[0].spec();
+  EXPECT_EQ(spec.command().script(), script);
+  EXPECT_THAT(spec.command().script_arguments(), ElementsAre("--epochs", "3"));
+  EXPECT_EQ(spec.name(), "train.sh");
+  EXPECT_EQ(spec.time_limit().seconds(), 5400);
+  EXPECT_EQ(spec.resources().cpu_millis(), 8000u);
+  EXPECT_EQ(spec.slurm().account(), "vision");
+  EXPECT_EQ(spec.slurm().batch_script().output(), "x-%j.out");
+  EXPECT_EQ(spec.working_directory(), std::filesystem::current_path().string());
+  EXPECT_EQ(spec.env().size(), 2u) << "nothing of the shell that is not named";
+  EXPECT_EQ(spec.env().at("LR"), "0.1");
+}
+
+TEST_F(SlurmVerbsTest, SbatchAnswersInTheFormThatWasAskedFor) {
+  const std::string script = WriteScript("#!/bin/sh\ntrue\n");
+  EXPECT_EQ(Run({"sbatch", "--parsable", script}).out, "42\n");
+  EXPECT_EQ(Run({"-q", "sbatch", script}).out, "42\n");
+  EXPECT_EQ(Run({"sbatch", "-M", "lab", script}).out, "Submitted batch job 42 on cluster lab\n");
+  EXPECT_EQ(Run({"sbatch", "-M", "lab", "--parsable", script}).out, "42;lab\n");
+  EXPECT_THAT(Run({"-o", "jsonl", "sbatch", script}).out, HasSubstr("\"job_id\":\"42\""));
+  EXPECT_EQ(Run({"sbatch", "--wrap", "echo a b"}).out, "Submitted batch job 42\n");
+  EXPECT_THAT(submitted_.back().spec().command().script(), HasSubstr("\necho a b\n"));
+  EXPECT_EQ(submitted_.back().spec().name(), "wrap");
+}
+
+TEST_F(SlurmVerbsTest, SbatchRefusesWhatIsNoScriptInSbatchsWords) {
+  EXPECT_THAT(Run({"sbatch", WriteScript("echo\n")}).err,
+              HasSubstr("This does not look like a batch script"));
+  EXPECT_THAT(Run({"sbatch", WriteScript("#!/bin/sh\r\ntrue\r\n")}).err,
+              HasSubstr("DOS line breaks"));
+  EXPECT_THAT(Run({"sbatch"}).err, HasSubstr("Batch script is empty!")) << "standard input";
+  EXPECT_THAT(Run({"sbatch", "/nonexistent.sh"}).err, HasSubstr("/nonexistent.sh"));
+  EXPECT_THAT(submitted_, IsEmpty());
+}
+
+TEST_F(SlurmVerbsTest, SbatchSaysThatTheShellsVariablesStayIfTheyWereAskedFor) {
+  const Outcome outcome = Run({"sbatch", "--export=ALL", WriteScript("#!/bin/sh\ntrue\n")});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("do not travel with the job"));
+}
+
+TEST_F(SlurmVerbsTest, ADependencyOnAJobOfMustersGetsSlurmsNumberAndItsCluster) {
+  const std::string script = WriteScript("#!/bin/sh\ntrue\n");
+  EXPECT_EQ(Run({"sbatch", "-d", "afterok:7", script}).code, 0);
+  ASSERT_EQ(submitted_.size(), 1u);
+  EXPECT_EQ(submitted_[0].spec().slurm().dependency(), "afterok:4711");
+  EXPECT_THAT(submitted_[0].spec().placement().clusters(), ElementsAre("lab"));
+  EXPECT_THAT(Run({"sbatch", "-d", "afterok:7", "-M", "far", script}).err,
+              HasSubstr("job 7 is on cluster lab, and this one is for far"));
+  const Outcome unknown = Run({"sbatch", "-d", "afterok:99", script});
+  EXPECT_EQ(unknown.code, 1);
+  EXPECT_THAT(unknown.err, HasSubstr("--dependency: no such job"));
+  broker_.watch_jobs = [](const auto&, const auto&) { return absl::OkStatus(); };
+  EXPECT_THAT(Run({"sbatch", "-d", "afterok:8", script}).err,
+              HasSubstr("--dependency: job 8 has no number of Slurm's yet"));
+  EXPECT_EQ(submitted_.size(), 1u);
+}
+
+TEST_F(SlurmVerbsTest, ADependencyOnAJobThatHasEndedIsDecidedAtOnce) {
+  const std::string script = WriteScript("#!/bin/sh\ntrue\n");
+  const auto sent_for = [&](const std::string& dependency) {
+    submitted_.clear();
+    const Outcome outcome = Run({"sbatch", "-d", dependency, script});
+    return submitted_.empty() ? outcome.err : submitted_[0].spec().slurm().dependency();
+  };
+  jobs_[1].set_state(v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(sent_for("afterok:8"), "") << "Slurm may have forgotten it";
+  EXPECT_EQ(sent_for("afterany:8,afterok:7"), "afterok:4711");
+  EXPECT_EQ(sent_for("afterok:8:7"), "afterok:4711");
+  EXPECT_THAT(sent_for("afternotok:8"), HasSubstr("job 8 has ended as SUCCEEDED"));
+  jobs_[1].set_state(v1::JOB_STATE_FAILED);
+  EXPECT_EQ(sent_for("afternotok:8"), "");
+  EXPECT_EQ(sent_for("afterany:8"), "");
+  EXPECT_THAT(
+      sent_for("afterok:7:8"),
+      HasSubstr("job 8 has ended as FAILED, so that afterok would never let this one start"));
+  // One that waits for its next run has none that Slurm could wait for.
+  jobs_[0].set_state(v1::JOB_STATE_QUEUED);
+  jobs_[0].mutable_runs(0)->set_state(v1::RUN_STATE_FAILED);
+  broker_.watch_jobs = [](const auto&, const auto&) { return absl::OkStatus(); };
+  EXPECT_THAT(sent_for("afterok:7"), HasSubstr("job 7 has no number of Slurm's yet"));
+}
+
+// The broker gives numbers in a row, from 42 on, and has the jobs then.
+class ArrayTest : public SlurmVerbsTest {
+ protected:
+  ArrayTest() {
+    broker_.submit_jobs =
+        [this](const v1::SubmitJobsRequest& request) -> absl::StatusOr<v1::SubmitJobsResponse> {
+      v1::SubmitJobsResponse response;
+      for (const v1::SubmitJobRequest& one : request.requests()) {
+        submitted_.push_back(one);
+        v1::Job job = JobInState(41 + submitted_.size(), v1::JOB_STATE_RUNNING);
+        *job.mutable_spec() = one.spec();
+        job.set_cluster("lab");
+        job.mutable_runs(0)->set_cluster("lab");
+        job.mutable_runs(0)->set_external_id(std::to_string(1000 + job.id()));
+        response.add_responses()->set_job_id(job.id());
+        jobs_.push_back(job);
+      }
+      return response;
+    };
+    script_ = WriteScript("#!/bin/sh\ntrue\n");
+  }
+
+  std::string script_;
+};
+
+TEST_F(ArrayTest, EachTaskIsAJobOfOneCall) {
+  const Outcome outcome = Run({"sbatch", "-a", "1,5-7", "--export=A=1", script_});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "Submitted batch job 42\n");
+  EXPECT_EQ(outcome.err, "muster: its 4 tasks are the jobs 42 to 45\n");
+  ASSERT_EQ(submitted_.size(), 4u);
+  std::set<std::string> request_ids;
+  std::string ids;
+  for (const auto& one : submitted_) {
+    request_ids.insert(one.request_id());
+    const auto& env = one.spec().env();
+    ids += env.at("SLURM_ARRAY_TASK_ID") + " ";
+    EXPECT_EQ(env.at("SLURM_ARRAY_TASK_COUNT"), "4");
+    EXPECT_EQ(env.at("SLURM_ARRAY_TASK_MIN"), "1");
+    EXPECT_EQ(env.at("SLURM_ARRAY_TASK_MAX"), "7");
+    EXPECT_EQ(env.at("A"), "1");
+    EXPECT_EQ(one.spec().slurm().batch_script().output(), "slurm-%A_%a.out");
+  }
+  EXPECT_EQ(ids, "1 5 6 7 ");
+  EXPECT_EQ(request_ids.size(), 4u);
+}
+
+TEST_F(ArrayTest, ItsNumberMeansAllItsTasksAndEachHasANameOfItsOwn) {
+  EXPECT_EQ(Run({"sbatch", "--parsable", "-a", "1,5-6", script_}).out, "42\n");
+  EXPECT_EQ(Run({"squeue", "-hS", "i", "-j", "42", "-o", "%i %F %K"}).out,
+            "42_1 42 1\n42_5 42 5\n42_6 42 6\n");
+  EXPECT_EQ(Run({"squeue", "-h", "-j", "42_5,7", "-S", "i", "-o", "%i %K"}).out, "7 N/A\n42_5 5\n");
+  EXPECT_EQ(Run({"sacct", "-nP", "-j", "42_6", "-o", "JobID,JobIDRaw"}).out, "42_6|1044\n");
+  EXPECT_THAT(Run({"squeue", "-j", "42_2"}).err, HasSubstr("job 42 has no task 2"));
+  EXPECT_THAT(Run({"squeue", "-j", "7_1"}).err, HasSubstr("job 7 has no task 1"));
+  std::vector<std::vector<uint64_t>> canceled;
+  broker_.cancel_jobs =
+      [&](const v1::CancelJobsRequest& request) -> absl::StatusOr<v1::CancelJobsResponse> {
+    canceled.emplace_back(request.job_ids().begin(), request.job_ids().end());
+    return v1::CancelJobsResponse();
+  };
+  EXPECT_EQ(Run({"scancel", "42_5"}).code, 0);
+  EXPECT_EQ(Run({"scancel", "42"}).code, 0);
+  EXPECT_EQ(Run({"scancel", "43", "99"}).code, 0) << "a task's own number means the task";
+  EXPECT_THAT(canceled,
+              ElementsAre(ElementsAre(43u), ElementsAre(42u, 43u, 44u), ElementsAre(43u, 99u)));
+  submitted_.clear();
+  EXPECT_EQ(Run({"sbatch", "-d", "afterok:42,afterany:42_5", script_}).code, 0);
+  ASSERT_EQ(submitted_.size(), 1u);
+  EXPECT_EQ(submitted_[0].spec().slurm().dependency(), "afterok:1042:1043:1044,afterany:1043");
+}
+
+TEST_F(ArrayTest, WaitingIsForAllAndTheHighestCodeCounts) {
+  broker_.submit_jobs =
+      [this](const v1::SubmitJobsRequest& request) -> absl::StatusOr<v1::SubmitJobsResponse> {
+    v1::SubmitJobsResponse response;
+    for (int i = 0; i < request.requests_size(); ++i) {
+      v1::Job job = JobInState(42 + i, v1::JOB_STATE_FAILED);
+      job.mutable_exit()->set_code(i == 1 ? 9 : 3);
+      jobs_.push_back(job);
+      response.add_responses()->set_job_id(job.id());
+    }
+    return response;
+  };
+  broker_.watch_jobs = [](const v1::WatchJobsRequest& request, const auto& write) {
+    for (uint64_t id : request.job_ids()) write(client::Step(id, id, v1::JOB_STATE_FAILED));
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run({"sbatch", "--wait", "-a", "1-3", script_}).code, 9);
+}
+
+TEST_F(ArrayTest, WhatIsTooLargeForOneCallIsRefusedBeforeItIsSent) {
+  const std::string large = WriteScript("#!/bin/sh\n" + std::string(20'000, '#') + "\n");
+  EXPECT_EQ(Run({"sbatch", "-a", "1-150", large}).code, 0);
+  submitted_.clear();
+  const Outcome outcome = Run({"sbatch", "-a", "1-900", large});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("submit fewer tasks at a time"));
+  EXPECT_THAT(submitted_, IsEmpty());
+}
+
+TEST_F(SlurmVerbsTest, SbatchWaitsAndExitsAsTheScriptDid) {
+  job_ = JobInState(42, v1::JOB_STATE_FAILED);
+  job_.mutable_exit()->set_code(5);
+  jobs_.push_back(job_);
+  const Outcome outcome = Run({"sbatch", "-W", WriteScript("#!/bin/sh\nexit 5\n")});
+  EXPECT_EQ(outcome.code, 5) << outcome.err;
+  EXPECT_EQ(outcome.out, "Submitted batch job 42\n");
+}
+
+TEST_F(SlurmVerbsTest, SbatchTestOnlyPlansAndSubmitsNothing) {
+  v1::PlanJobResponse plans;
+  v1::JobPlan* plan = plans.add_plans();
+  plan->set_cluster("lab");
+  plan->mutable_estimated_start_time()->set_seconds(1'772'366'400);
+  plan->add_nodes("n1");
+  broker_.plan_job = [&](const auto&) -> absl::StatusOr<v1::PlanJobResponse> { return plans; };
+  const std::string script = WriteScript("#!/bin/sh\ntrue\n");
+  const Outcome outcome = Run({"sbatch", "--test-only", script});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.err,
+            "sbatch: Job to start at 2026-03-01T12:00:00Z on nodes n1 of cluster lab\n");
+  v1::ClusterCheck* check = plan->add_checks();
+  check->set_subject("partition gpu");
+  check->set_result(v1::CHECK_RESULT_FAIL);
+  check->set_seen("it is down");
+  const Outcome bad = Run({"sbatch", "--test-only", script});
+  EXPECT_EQ(bad.code, 1);
+  EXPECT_THAT(bad.err, HasSubstr("could not run on cluster lab; partition gpu: it is down"));
+  EXPECT_THAT(submitted_, IsEmpty());
+}
+
+}  // namespace
+}  // namespace muster::cli

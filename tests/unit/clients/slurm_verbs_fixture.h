@@ -1,0 +1,94 @@
+// The fixture of the tests of the verbs that Slurm's users know, against a fake broker.
+#ifndef MUSTER_TESTS_UNIT_CLIENTS_SLURM_VERBS_FIXTURE_H_
+#define MUSTER_TESTS_UNIT_CLIENTS_SLURM_VERBS_FIXTURE_H_
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/unit/clients/command_fixture.h"
+
+namespace muster::cli {
+
+// Two jobs on a Slurm cluster "lab" with the partitions gpu and cpu, of the users ada and bob.
+class SlurmVerbsTest : public CommandTest {
+ protected:
+  SlurmVerbsTest() {
+    jobs_.push_back(client::JobInState(7, v1::JOB_STATE_RUNNING));
+    jobs_.push_back(client::JobInState(8, v1::JOB_STATE_PENDING));
+    for (v1::Job& job : jobs_) {
+      job.set_cluster("lab");
+      job.mutable_spec()->set_nodes(2);
+      job.mutable_spec()->mutable_resources()->set_cpu_millis(4000);
+      job.mutable_spec()->mutable_time_limit()->set_seconds(5400);
+      job.mutable_spec()->mutable_slurm()->set_partition("gpu");
+    }
+    v1::Run& run = *jobs_[0].mutable_runs(0);
+    run.set_cluster("lab");
+    run.set_external_id("4711");
+    run.add_nodes("n1");
+    run.add_nodes("n2");
+    jobs_[0].mutable_start_time()->set_seconds(1'772'366'400);
+    jobs_[0].mutable_end_time()->set_seconds(1'772'366'400 + 3723);
+    jobs_[1].set_user("bob");
+    jobs_[1].set_name("second");
+    jobs_[1].mutable_spec()->mutable_slurm()->clear_partition();
+    jobs_[1].set_reason("waiting for free nodes, first in line (Resources)");
+    broker_.list_jobs =
+        [this](const v1::ListJobsRequest& request) -> absl::StatusOr<v1::ListJobsResponse> {
+      v1::ListJobsResponse response;
+      filter_ = request.filter();
+      for (const v1::Job& job : jobs_) {
+        *response.add_jobs() = job;
+        response.mutable_jobs()->rbegin()->clear_runs();
+      }
+      return response;
+    };
+    broker_.get_job =
+        [this](const v1::GetJobRequest& request) -> absl::StatusOr<v1::GetJobResponse> {
+      for (const v1::Job& job : jobs_) {
+        v1::GetJobResponse response;
+        *response.mutable_job() = job;
+        if (job.id() == request.job_id()) return response;
+      }
+      return absl::NotFoundError("no such job");
+    };
+    broker_.list_clusters = [](const auto&) -> absl::StatusOr<v1::ListClustersResponse> {
+      v1::ListClustersResponse response;
+      *response.add_clusters() = Lab();
+      return response;
+    };
+    broker_.get_cluster = [](const auto&) -> absl::StatusOr<v1::GetClusterResponse> {
+      v1::GetClusterResponse response;
+      *response.mutable_cluster() = Lab();
+      return response;
+    };
+  }
+
+  static v1::Cluster Lab() {
+    v1::Cluster lab;
+    lab.set_name("lab");
+    lab.set_kind(v1::CLUSTER_KIND_SLURM);
+    lab.set_state(v1::CLUSTER_STATE_CONNECTED);
+    for (const char* name : {"cpu", "gpu"}) {
+      v1::Pool* pool = lab.mutable_inventory()->add_pools();
+      pool->set_name(name);
+      pool->set_is_default(std::string(name) == "cpu");
+    }
+    return lab;
+  }
+
+  std::string WriteScript(const std::string& text) {
+    const std::string path = WriteFile(text);
+    const std::string script = std::filesystem::path(path).parent_path() / "train.sh";
+    std::filesystem::rename(path, script);
+    return script;
+  }
+
+  std::vector<v1::Job> jobs_;
+  std::string filter_;
+};
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_TESTS_UNIT_CLIENTS_SLURM_VERBS_FIXTURE_H_

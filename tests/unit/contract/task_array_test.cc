@@ -1,0 +1,67 @@
+#include "contract/task_array.h"
+
+#include "contract/slurm_only.h"
+#include "contract/validate.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::contract {
+namespace {
+
+using ::testing::HasSubstr;
+
+v1::JobSpec BatchScript() {
+  v1::JobSpec spec;
+  spec.mutable_command()->set_script("#!/bin/sh\n./train\n");
+  spec.mutable_slurm()->mutable_batch_script();
+  return spec;
+}
+
+std::string RefusalOf(const v1::JobSpec& spec) {
+  return std::string(NormalizeJobSpec(spec).status().message());
+}
+
+TEST(ArrayTaskTest, WhatWasSetIsFound) {
+  v1::JobSpec spec = BatchScript();
+  EXPECT_FALSE(FindArrayTask(spec).has_value());
+  SetArrayTask({.id = 7, .count = 3, .min_id = 1, .max_id = 9, .step = 2, .place = 1}, &spec);
+  EXPECT_EQ(RefusalOf(spec), "");
+  const auto task = FindArrayTask(spec);
+  ASSERT_TRUE(task.has_value());
+  EXPECT_EQ(task->id, 7u);
+  EXPECT_EQ(task->count, 3u);
+  EXPECT_EQ(task->min_id, 1u);
+  EXPECT_EQ(task->max_id, 9u);
+  EXPECT_EQ(task->step, 2u);
+  EXPECT_EQ(ArrayNumber(43, *task), 42u);
+}
+
+TEST(ArrayTaskTest, OnlySlurmRunsIt) {
+  v1::JobSpec spec = BatchScript();
+  spec.set_nodes(1);
+  EXPECT_EQ(WhySlurmOnly(spec), "");
+  SetArrayTask({}, &spec);
+  EXPECT_THAT(WhySlurmOnly(spec), HasSubstr("a task of a job array"));
+}
+
+TEST(ArrayTaskTest, HalfATaskIsRefused) {
+  v1::JobSpec spec = BatchScript();
+  (*spec.mutable_env())["SLURM_ARRAY_TASK_ID"] = "3";
+  EXPECT_THAT(RefusalOf(spec), HasSubstr("SLURM_ARRAY_TASK_COUNT"));
+  EXPECT_THAT(RefusalOf(spec), HasSubstr("--array"));
+  SetArrayTask({}, &spec);
+  for (const char* value : {"1000", "-1", "x", ""}) {
+    (*spec.mutable_env())["MUSTER_ARRAY_PLACE"] = value;
+    EXPECT_THAT(RefusalOf(spec), HasSubstr("MUSTER_ARRAY_PLACE")) << value;
+  }
+}
+
+TEST(ArrayTaskTest, NoOtherJobMayCallItselfATask) {
+  v1::JobSpec spec;
+  spec.mutable_command()->set_script("true");
+  SetArrayTask({}, &spec);
+  EXPECT_THAT(RefusalOf(spec), HasSubstr("only a batch script"));
+}
+
+}  // namespace
+}  // namespace muster::contract
