@@ -25,8 +25,9 @@ namespace {
 // What plans call the run whose job has no number yet.
 constexpr char kPlannedRun[] = "plan-1-1";
 
-// Who the agent is on the cluster, as squeue names users.
+// Who the agent is on the cluster, as Slurm names users.
 std::string OwnUser(const SlurmConfig& config) {
+  if (!config.rest_url.empty() && !config.rest_user.empty()) return config.rest_user;
   if (!config.user_on_host.empty()) return config.user_on_host;
   std::array<char, 16384> buffer;
   passwd entry;
@@ -38,21 +39,15 @@ std::string OwnUser(const SlurmConfig& config) {
 }  // namespace
 
 v1::ClusterChecks SlurmBackend::Check() {
-  return Preflight(config_, host_.get(), &commands_).Run();
+  return Preflight(config_, host_.get(), &commands_, scheduler_.get()).Run();
 }
 
 absl::StatusOr<v1::ClusterDetails> SlurmBackend::Describe() {
-  const absl::StatusOr<std::string> partition_output = commands_.Ask(PartitionArguments());
-  if (!partition_output.ok()) return partition_output.status();
-  const absl::StatusOr<std::vector<Partition>> partitions = ParsePartitions(*partition_output);
+  const absl::StatusOr<std::vector<Partition>> partitions = scheduler_->Partitions();
   if (!partitions.ok()) return partitions.status();
-  const absl::StatusOr<std::string> node_output = commands_.Ask(NodeArguments());
-  if (!node_output.ok()) return node_output.status();
-  absl::StatusOr<std::vector<v1::Node>> nodes = ParseNodes(*node_output);
+  absl::StatusOr<std::vector<v1::Node>> nodes = scheduler_->Nodes();
   if (!nodes.ok()) return nodes.status();
-  const absl::StatusOr<std::string> queue_output = commands_.Ask(WholeQueueArguments());
-  if (!queue_output.ok()) return queue_output.status();
-  const absl::StatusOr<std::vector<QueuedJob>> queue = ParseWholeQueue(*queue_output);
+  const absl::StatusOr<std::vector<QueuedJob>> queue = scheduler_->WholeQueue();
   if (!queue.ok()) return queue.status();
   v1::ClusterDetails details =
       MakeDetails(*partitions, *std::move(nodes), *queue, OwnUser(config_));

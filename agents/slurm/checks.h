@@ -43,6 +43,15 @@ struct AskedBetween {
   absl::Time begin;
   absl::Time end;
 };
+// What the way to Slurm tells of it.
+struct Access {
+  ClusterSettings settings;  // the name is empty if nothing tells it
+  // Whether slurmctld refuses jobs of users who have no association; nothing: it is not told.
+  std::optional<bool> needs_association;
+  // slurmctld's clock; nothing: it could not be read.
+  std::optional<absl::Time> controller_time;
+  AskedBetween asked;
+};
 // `subject`: whose clock. `time`: what it showed; nothing: it could not be read.
 void JudgeClock(const std::string& subject, std::optional<absl::Time> time, AskedBetween asked,
                 CheckList* checks);
@@ -51,9 +60,8 @@ std::optional<absl::Time> ControllerTime(std::string_view config);
 
 // ---- accounting
 
-// slurmdbd, by what sacct and sacctmgr said.
-bool JudgeAccounting(const ClusterSettings& settings, const absl::Status& sacct,
-                     const absl::Status& sacctmgr, CheckList* checks);
+// slurmdbd, by what it said about jobs (FAILED_PRECONDITION: no accounting is kept) and accounts.
+bool JudgeAccounting(const absl::Status& history, const absl::Status& accounts, CheckList* checks);
 
 // What a user may do: one row of sacctmgr.
 struct Association {
@@ -66,7 +74,7 @@ std::vector<Association> ParseAssociations(std::string_view output);
 // Whether slurmctld refuses jobs of users who have no association.
 bool NeedsAssociation(std::string_view config);
 void JudgeAssociations(const std::string& user, const std::vector<Association>& associations,
-                       bool needs_one, CheckList* checks);
+                       std::optional<bool> needs_one, CheckList* checks);
 
 // ---- partitions
 

@@ -120,23 +120,22 @@ bool JudgePartition(const Partition& partition, const NodeCount& count, const As
 
 }  // namespace
 
-bool JudgeAccounting(const ClusterSettings& settings, const absl::Status& sacct,
-                     const absl::Status& sacctmgr, CheckList* checks) {
+bool JudgeAccounting(const absl::Status& history, const absl::Status& accounts, CheckList* checks) {
   constexpr char kSubject[] = "slurmdbd";
-  if (!settings.keeps_accounting) {
-    checks->Warn(kSubject, "the cluster keeps no accounting",
+  if (absl::IsFailedPrecondition(history)) {
+    checks->Warn(kSubject, Words(history),
                  "nothing has to be done; but who canceled a job, and how one ended that left no "
                  "exit record, cannot be told once slurmctld has forgotten it (MinJobAge)");
     return false;
   }
-  if (sacct.ok() && sacctmgr.ok()) {
-    checks->Ok(kSubject, "sacct and sacctmgr answer");
+  if (history.ok() && accounts.ok()) {
+    checks->Ok(kSubject, "it answers about jobs and about accounts");
     return true;
   }
-  checks->Warn(kSubject, sacct.ok() ? Words(sacctmgr) : Words(sacct),
-               "jobs run, and their states come from squeue and exit records meanwhile; ask the "
+  checks->Warn(kSubject, history.ok() ? Words(accounts) : Words(history),
+               "jobs run, and their states come from the queue and exit records meanwhile; ask the "
                "cluster's administrator to start slurmdbd");
-  return sacctmgr.ok();
+  return accounts.ok();
 }
 
 std::vector<std::string> AssociationArguments(const std::string& cluster, const std::string& user) {
@@ -172,9 +171,15 @@ bool NeedsAssociation(std::string_view config) {
 }
 
 void JudgeAssociations(const std::string& user, const std::vector<Association>& associations,
-                       bool needs_one, CheckList* checks) {
+                       std::optional<bool> needs_one, CheckList* checks) {
   const std::string subject = fmt::format("accounts and QOS of {}", user);
-  if (associations.empty() && needs_one) {
+  if (associations.empty() && !needs_one.has_value()) {
+    return checks->Warn(subject,
+                        "none; whether Slurm refuses jobs of users without one "
+                        "(AccountingStorageEnforce) is not told",
+                        "if jobs are refused, ask the cluster's administrator for an account");
+  }
+  if (associations.empty() && *needs_one) {
     return checks->Fail(subject, "the user has no account, and Slurm refuses jobs without one",
                         fmt::format("ask the cluster's administrator: sacctmgr add user {} "
                                     "account=ACCOUNT",

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/time/clock.h"
 #include "agents/slurm/fields.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -59,6 +60,59 @@ absl::StatusOr<std::vector<v1::Pool>> CommandScheduler::Pools() {
   const absl::StatusOr<std::string> output = commands_->Ask(PoolArguments());
   if (!output.ok()) return output.status();
   return ParsePools(*output);
+}
+
+absl::StatusOr<std::vector<Partition>> CommandScheduler::Partitions() {
+  const absl::StatusOr<std::string> output = commands_->Ask(PartitionArguments());
+  if (!output.ok()) return output.status();
+  return ParsePartitions(*output);
+}
+
+absl::StatusOr<std::vector<v1::Node>> CommandScheduler::Nodes() {
+  const absl::StatusOr<std::string> output = commands_->Ask(NodeArguments());
+  if (!output.ok()) return output.status();
+  return ParseNodes(*output);
+}
+
+absl::StatusOr<std::vector<QueuedJob>> CommandScheduler::WholeQueue() {
+  const absl::StatusOr<std::string> output = commands_->Ask(WholeQueueArguments());
+  if (!output.ok()) return output.status();
+  return ParseWholeQueue(*output);
+}
+
+std::optional<Access> CommandScheduler::CheckAccess(CheckList* checks) {
+  std::vector<std::pair<std::string, absl::Status>> commands;
+  for (const char* name :
+       {"sbatch", "srun", "squeue", "scancel", "sinfo", "scontrol", "sacct", "sacctmgr"}) {
+    commands.emplace_back(name, commands_->Check(name));
+  }
+  if (!JudgeCommands(host_->Name(), commands, checks)) {
+    checks->Skip("slurmctld", "Slurm's commands are missing");
+    return std::nullopt;
+  }
+  const absl::StatusOr<hosts::CommandResult> ping = commands_->Run({"scontrol", "ping"});
+  Access access;
+  access.asked.begin = absl::Now();
+  const absl::StatusOr<std::string> config = commands_->Ask(SettingsArguments());
+  access.asked.end = absl::Now();
+  if (!JudgeController(ping, config, checks)) return std::nullopt;
+  absl::StatusOr<ClusterSettings> settings = ParseSettings(*config);
+  if (!settings.ok()) {
+    checks->Fail("Slurm's version", std::string(ToStd(settings.status().message())),
+                 "see what scontrol show config prints");
+    return std::nullopt;
+  }
+  access.settings = *std::move(settings);
+  access.needs_association = NeedsAssociation(*config);
+  access.controller_time = ControllerTime(*config);
+  return access;
+}
+
+absl::StatusOr<std::vector<Association>> CommandScheduler::Associations(const std::string& cluster,
+                                                                        const std::string& user) {
+  const absl::StatusOr<std::string> output = commands_->Ask(AssociationArguments(cluster, user));
+  if (!output.ok()) return output.status();
+  return ParseAssociations(*output);
 }
 
 absl::StatusOr<std::vector<std::string>> CommandScheduler::KnownNodes(

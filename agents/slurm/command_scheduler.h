@@ -20,6 +20,12 @@ class CommandScheduler : public Scheduler {
   absl::StatusOr<ClusterSettings> Probe() override;
   absl::StatusOr<ClusterSettings> Settings() override;
   absl::StatusOr<std::vector<v1::Pool>> Pools() override;
+  absl::StatusOr<std::vector<Partition>> Partitions() override;
+  absl::StatusOr<std::vector<v1::Node>> Nodes() override;
+  absl::StatusOr<std::vector<QueuedJob>> WholeQueue() override;
+  std::optional<Access> CheckAccess(CheckList* checks) override;
+  absl::StatusOr<std::vector<Association>> Associations(const std::string& cluster,
+                                                        const std::string& user) override;
   absl::StatusOr<std::vector<std::string>> KnownNodes(
       const std::vector<std::string>& names) override;
   SubmitOutcome Submit(const Submission& submission) override;

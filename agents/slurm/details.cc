@@ -18,8 +18,6 @@
 namespace muster::slurm {
 namespace {
 
-using KeyValues = std::map<std::string, std::string, std::less<>>;
-
 constexpr uint64_t kMebibyte = 1 << 20;
 constexpr size_t kQueueColumns = 3;
 
@@ -79,35 +77,6 @@ void SetLimit(std::string_view text, google::protobuf::Duration* (v1::Pool::*set
   if (limit.ok()) (pool->*set)()->set_seconds(absl::ToInt64Seconds(*limit));
 }
 
-// What is told of a partition if it is not what an open one has.
-std::vector<std::string> LimitsOf(const KeyValues& values) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 16> kOpen = {
-      {{"AllowGroups", "ALL"},
-       {"AllowAccounts", "ALL"},
-       {"DenyAccounts", ""},
-       {"AllowQos", "ALL"},
-       {"DenyQos", ""},
-       {"AllocNodes", "ALL"},
-       {"QoS", ""},
-       {"MinNodes", "0"},
-       {"MaxCPUsPerNode", "UNLIMITED"},
-       {"MaxMemPerNode", "UNLIMITED"},
-       {"MaxMemPerCPU", "UNLIMITED"},
-       {"RootOnly", "NO"},
-       {"ReqResv", "NO"},
-       {"ExclusiveUser", "NO"},
-       {"PreemptMode", "OFF"},
-       {"OverSubscribe", "NO"}}};
-  std::vector<std::string> limits;
-  for (const auto& [key, open] : kOpen) {
-    const std::string_view value = At(values, key);
-    if (value.empty() || value == open) continue;
-    if (key == "MinNodes" && value == "1") continue;
-    limits.push_back(fmt::format("{}={}", key, value));
-  }
-  return limits;
-}
-
 Partition ToPartition(const KeyValues& values) {
   Partition partition;
   v1::Pool& pool = partition.pool;
@@ -156,6 +125,34 @@ std::vector<std::string> PartitionArguments() { return {"scontrol", "show", "par
 // Completing jobs have their nodes still.
 std::vector<std::string> WholeQueueArguments() {
   return {"squeue", "--noheader", "--array", "--states=PD,CF,R,S,ST,CG", "--format=%P\x1f%t\x1f%u"};
+}
+
+std::vector<std::string> LimitsOf(const KeyValues& values) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 16> kOpen = {
+      {{"AllowGroups", "ALL"},
+       {"AllowAccounts", "ALL"},
+       {"DenyAccounts", ""},
+       {"AllowQos", "ALL"},
+       {"DenyQos", ""},
+       {"AllocNodes", "ALL"},
+       {"QoS", ""},
+       {"MinNodes", "0"},
+       {"MaxCPUsPerNode", "UNLIMITED"},
+       {"MaxMemPerNode", "UNLIMITED"},
+       {"MaxMemPerCPU", "UNLIMITED"},
+       {"RootOnly", "NO"},
+       {"ReqResv", "NO"},
+       {"ExclusiveUser", "NO"},
+       {"PreemptMode", "OFF"},
+       {"OverSubscribe", "NO"}}};
+  std::vector<std::string> limits;
+  for (const auto& [key, open] : kOpen) {
+    const std::string_view value = At(values, key);
+    if (value.empty() || value == open) continue;
+    if (key == "MinNodes" && value == "1") continue;
+    limits.push_back(fmt::format("{}={}", key, value));
+  }
+  return limits;
 }
 
 absl::StatusOr<std::vector<v1::Node>> ParseNodes(std::string_view output) {

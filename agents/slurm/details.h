@@ -1,7 +1,10 @@
-// What a Slurm cluster has and does now: scontrol's nodes and partitions, and everybody's queue.
+// What a Slurm cluster has and does now: nodes, partitions and everybody's queue.
+// Read here as Slurm's commands print them.
 #ifndef MUSTER_AGENTS_SLURM_DETAILS_H_
 #define MUSTER_AGENTS_SLURM_DETAILS_H_
 
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +25,10 @@ struct Partition {
   // What keeps jobs out: "AllowAccounts=vision"; none if everybody may use it without limits.
   std::vector<std::string> limits;
 };
+
+// By scontrol's words for a partition: those limits that an open one does not have.
+using KeyValues = std::map<std::string, std::string, std::less<>>;
+std::vector<std::string> LimitsOf(const KeyValues& values);
 
 // One job of anybody's that has not ended.
 struct QueuedJob {

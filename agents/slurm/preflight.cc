@@ -3,9 +3,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "agents/slurm/details.h"
 #include "agents/slurm/fields.h"
-#include "agents/slurm/inventory.h"
 #include "agents/slurm/run_files.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -19,6 +17,8 @@ constexpr absl::Duration kHostCommandTimeout = absl::Seconds(20);
 
 constexpr char kNoHost[] = "no login node can be used";
 constexpr char kNoSlurm[] = "Slurm cannot be asked";
+// Accounting is asked about jobs of this name, to see that it answers. Run keys end with a number.
+constexpr char kNoJob[] = "muster-preflight";
 
 std::string_view WithoutEnd(std::string_view text) {
   while (text.ends_with('\n')) text.remove_suffix(1);
@@ -63,8 +63,11 @@ bool Preflight::CheckHost() {
 
 // Whatever is not known keeps nothing else from being looked at.
 void Preflight::FindIdentity() {
-  user_ = Ask({"id", "-un"});
-  for (std::string_view group : Split(Ask({"id", "-Gn"}), ' ')) {
+  const bool is_other = !config_.rest_url.empty() && !config_.rest_user.empty();
+  user_ = is_other ? config_.rest_user : Ask({"id", "-un"});
+  const std::string groups =
+      is_other ? Ask({"id", "-Gn", "--", config_.rest_user}) : Ask({"id", "-Gn"});
+  for (std::string_view group : Split(groups, ' ')) {
     if (!group.empty()) asker_.groups.emplace(group);
   }
   // name:password:uid:gid:comment:home:shell
@@ -79,70 +82,47 @@ std::string Preflight::Ask(std::vector<std::string> argv) {
 }
 
 bool Preflight::CheckSlurm() {
-  std::vector<std::pair<std::string, absl::Status>> commands;
-  for (const char* name :
-       {"sbatch", "srun", "squeue", "scancel", "sinfo", "scontrol", "sacct", "sacctmgr"}) {
-    commands.emplace_back(name, commands_.Check(name));
-  }
-  if (!JudgeCommands(host_.Name(), commands, &checks_)) {
-    checks_.Skip("slurmctld", "Slurm's commands are missing");
-    return false;
-  }
-  const absl::StatusOr<hosts::CommandResult> ping = commands_.Run({"scontrol", "ping"});
-  AskedBetween asked{absl::Now(), {}};
-  const absl::StatusOr<std::string> config = commands_.Ask(SettingsArguments());
-  asked.end = absl::Now();
-  if (!JudgeController(ping, config, &checks_)) return false;
-  const absl::StatusOr<ClusterSettings> settings = ParseSettings(*config);
-  if (!settings.ok()) {
-    checks_.Fail("Slurm's version", std::string(ToStd(settings.status().message())),
-                 "see what scontrol show config prints");
-    return false;
-  }
-  checks_.Ok("Slurm's version",
-             fmt::format("slurm {}, cluster {}", settings->version, settings->name));
-  CheckClocks(*config, asked);
-  CheckAccounting(*settings, *config);
+  const std::optional<Access> access = scheduler_.CheckAccess(&checks_);
+  if (!access.has_value()) return false;
+  const std::string& name = access->settings.name;
+  checks_.Ok("Slurm's version", fmt::format("slurm {}{}{}", access->settings.version,
+                                            name.empty() ? "" : ", cluster ", name));
+  CheckClocks(*access);
+  CheckAccounting(*access);
   CheckPartitions();
   return true;
 }
 
-void Preflight::CheckClocks(std::string_view config, AskedBetween config_asked) {
-  JudgeClock("slurmctld's clock", ControllerTime(config), config_asked, &checks_);
+void Preflight::CheckClocks(const Access& access) {
+  JudgeClock("slurmctld's clock", access.controller_time, access.asked, &checks_);
   AskedBetween asked{absl::Now(), {}};
   const std::string seconds = Ask({"date", "+%s"});
   asked.end = absl::Now();
   JudgeClock("the login host's clock", ParseEpoch(seconds), asked, &checks_);
 }
 
-void Preflight::CheckAccounting(const ClusterSettings& settings, std::string_view config) {
-  absl::Status sacct;
-  absl::StatusOr<std::string> associations = absl::UnavailableError("not asked");
-  if (settings.keeps_accounting) {
-    sacct = commands_.Ask({"sacct", "-X", "--noheader", "--starttime=now-1minute"}).status();
-    associations = user_.empty() ? absl::UnavailableError("id -un does not say who the user is")
-                                 : commands_.Ask(AssociationArguments(settings.name, user_));
+void Preflight::CheckAccounting(const Access& access) {
+  const absl::Status history =
+      scheduler_.HistoryOf(kNoJob, absl::Now() - absl::Minutes(1)).status();
+  absl::StatusOr<std::vector<Association>> mine = absl::UnavailableError("not asked");
+  if (!absl::IsFailedPrecondition(history)) {
+    mine = user_.empty() ? absl::UnavailableError("id -un does not say who the user is")
+                         : scheduler_.Associations(access.settings.name, user_);
   }
   const std::string subject = "accounts and QOS";
-  if (!JudgeAccounting(settings, sacct, associations.status(), &checks_))
+  if (!JudgeAccounting(history, mine.status(), &checks_))
     return checks_.Skip(subject, "slurmdbd cannot be asked");
-  const std::vector<Association> mine = ParseAssociations(*associations);
-  for (const Association& one : mine) {
+  for (const Association& one : *mine) {
     asker_.accounts.insert(one.account);
     asker_.qos.insert(one.qos.begin(), one.qos.end());
   }
-  JudgeAssociations(user_, mine, NeedsAssociation(config), &checks_);
+  JudgeAssociations(user_, *mine, access.needs_association, &checks_);
 }
 
 void Preflight::CheckPartitions() {
-  const absl::StatusOr<std::string> partition_output = commands_.Ask(PartitionArguments());
-  const absl::StatusOr<std::string> node_output =
-      partition_output.ok() ? commands_.Ask(NodeArguments()) : partition_output;
-  const auto partitions = node_output.ok()
-                              ? ParsePartitions(*partition_output)
-                              : absl::StatusOr<std::vector<Partition>>(node_output.status());
-  const auto nodes = partitions.ok() ? ParseNodes(*node_output)
-                                     : absl::StatusOr<std::vector<v1::Node>>(partitions.status());
+  const absl::StatusOr<std::vector<Partition>> partitions = scheduler_.Partitions();
+  const absl::StatusOr<std::vector<v1::Node>> nodes =
+      partitions.ok() ? scheduler_.Nodes() : partitions.status();
   if (!nodes.ok()) {
     return checks_.Fail("partitions", std::string(ToStd(nodes.status().message())),
                         "see what scontrol show partition and scontrol show node print");
@@ -155,8 +135,20 @@ void Preflight::CheckDirectories() {
   JudgeDirectory("image_dir", config_.image_dir, TryDirectory(host_, config_.image_dir), &checks_);
 }
 
+// Whether containers are worth a look.
+bool Preflight::CheckPyxis() {
+  const absl::StatusOr<hosts::CommandResult> help = commands_.RunUncounted({"srun", "--help"});
+  if (!config_.rest_url.empty() && (!help.ok() || !help->ok())) {
+    checks_.Skip("Pyxis", fmt::format("not looked at: slurmrestd does not tell it, and {} has no "
+                                      "srun to ask",
+                                      host_.Name()));
+    return true;
+  }
+  return JudgePyxis(help, &checks_);
+}
+
 void Preflight::CheckContainers() {
-  if (!JudgePyxis(commands_.RunUncounted({"srun", "--help"}), &checks_)) {
+  if (!CheckPyxis()) {
     checks_.Skip("enroot", "there is no Pyxis");
     return checks_.Skip("registry credentials", "there is no Pyxis");
   }

@@ -1,7 +1,7 @@
 // Asks everything that a preflight of a Slurm cluster looks at. What the answers mean is decided in
 // checks.h; a thing that depends on one that failed is skipped.
 //
-// Any thread; one Run at a time for each object. It asks Slurm seven times at most.
+// Any thread; one Run at a time for each object. It asks Slurm nine times at most.
 #ifndef MUSTER_AGENTS_SLURM_PREFLIGHT_H_
 #define MUSTER_AGENTS_SLURM_PREFLIGHT_H_
 
@@ -12,6 +12,7 @@
 #include "agents/slurm/check_list.h"
 #include "agents/slurm/checks.h"
 #include "agents/slurm/commands.h"
+#include "agents/slurm/scheduler.h"
 #include "agents/slurm/slurm.h"
 
 namespace muster::slurm {
@@ -19,26 +20,28 @@ namespace muster::slurm {
 class Preflight {
  public:
   // All of them must outlive this object.
-  Preflight(const SlurmConfig& config, hosts::Host* host, Commands* commands)
-      : config_(config), host_(*host), commands_(*commands) {}
+  Preflight(const SlurmConfig& config, hosts::Host* host, Commands* commands, Scheduler* scheduler)
+      : config_(config), host_(*host), commands_(*commands), scheduler_(*scheduler) {}
 
   v1::ClusterChecks Run();
 
  private:
   bool CheckHost();
   bool CheckSlurm();
-  void CheckClocks(std::string_view config, AskedBetween config_asked);
-  void CheckAccounting(const ClusterSettings& settings, std::string_view config);
+  void CheckClocks(const Access& access);
+  void CheckAccounting(const Access& access);
   void CheckPartitions();
   void CheckDirectories();
   void CheckContainers();
-  // Who the commands run as, their home directory and their groups.
+  bool CheckPyxis();
+  // Whose the jobs are, that user's home directory and groups.
   void FindIdentity();
   std::string Ask(std::vector<std::string> argv);
 
   const SlurmConfig& config_;
   hosts::Host& host_;
   Commands& commands_;
+  Scheduler& scheduler_;
   CheckList checks_;
   std::string user_;
   std::string home_;

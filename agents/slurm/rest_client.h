@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "agents/slurm/call_gate.h"
 #include "agents/slurm/http.h"
@@ -53,6 +54,8 @@ class RestClient {
   RestClient(std::string where, std::string user, std::unique_ptr<Http> http,
              std::unique_ptr<TokenSource> tokens, CallGate* gate);
 
+  // What the next question would bring. The errors are those of TokenSource.
+  absl::StatusOr<std::string> Token() { return tokens_->Get(absl::Now()); }
   // The answer, if it is JSON, whatever it says. UNAVAILABLE says what kept slurmrestd from being
   // asked, and what to do. After ABORTED and DEADLINE_EXCEEDED it may have been.
   absl::StatusOr<RestAnswer> Ask(const RestQuestion& question);

@@ -27,7 +27,13 @@ constexpr std::array kKept = std::to_array<std::string_view>(
      "task_id", "time", "start", "end", "kill_request_user", "restart_cnt",
      // partitions and nodes
      "partitions", "partition", "flags", "max_time_limit", "maximum_nodes_per_job", "maximums",
-     "cpus", "real_memory", "gres", "state_flags"});
+     "cpus", "real_memory", "gres", "state_flags", "default_time_limit", "allowed_groups",
+     "allowed_accounts", "denied_accounts", "allowed_qos", "denied_qos", "allowed_allocation_nodes",
+     "qos", "min nodes per job", "maximum_cpus_per_node", "maximum_memory_per_node",
+     "maximum_memory_per_cpu", "preemption_mode", "alloc_cpus", "alloc_memory", "gres_used",
+     "reason", "reason_set_by_user", "reason_changed_at", "active_features",
+     // accounts, slurmctld
+     "associations", "account", "hostname", "statistics", "req_time"});
 
 bool IsKept(std::string_view name) {
   // The description of the API names its versions in its paths.
@@ -50,6 +56,16 @@ const json& Member(const json& object, std::string_view name) {
   if (!object.is_object()) return kNone;
   const auto found = object.find(name);
   return found == object.end() ? kNone : *found;
+}
+
+const json* ListIn(const json& answer, std::string_view name) {
+  const json& list = Member(answer, name);
+  return list.is_array() ? &list : nullptr;
+}
+
+absl::Status UnreadableAnswer(std::string_view what) {
+  return absl::InternalError(
+      fmt::format("slurmrestd's answer has {} that is not as expected", what));
 }
 
 std::string TextOf(const json& value) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 
 namespace muster::slurm {
@@ -20,6 +21,10 @@ std::optional<nlohmann::json> ParseRestJson(std::string_view text);
 
 // A member of an object; null if there is none, or if it is no object.
 const nlohmann::json& Member(const nlohmann::json& object, std::string_view name);
+// A list in the answer; null: it has no such list.
+const nlohmann::json* ListIn(const nlohmann::json& answer, std::string_view name);
+// INTERNAL: what of slurmrestd's answer cannot be read.
+absl::Status UnreadableAnswer(std::string_view what);
 // Empty if it is none.
 std::string TextOf(const nlohmann::json& value);
 // A number, or one that is set; nothing if it is infinite, not set, or none.

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "agents/slurm/inventory.h"
+#include "agents/slurm/fields.h"
 #include "agents/slurm/rest_json.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -20,11 +20,6 @@ namespace muster::slurm {
 namespace {
 
 using nlohmann::json;
-
-constexpr uint64_t kMebibyte = 1 << 20;
-// Slurm's numbers for "no limit" and "not set", where an old slurmrestd lets them through.
-constexpr int64_t kInfinite = 0xffffffff;
-constexpr int64_t kNoValue = 0xfffffffe;
 
 // What squeue would show of several words: what happens to the job, before what it is.
 SlurmState StateOf(const json& value) {
@@ -36,17 +31,6 @@ SlurmState StateOf(const json& value) {
     if (std::find(words.begin(), words.end(), first) != words.end()) return ParseState(first);
   }
   return ParseState(words.empty() ? std::string_view() : words.front());
-}
-
-absl::Status Unreadable(std::string_view what) {
-  return absl::InternalError(
-      fmt::format("slurmrestd's answer has {} that is not as expected", what));
-}
-
-// The members of a list in the answer; null: it has no such list.
-const json* ListIn(const json& answer, std::string_view name) {
-  const json& list = Member(answer, name);
-  return list.is_array() ? &list : nullptr;
 }
 
 bool IsOfUser(const json& job, std::string_view member, std::string_view user) {
@@ -146,84 +130,49 @@ std::vector<QueueRow> ReadJob(const json& job) {
                 row);
 }
 
-std::optional<int64_t> LimitOf(const json& value) {
-  const std::optional<int64_t> number = NumberOf(value);
-  const bool is_limit = number.has_value() && *number > 0 && *number < kNoValue;
-  return is_limit && *number != kInfinite ? number : std::nullopt;
-}
-
-bool HasWord(const std::vector<std::string>& words, std::string_view word) {
-  return std::any_of(words.begin(), words.end(), [&](const std::string& one) {
-    return std::equal(one.begin(), one.end(), word.begin(), word.end(),
-                      [](char a, char b) { return (a | 0x20) == (b | 0x20); });
-  });
-}
-
-// Nodes that take work; sinfo's words for the others are down, drained, maint, resv and so on.
-bool IsUsable(const json& node) {
-  std::vector<std::string> words = WordsOf(Member(node, "state"));
-  for (std::string& flag : WordsOf(Member(node, "state_flags"))) words.push_back(std::move(flag));
-  constexpr std::array<std::string_view, 3> kGood = {"idle", "mixed", "allocated"};
-  constexpr std::array<std::string_view, 7> kBad = {
-      "drain", "fail", "not_responding", "maintenance", "reserved", "invalid_reg", "down"};
-  const auto has = [&](std::string_view word) { return HasWord(words, word); };
-  return std::any_of(kGood.begin(), kGood.end(), has) &&
-         std::none_of(kBad.begin(), kBad.end(), has);
-}
-
-v1::NodeGroup ReadNode(const json& node) {
-  v1::NodeGroup group;
-  group.set_count(1);
-  group.set_cpus(static_cast<uint32_t>(NumberOf(Member(node, "cpus")).value_or(0)));
-  const auto megabytes = static_cast<uint64_t>(NumberOf(Member(node, "real_memory")).value_or(0));
-  group.set_memory_bytes(megabytes * kMebibyte);
-  AddGpus(TextOf(Member(node, "gres")), group.mutable_gpus());
-  group.set_usable_count(IsUsable(node) ? 1 : 0);
-  return group;
-}
-
-// v0.0.38 has these members in the partition itself; later versions have them further inside.
-v1::Pool ReadPartition(const json& partition) {
-  const json& maximums = Member(partition, "maximums");
-  const json& inner = Member(partition, "partition");
-  v1::Pool pool;
-  pool.set_name(TextOf(Member(partition, "name")));
-  std::vector<std::string> states = WordsOf(Member(partition, "state"));
-  if (states.empty()) states = WordsOf(Member(inner, "state"));
-  pool.set_available(HasWord(states, "up"));
-  pool.set_is_default(HasWord(WordsOf(Member(partition, "flags")), "default"));
-  const json& old_time = Member(partition, "max_time_limit");
-  if (const auto minutes = LimitOf(old_time.is_null() ? Member(maximums, "time") : old_time))
-    pool.mutable_max_time_limit()->set_seconds(*minutes * 60);
-  const json& old_nodes = Member(partition, "maximum_nodes_per_job");
-  if (const auto nodes = LimitOf(old_nodes.is_null() ? Member(maximums, "nodes") : old_nodes))
-    pool.set_max_nodes(static_cast<uint32_t>(*nodes));
-  return pool;
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<QueueRow>> RestQueue(const json& answer, std::string_view user,
                                                 std::string_view name) {
   const json* jobs = ListIn(answer, "jobs");
-  if (jobs == nullptr) return Unreadable("no list of jobs, or one");
+  if (jobs == nullptr) return UnreadableAnswer("no list of jobs, or one");
   std::vector<QueueRow> rows;
   for (const json& job : *jobs) {
     if (!IsOfUser(job, "user_name", user)) continue;
     std::vector<QueueRow> some = ReadJob(job);
-    if (some.empty()) return Unreadable("a job");
+    if (some.empty()) return UnreadableAnswer("a job");
     if (name.empty() || some.front().name == name)
       rows.insert(rows.end(), std::move_iterator(some.begin()), std::move_iterator(some.end()));
   }
   return rows;
 }
 
-absl::StatusOr<HistoryRow> RestJob(const json& answer, const JobId& id) {
+absl::StatusOr<std::vector<QueuedJob>> RestWholeQueue(const json& answer) {
   const json* jobs = ListIn(answer, "jobs");
-  if (jobs == nullptr) return Unreadable("no list of jobs, or one");
+  if (jobs == nullptr) return UnreadableAnswer("no list of jobs, or one");
+  std::vector<QueuedJob> queue;
   for (const json& job : *jobs) {
     const std::vector<QueueRow> some = ReadJob(job);
-    if (some.empty()) return Unreadable("a job");
+    if (some.empty()) return UnreadableAnswer("a job");
+    if (HasEnded(some.front().state.phase)) continue;
+    QueuedJob queued;
+    const std::string partitions = TextOf(Member(job, "partition"));
+    for (std::string_view partition : Split(partitions, ','))
+      queued.partitions.emplace_back(partition);
+    queued.is_waiting = some.front().state.phase == JobPhase::kPending;
+    queued.user = TextOf(Member(job, "user_name"));
+    // Each task of an array counts.
+    queue.insert(queue.end(), some.size(), queued);
+  }
+  return queue;
+}
+
+absl::StatusOr<HistoryRow> RestJob(const json& answer, const JobId& id) {
+  const json* jobs = ListIn(answer, "jobs");
+  if (jobs == nullptr) return UnreadableAnswer("no list of jobs, or one");
+  for (const json& job : *jobs) {
+    const std::vector<QueueRow> some = ReadJob(job);
+    if (some.empty()) return UnreadableAnswer("a job");
     const auto seen = std::find_if(some.begin(), some.end(),
                                    [&](const QueueRow& one) { return one.job_id == id; });
     if (seen == some.end()) continue;
@@ -243,52 +192,15 @@ absl::StatusOr<HistoryRow> RestJob(const json& answer, const JobId& id) {
 
 absl::StatusOr<std::vector<HistoryRow>> RestHistory(const json& answer, std::string_view user) {
   const json* jobs = ListIn(answer, "jobs");
-  if (jobs == nullptr) return Unreadable("no list of jobs, or one");
+  if (jobs == nullptr) return UnreadableAnswer("no list of jobs, or one");
   std::vector<HistoryRow> rows;
   for (const json& job : *jobs) {
     if (!IsOfUser(job, "user", user)) continue;
     std::vector<HistoryRow> some = ReadHistory(job);
-    if (some.empty()) return Unreadable("a job");
+    if (some.empty()) return UnreadableAnswer("a job");
     rows.insert(rows.end(), std::move_iterator(some.begin()), std::move_iterator(some.end()));
   }
   return rows;
-}
-
-absl::StatusOr<std::vector<v1::Pool>> RestPools(const json& partitions, const json& nodes) {
-  const json* pool_list = ListIn(partitions, "partitions");
-  const json* node_list = ListIn(nodes, "nodes");
-  if (pool_list == nullptr || node_list == nullptr)
-    return Unreadable("no list of partitions or nodes, or one");
-  std::vector<v1::Pool> pools;
-  for (const json& partition : *pool_list) {
-    pools.push_back(ReadPartition(partition));
-    if (pools.back().name().empty()) return Unreadable("a partition");
-  }
-  for (const json& node : *node_list) {
-    const v1::NodeGroup group = ReadNode(node);
-    const std::vector<std::string> members = WordsOf(Member(node, "partitions"));
-    for (v1::Pool& pool : pools) {
-      if (std::find(members.begin(), members.end(), pool.name()) != members.end())
-        AddNodes(group, &pool);
-    }
-  }
-  return pools;
-}
-
-absl::StatusOr<std::vector<std::string>> RestKnownNodes(const json& nodes,
-                                                        const std::vector<std::string>& names) {
-  const json* list = ListIn(nodes, "nodes");
-  if (list == nullptr) return Unreadable("no list of nodes, or one");
-  std::set<std::string> known;
-  for (const json& node : *list) {
-    const std::string name = TextOf(Member(node, "name"));
-    if (name.empty()) return Unreadable("a node");
-    known.insert(name);
-  }
-  std::vector<std::string> some;
-  std::copy_if(names.begin(), names.end(), std::back_inserter(some),
-               [&](const std::string& name) { return known.contains(name); });
-  return some;
 }
 
 }  // namespace muster::slurm

@@ -1,4 +1,4 @@
-// Jobs, history, partitions and nodes as slurmrestd tells them.
+// Jobs and their history as slurmrestd tells them.
 #ifndef MUSTER_AGENTS_SLURM_REST_ROWS_H_
 #define MUSTER_AGENTS_SLURM_REST_ROWS_H_
 
@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "agents/slurm/details.h"
 #include "agents/slurm/history.h"
 #include "agents/slurm/queue.h"
-#include "muster/v1/cluster.pb.h"
 
 namespace muster::slurm {
 
@@ -18,19 +18,14 @@ namespace muster::slurm {
 // is gone.
 absl::StatusOr<std::vector<QueueRow>> RestQueue(const nlohmann::json& answer, std::string_view user,
                                                 std::string_view name);
+// The jobs of all users that have not ended, every task of an array apart. INTERNAL likewise.
+absl::StatusOr<std::vector<QueuedJob>> RestWholeQueue(const nlohmann::json& answer);
 // One job as slurmctld remembers it, from an answer about it, or about its array. NOT_FOUND: the
 // answer is about others.
 absl::StatusOr<HistoryRow> RestJob(const nlohmann::json& answer, const JobId& id);
 // The user's jobs from accounting, likewise.
 absl::StatusOr<std::vector<HistoryRow>> RestHistory(const nlohmann::json& answer,
                                                     std::string_view user);
-// Answers about partitions and about nodes, put together.
-absl::StatusOr<std::vector<v1::Pool>> RestPools(const nlohmann::json& partitions,
-                                                const nlohmann::json& nodes);
-
-// Which of the names are those of nodes, in the order of the names; INTERNAL likewise.
-absl::StatusOr<std::vector<std::string>> RestKnownNodes(const nlohmann::json& nodes,
-                                                        const std::vector<std::string>& names);
 
 }  // namespace muster::slurm
 

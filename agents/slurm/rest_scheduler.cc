@@ -5,8 +5,11 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/time/clock.h"
 #include "agents/slurm/arrays.h"
+#include "agents/slurm/rest_checks.h"
 #include "agents/slurm/rest_json.h"
+#include "agents/slurm/rest_nodes.h"
 #include "agents/slurm/rest_rows.h"
 #include "agents/slurm/rest_submission.h"
 #include "contract/text.h"
@@ -76,6 +79,16 @@ SubmitOutcome ClassifyAnswer(const RestAnswer& answer) {
   return ClassifyError(errors.front().error, {}, words);
 }
 
+// But for the cluster's name.
+ClusterSettings SettingsOf(const RestAnswer& ping, const RestServes& serves) {
+  ClusterSettings settings;
+  settings.version = TextOf(Member(SlurmOf(*ping.json), "release"));
+  settings.keeps_accounting = serves.accounting;
+  // MaxArraySize is not told. An array that is too large is refused, and its halves are tried.
+  settings.max_array_size = kMaxArrayTasks;
+  return settings;
+}
+
 }  // namespace
 
 RestScheduler::RestScheduler(const SlurmConfig& config, std::string user,
@@ -101,6 +114,10 @@ absl::StatusOr<RestServes> RestScheduler::Serves() {
     const std::lock_guard lock(mutex_);
     if (serves_.has_value()) return *serves_;
   }
+  return AskServes();
+}
+
+absl::StatusOr<RestServes> RestScheduler::AskServes() {
   const absl::StatusOr<RestAnswer> answer = Get("rest-openapi", "/openapi/v3", "");
   if (!answer.ok()) return answer.status();
   RestServes serves = ReadRestServes(*answer->json);
@@ -130,11 +147,7 @@ absl::StatusOr<ClusterSettings> RestScheduler::Settings() {
   if (!serves.ok()) return serves.status();
   const absl::StatusOr<RestAnswer> ping = Get("rest-ping", "/ping");
   if (!ping.ok()) return ping.status();
-  ClusterSettings settings;
-  settings.version = TextOf(Member(SlurmOf(*ping->json), "release"));
-  settings.keeps_accounting = serves->accounting;
-  // MaxArraySize is not told. An array that is too large is refused, and its halves are tried.
-  settings.max_array_size = kMaxArrayTasks;
+  ClusterSettings settings = SettingsOf(*ping, *serves);
   absl::StatusOr<std::string> name = ClusterName(*ping, serves->accounting);
   if (!name.ok()) return name.status();
   settings.name = *std::move(name);
@@ -150,12 +163,14 @@ absl::StatusOr<std::string> RestScheduler::ClusterName(const RestAnswer& answer,
     if (!cluster_name_.empty()) return cluster_name_;
   }
   std::string name = TextOf(Member(SlurmOf(*answer.json), "cluster"));
+  // Accounting that does not answer now may tell it later.
+  absl::Status silence;
   if (name.empty() && has_accounting) {
     const absl::StatusOr<RestAnswer> known = Get("rest-clusters", "/clusters", "slurmdb");
-    if (!known.ok()) return known.status();
-    const json& clusters = Member(*known->json, "clusters");
-    if (clusters.is_array() && clusters.size() == 1)
-      name = TextOf(Member(clusters.front(), "name"));
+    silence = known.status();
+    const json* clusters = known.ok() ? ListIn(*known->json, "clusters") : nullptr;
+    if (clusters != nullptr && clusters->size() == 1)
+      name = TextOf(Member(clusters->front(), "name"));
   }
   if (name.empty()) {
     const absl::StatusOr<RestAnswer> queue = Get(std::string(kQueueCall), "/jobs");
@@ -163,6 +178,7 @@ absl::StatusOr<std::string> RestScheduler::ClusterName(const RestAnswer& answer,
     const json& jobs = Member(*queue->json, "jobs");
     if (jobs.is_array() && !jobs.empty()) name = TextOf(Member(jobs.front(), "cluster"));
   }
+  if (name.empty() && !silence.ok()) return silence;
   if (name.empty()) {
     return absl::FailedPreconditionError(fmt::format(
         "slurmrestd at {} does not tell the cluster's name: set slurm.rest_cluster to its "
@@ -180,6 +196,57 @@ absl::StatusOr<std::vector<v1::Pool>> RestScheduler::Pools() {
   const absl::StatusOr<RestAnswer> nodes = Get("rest-nodes", "/nodes");
   if (!nodes.ok()) return nodes.status();
   return Trusted(RestPools(*partitions->json, *nodes->json));
+}
+
+absl::StatusOr<std::vector<Partition>> RestScheduler::Partitions() {
+  const absl::StatusOr<RestAnswer> answer = Get("rest-partitions", "/partitions");
+  if (!answer.ok()) return answer.status();
+  return Trusted(RestPartitions(*answer->json));
+}
+
+absl::StatusOr<std::vector<v1::Node>> RestScheduler::Nodes() {
+  const absl::StatusOr<RestAnswer> answer = Get("rest-nodes", "/nodes");
+  if (!answer.ok()) return answer.status();
+  return Trusted(RestNodes(*answer->json));
+}
+
+absl::StatusOr<std::vector<QueuedJob>> RestScheduler::WholeQueue() {
+  const absl::StatusOr<RestAnswer> answer = Get(std::string(kQueueCall), "/jobs");
+  if (!answer.ok()) return answer.status();
+  return Trusted(RestWholeQueue(*answer->json));
+}
+
+std::optional<Access> RestScheduler::CheckAccess(CheckList* checks) {
+  if (!JudgeToken(client_.Token(), user_, config_.rest_token_file, absl::Now(), checks)) {
+    checks->Skip("slurmrestd at " + config_.rest_url, "there is no token to ask it with");
+    return std::nullopt;
+  }
+  const absl::StatusOr<RestServes> serves = AskServes();
+  if (!JudgeServes(config_.rest_url, serves, checks)) return std::nullopt;
+  const absl::StatusOr<RestAnswer> ping = Get("rest-ping", "/ping");
+  if (!JudgePing(ping, checks)) return std::nullopt;
+  Access access;
+  access.settings = SettingsOf(*ping, *serves);
+  absl::StatusOr<std::string> name = ClusterName(*ping, serves->accounting);
+  if (name.ok()) {
+    access.settings.name = *std::move(name);
+  } else {
+    checks->Fail("the cluster's name", std::string(ToStd(name.status().message())),
+                 "set slurm.rest_cluster to its ClusterName (scontrol show config)");
+  }
+  access.asked.begin = absl::Now();
+  const absl::StatusOr<RestAnswer> diagnosis = Get("rest-diag", "/diag");
+  access.asked.end = absl::Now();
+  if (diagnosis.ok()) access.controller_time = RestControllerTime(*diagnosis->json);
+  return access;
+}
+
+absl::StatusOr<std::vector<Association>> RestScheduler::Associations(const std::string& cluster,
+                                                                     const std::string& user) {
+  const absl::StatusOr<RestAnswer> answer =
+      Get("rest-associations", "/associations?user=" + UrlEscaped(user), "slurmdb");
+  if (!answer.ok()) return answer.status();
+  return Trusted(RestAssociations(*answer->json, cluster, user));
 }
 
 absl::StatusOr<std::vector<std::string>> RestScheduler::KnownNodes(
@@ -206,7 +273,8 @@ SubmitOutcome RestScheduler::Submit(const Submission& submission) {
   return ClassifyAnswer(*answer);
 }
 
-absl::StatusOr<std::string> RestScheduler::EstimateStart(const Submission&) {
+absl::StatusOr<std::string> RestScheduler::EstimateStart(const Submission& submission) {
+  if (const absl::Status body = RestSubmission(submission, {}).status(); !body.ok()) return body;
   return absl::UnimplementedError(
       "slurmrestd has nothing like sbatch --test-only: when the job would start, and whether Slurm "
       "would take it, cannot be told without submitting it");

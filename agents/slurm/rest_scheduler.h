@@ -26,6 +26,12 @@ class RestScheduler : public Scheduler {
   absl::StatusOr<ClusterSettings> Probe() override;
   absl::StatusOr<ClusterSettings> Settings() override;
   absl::StatusOr<std::vector<v1::Pool>> Pools() override;
+  absl::StatusOr<std::vector<Partition>> Partitions() override;
+  absl::StatusOr<std::vector<v1::Node>> Nodes() override;
+  absl::StatusOr<std::vector<QueuedJob>> WholeQueue() override;
+  std::optional<Access> CheckAccess(CheckList* checks) override;
+  absl::StatusOr<std::vector<Association>> Associations(const std::string& cluster,
+                                                        const std::string& user) override;
   absl::StatusOr<std::vector<std::string>> KnownNodes(
       const std::vector<std::string>& names) override;
   SubmitOutcome Submit(const Submission& submission) override;
@@ -42,7 +48,9 @@ class RestScheduler : public Scheduler {
   absl::Status Release(const JobId& id) override;
 
  private:
-  // What slurmrestd serves; asked once. FAILED_PRECONDITION: not what this agent speaks.
+  // What slurmrestd serves. FAILED_PRECONDITION: not what this agent speaks.
+  absl::StatusOr<RestServes> AskServes();
+  // Likewise, asked until it is known.
   absl::StatusOr<RestServes> Serves();
   absl::StatusOr<std::string> ClusterName(const RestAnswer& answer, bool has_accounting);
   absl::StatusOr<RestAnswer> Get(std::string name, std::string path, std::string base = "slurm");

@@ -55,19 +55,32 @@ absl::StatusOr<std::string> ReadPrivateFile(const std::string& path) {
   return std::string(buffer.data(), static_cast<size_t>(bytes));
 }
 
+// An object; empty if the token is none.
+nlohmann::json ClaimsOf(std::string_view token) {
+  const size_t first = token.find('.');
+  const size_t second = token.find('.', first == token.npos ? first : first + 1);
+  std::string payload;
+  const bool is_token =
+      second != token.npos &&
+      absl::WebSafeBase64Unescape(ToAbsl(token.substr(first + 1, second - first - 1)), &payload);
+  nlohmann::json claims =
+      is_token ? nlohmann::json::parse(payload, nullptr, false) : nlohmann::json();
+  return claims.is_object() ? claims : nlohmann::json::object();
+}
+
 }  // namespace
 
 std::optional<absl::Time> TokenEnd(std::string_view token) {
-  const size_t first = token.find('.');
-  const size_t second = token.find('.', first == token.npos ? first : first + 1);
-  if (second == token.npos) return std::nullopt;
-  std::string payload;
-  if (!absl::WebSafeBase64Unescape(ToAbsl(token.substr(first + 1, second - first - 1)), &payload))
-    return std::nullopt;
-  const nlohmann::json claims = nlohmann::json::parse(payload, nullptr, false);
-  const auto end = claims.is_object() ? claims.find("exp") : claims.end();
-  if (!claims.is_object() || end == claims.end() || !end->is_number()) return std::nullopt;
+  const nlohmann::json claims = ClaimsOf(token);
+  const auto end = claims.find("exp");
+  if (end == claims.end() || !end->is_number()) return std::nullopt;
   return absl::FromUnixSeconds(end->get<int64_t>());
+}
+
+std::string TokenUser(std::string_view token) {
+  const nlohmann::json claims = ClaimsOf(token);
+  const auto user = claims.find("sun");
+  return user != claims.end() && user->is_string() ? user->get<std::string>() : "";
 }
 
 absl::StatusOr<std::string> ParseToken(std::string_view text) {

@@ -6,6 +6,7 @@
 #define MUSTER_AGENTS_SLURM_SCHEDULER_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "agents/slurm/checks.h"
+#include "agents/slurm/details.h"
 #include "agents/slurm/history.h"
 #include "agents/slurm/inventory.h"
 #include "agents/slurm/job_id.h"
@@ -32,6 +35,16 @@ class Scheduler {
   virtual absl::StatusOr<ClusterSettings> Settings() = 0;
   // Partitions and their nodes.
   virtual absl::StatusOr<std::vector<v1::Pool>> Pools() = 0;
+  // The same in full, and everybody's jobs that have not ended, for people.
+  virtual absl::StatusOr<std::vector<Partition>> Partitions() = 0;
+  virtual absl::StatusOr<std::vector<v1::Node>> Nodes() = 0;
+  virtual absl::StatusOr<std::vector<QueuedJob>> WholeQueue() = 0;
+
+  // Adds what a preflight sees on the way to Slurm. Nothing: Slurm cannot be asked.
+  virtual std::optional<Access> CheckAccess(CheckList* checks) = 0;
+  // What accounting lets the user do on the cluster of this name; of all clusters if it is empty.
+  virtual absl::StatusOr<std::vector<Association>> Associations(const std::string& cluster,
+                                                                const std::string& user) = 0;
 
   // Which of the nodes Slurm has: it refuses a job that excludes one that it does not know.
   virtual absl::StatusOr<std::vector<std::string>> KnownNodes(

@@ -1,5 +1,7 @@
 // What people ask of a real cluster: a preflight, its details, a plan; and runs that are held.
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include "agents/slurm/fields.h"
 #include "fmt/format.h"
@@ -16,6 +18,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
+constexpr char kNewToken[] = "scontrol token username=slurmtest lifespan=7200";
+
 class SlurmAnswersTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { cluster_ = new TestCluster("--nodes 2 --gpus 2"); }
@@ -30,6 +34,16 @@ class SlurmAnswersTest : public ::testing::Test {
     }
     ADD_FAILURE() << "no line about " << subject << " in " << checks.DebugString();
     return v1::ClusterCheck::default_instance();
+  }
+  // The agent of a host without Slurm's commands. Its file has what this one prints as root.
+  static SlurmConfig WithoutCommands(const std::string& token_command) {
+    SlurmConfig config = cluster_->Config();
+    config.bin_dir = "/nonexistent";
+    config.rest_token_file = cluster_->directory() + "/token";
+    const std::string token = cluster_->AsRoot(token_command);
+    Root().Run(fmt::format("install -m 600 -o {} /dev/null {}", kTestUser, config.rest_token_file));
+    std::ofstream(config.rest_token_file) << token;
+    return config;
   }
   static size_t JobsInQueue() { return Lines(cluster_->AsRoot("squeue -h -t PD,R -o %i")).size(); }
   static std::string ReasonOf(const std::string& id) {
@@ -131,9 +145,17 @@ TEST_F(SlurmAnswersTest, APlanHasTheScriptAndAnEstimateAndLeavesNothing) {
   EXPECT_THAT(plan->submission(), HasSubstr("--partition=gpu"));
   EXPECT_THAT(plan->submission(), HasSubstr("#!/bin/bash"));
   EXPECT_THAT(plan->submission(), HasSubstr("echo planned"));
-  EXPECT_TRUE(plan->has_estimated_start_time()) << plan->DebugString();
-  EXPECT_THAT(plan->nodes(), ElementsAre(testing::AnyOf("n1", "n2")));
+  const v1::ClusterCheck& estimate = plan->checks(plan->checks_size() - 1);
+  if (cluster_->is_over_rest()) {
+    EXPECT_EQ(estimate.result(), v1::CHECK_RESULT_SKIPPED);
+    EXPECT_THAT(estimate.seen(), HasSubstr("nothing like sbatch --test-only"));
+  } else {
+    EXPECT_TRUE(plan->has_estimated_start_time()) << plan->DebugString();
+    EXPECT_THAT(plan->nodes(), ElementsAre(testing::AnyOf("n1", "n2")));
+    EXPECT_EQ(estimate.result(), v1::CHECK_RESULT_OK) << estimate.DebugString();
+  }
   for (const v1::ClusterCheck& check : plan->checks()) {
+    if (&check == &estimate) continue;
     EXPECT_EQ(check.result(), v1::CHECK_RESULT_OK) << check.DebugString();
   }
   EXPECT_EQ(JobsInQueue(), jobs);
@@ -143,12 +165,16 @@ TEST_F(SlurmAnswersTest, APlanHasTheScriptAndAnEstimateAndLeavesNothing) {
 TEST_F(SlurmAnswersTest, APlanOfWhatSlurmWouldRefuseSaysWhy) {
   ASSERT_TRUE(backend_->Inventory().ok());
   v1::JobSpec spec = ScriptSpec("true");
+  // What slurmrestd refuses cannot be asked in advance, but for what it has no field for.
+  const char* const words = cluster_->is_over_rest() ? "--contiguous" : "no such partition";
+  if (cluster_->is_over_rest()) spec.mutable_slurm()->add_extra_options("--contiguous");
   spec.mutable_slurm()->set_partition("nosuch");
   const auto plan = backend_->Plan(spec, "ada");
   ASSERT_TRUE(plan.ok()) << plan.status();
   const v1::ClusterCheck& test = plan->checks(plan->checks_size() - 1);
-  EXPECT_EQ(test.result(), v1::CHECK_RESULT_FAIL);
-  EXPECT_THAT(test.seen(), HasSubstr("no such partition"));
+  EXPECT_EQ(test.result(), v1::CHECK_RESULT_FAIL) << test.DebugString();
+  EXPECT_THAT(test.seen(), HasSubstr(words));
+  spec.mutable_slurm()->clear_extra_options();
   spec.mutable_slurm()->set_partition("short");
   spec.mutable_time_limit()->set_seconds(7200);
   const auto too_long = backend_->Plan(spec, "ada");
@@ -182,6 +208,82 @@ TEST_F(SlurmAnswersTest, AHeldAssignmentDoesNotStartBeforeItsRelease) {
   ASSERT_TRUE(backend_->SetHeld(run.handle, false).ok());
   ObserveToEnd(*backend_, {&run});
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED);
+}
+
+// The OverRest tests are for MUSTER_TEST_OVER_REST=1 alone.
+TEST_F(SlurmAnswersTest, OverRestNothingOfSlurmTakesItsCommands) {
+  SlurmConfig config = WithoutCommands(kNewToken);
+  config.image_dir = cluster_->runs() + "/images";
+  const v1::ClusterChecks checks = Check(config);
+  for (const v1::ClusterCheck& check : checks.checks()) {
+    EXPECT_NE(check.result(), v1::CHECK_RESULT_FAIL) << check.DebugString();
+    EXPECT_THAT(check.seen(), Not(IsEmpty())) << check.DebugString();
+  }
+  for (const char* subject : {"token", "slurmrestd at http", "slurmctld", "slurmctld's clock",
+                              "slurmdbd", "partition debug", "run_dir"}) {
+    EXPECT_EQ(Line(checks, subject).result(), v1::CHECK_RESULT_OK) << subject;
+  }
+  EXPECT_THAT(Line(checks, "slurmrestd at").seen(), HasSubstr("v0.0.38"));
+  EXPECT_THAT(Line(checks, "accounts and QOS of").seen(), HasSubstr("account test"));
+  EXPECT_EQ(Line(checks, "Pyxis").result(), v1::CHECK_RESULT_SKIPPED);
+  EXPECT_THAT(Line(checks, "Pyxis").seen(), HasSubstr("not looked at"));
+}
+
+TEST_F(SlurmAnswersTest, OverRestEachThingInTheWayHasItsLine) {
+  const v1::ClusterChecks foreign = Check(WithoutCommands(
+      "echo eyJhbGciOiJIUzI1NiJ9.eyJleHAiOjQxMDI0NDQ4MDAsInN1biI6InNsdXJtdGVzdCJ9.c2ln"));
+  EXPECT_EQ(Line(foreign, "token").result(), v1::CHECK_RESULT_OK) << "its key cannot be looked at";
+  EXPECT_EQ(Line(foreign, "slurmctld").result(), v1::CHECK_RESULT_FAIL) << foreign.DebugString();
+  EXPECT_THAT(Line(foreign, "slurmctld").remedy(), HasSubstr("token"));
+  EXPECT_EQ(Line(foreign, "accounts and partitions").result(), v1::CHECK_RESULT_SKIPPED);
+  EXPECT_EQ(Line(foreign, "run_dir").result(), v1::CHECK_RESULT_OK);
+
+  const v1::ClusterChecks none = Check(WithoutCommands("true"));
+  EXPECT_EQ(Line(none, "token").result(), v1::CHECK_RESULT_FAIL);
+  EXPECT_EQ(Line(none, "slurmrestd at").result(), v1::CHECK_RESULT_SKIPPED);
+
+  SlurmConfig config = WithoutCommands(kNewToken);
+  config.rest_url = "http://127.0.0.1:1";
+  const v1::ClusterChecks away = Check(config);
+  EXPECT_EQ(Line(away, "slurmrestd at").result(), v1::CHECK_RESULT_FAIL);
+  EXPECT_THAT(Line(away, "slurmrestd at").remedy(), HasSubstr("slurm.rest_url"));
+}
+
+TEST_F(SlurmAnswersTest, OverRestDetailsAreThoseOfTheCommands) {
+  v1::JobSpec spec = ScriptSpec("sleep 300");
+  spec.mutable_resources()->add_gpus()->set_count_millis(1000);
+  TestRun run = NewRun(spec);
+  Launch(*backend_, &run);
+  ObserveUntil(*backend_, {&run}, v1::RUN_STATE_RUNNING);
+  cluster_->AsRoot(
+      "scontrol create partitionname=vip nodes=n1 allowaccounts=test,other denyqos=two "
+      "allowgroups=slurmtest minnodes=2 maxcpuspernode=4 qos=one rootonly=yes exclusiveuser=yes "
+      "state=drain maxtime=unlimited maxmempernode=2000 reqresv=yes");
+  cluster_->AsRoot("scontrol update nodename=n2 state=drain reason='a bad fan'");
+  cluster_->AsRoot("sbatch -D /tmp -o /dev/null -p debug,gpu --begin=now+1hour -a 1-3 --wrap=true");
+  SlurmConfig by_command = cluster_->Config();
+  by_command.rest_url.clear();
+  auto wanted = cluster_->MakeBackend(by_command)->Describe();
+  auto details = CreateSlurmBackend(WithoutCommands(kNewToken), cluster_->directory())->Describe();
+  cluster_->AsRoot("scontrol delete partitionname=vip");
+  cluster_->AsRoot("scontrol update nodename=n2 state=resume");
+  cluster_->AsRoot("scancel -u root");
+  ASSERT_TRUE(wanted.ok()) << wanted.status();
+  ASSERT_TRUE(details.ok()) << details.status();
+  for (v1::ClusterDetails* one : {&*wanted, &*details}) {
+    one->clear_observed_at();
+    // slurmrestd tells it of some partitions only.
+    for (v1::PoolLoad& pool : *one->mutable_pools()) {
+      auto* limits = pool.mutable_limits();
+      limits->erase(std::remove_if(
+                        limits->begin(), limits->end(),
+                        [](const std::string& limit) { return limit.starts_with("PreemptMode="); }),
+                    limits->end());
+    }
+  }
+  EXPECT_EQ(details->DebugString(), wanted->DebugString());
+  EXPECT_TRUE(backend_->Cancel(run.handle).ok());
+  ObserveToEnd(*backend_, {&run});
 }
 
 }  // namespace

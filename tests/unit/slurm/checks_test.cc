@@ -138,14 +138,13 @@ TEST(ControllerTimeTest, IsAtTheHeadOfItsConfiguration) {
 // ---- accounting
 
 TEST(JudgeAccountingTest, WithoutSlurmdbdJobsRunAndLessIsTold) {
-  ClusterSettings with;
-  with.keeps_accounting = true;
   const absl::Status down = absl::UnavailableError("Connection refused");
   CheckList checks;
-  EXPECT_TRUE(JudgeAccounting(with, {}, {}, &checks));
-  EXPECT_FALSE(JudgeAccounting(with, down, down, &checks));
-  EXPECT_FALSE(JudgeAccounting({}, {}, down, &checks));
+  EXPECT_TRUE(JudgeAccounting({}, {}, &checks));
+  EXPECT_FALSE(JudgeAccounting(down, down, &checks));
+  EXPECT_FALSE(JudgeAccounting(absl::FailedPreconditionError("none is kept"), down, &checks));
   EXPECT_THAT(Results(checks), ElementsAre(kOk, kWarn, kWarn));
+  EXPECT_THAT(Last(checks).seen(), HasSubstr("none is kept"));
 }
 
 TEST(JudgeAssociationsTest, AUserWithoutAccountFailsWhereOneIsNeeded) {
@@ -159,7 +158,8 @@ TEST(JudgeAssociationsTest, AUserWithoutAccountFailsWhereOneIsNeeded) {
   EXPECT_THAT(Last(checks).remedy(), HasSubstr("slurm.account")) << "there is a choice";
   JudgeAssociations("ada", {}, true, &checks);
   JudgeAssociations("ada", {}, false, &checks);
-  EXPECT_THAT(Results(checks), ElementsAre(kOk, kFail, kOk));
+  JudgeAssociations("ada", {}, std::nullopt, &checks);
+  EXPECT_THAT(Results(checks), ElementsAre(kOk, kFail, kOk, kWarn));
   EXPECT_TRUE(NeedsAssociation("AccountingStorageEnforce = associations,limits,qos\n"));
   EXPECT_FALSE(NeedsAssociation("AccountingStorageEnforce = none\n"));
 }

@@ -96,6 +96,23 @@ TEST(RestQueueTest, TasksOfAnArrayAreJobsOfTheirOwn) {
       << "a set that was cut off is no whole answer";
 }
 
+TEST(RestWholeQueueTest, AJobThatWaitsMayNameSeveralPartitionsAndTasksCountEach) {
+  const auto queue = RestWholeQueue(Parse(R"j({"jobs": [
+      {"job_id": 1, "job_state": "RUNNING", "user_name": "ada", "partition": "debug"},
+      {"job_id": 2, "job_state": "PENDING", "user_name": "bob", "partition": "debug,gpu",
+       "array_job_id": 2, "array_task_id": null, "array_task_string": "1-3%2"},
+      {"job_id": 3, "job_state": "COMPLETED", "user_name": "bob", "partition": "gpu"},
+      {"job_id": 4, "job_state": "COMPLETING", "user_name": "bob", "partition": "gpu"}]})j"));
+  ASSERT_TRUE(queue.ok()) << queue.status();
+  ASSERT_EQ(queue->size(), 5u);
+  EXPECT_EQ(queue->at(0).user, "ada");
+  EXPECT_FALSE(queue->at(0).is_waiting);
+  EXPECT_TRUE(queue->at(1).is_waiting);
+  EXPECT_THAT(queue->at(3).partitions, ElementsAre("debug", "gpu"));
+  EXPECT_FALSE(queue->at(4).is_waiting) << "it has its nodes still";
+  EXPECT_FALSE(RestWholeQueue(Parse("{}")).ok());
+}
+
 TEST(RestJobTest, AWaitStatusIsACodeOrASignal) {
   const auto job = [](int status) {
     const json one = {{"job_id", 7}, {"job_state", "FAILED"}, {"exit_code", status}};
@@ -162,51 +179,6 @@ TEST(RestHistoryTest, LaterShapesTellCodesAndSignals) {
   EXPECT_EQ(rows->at(0).state.phase, JobPhase::kFailed);
   EXPECT_EQ(rows->at(0).exit_code, 3);
   EXPECT_TRUE(rows->at(0).exit_is_known);
-}
-
-TEST(RestPoolsTest, NodesAreCountedInTheirPartitions) {
-  const json partitions = Parse(R"j({"partitions": [
-      {"name": "debug", "flags": ["default"], "max_time_limit": 1440, "maximum_nodes_per_job": -1,
-       "state": "UP"},
-      {"name": "long", "flags": [], "max_time_limit": null, "maximum_nodes_per_job": 4,
-       "state": "DRAIN"}]})j");
-  const json nodes = Parse(R"j({"nodes": [
-      {"name": "n1", "cpus": 8, "real_memory": 16000, "gres": "gpu:h100:2(S:0-1)",
-       "partitions": ["debug", "long"], "state": "mixed", "state_flags": []
-},
-      {"name": "n2", "cpus": 8, "real_memory": 16000, "gres": "gpu:h100:2", "partitions": ["debug"],
-       "state": "idle", "state_flags": ["DRAIN"]},
-      {"name": "n3", "cpus": 4, "real_memory": 16000, "gres": "", "partitions": ["debug"],
-       "state": ["IDLE", "NOT_RESPONDING"]}]
-})j");
-  const auto pools = RestPools(partitions, nodes);
-  ASSERT_TRUE(pools.ok()) << pools.status();
-  ASSERT_EQ(pools->size(), 2u);
-  const v1::Pool& debug = pools->at(0);
-  EXPECT_TRUE(debug.is_default());
-  EXPECT_TRUE(debug.available());
-  EXPECT_EQ(debug.max_time_limit().seconds(), 24 * 3600);
-  EXPECT_EQ(debug.max_nodes(), 0u);
-  ASSERT_EQ(debug.node_groups_size(), 2);
-  EXPECT_EQ(debug.node_groups(0).count(), 2u);
-  EXPECT_EQ(debug.node_groups(0).usable_count(), 1u);
-  EXPECT_EQ(debug.node_groups(0).gpus().at("h100"), 2u);
-  EXPECT_EQ(debug.node_groups(1).usable_count(), 0u);
-  const v1::Pool& other = pools->at(1);
-  EXPECT_FALSE(other.available());
-  EXPECT_FALSE(other.has_max_time_limit());
-  EXPECT_EQ(other.max_nodes(), 4u);
-}
-
-TEST(RestKnownNodesTest, NamesThatNoNodeHasAreLeftOut) {
-  const json nodes = Parse(R"j({"nodes": [{"name": "n1"}, {"name": "n2"}]})j");
-  const auto known = RestKnownNodes(nodes, {"n2", "gone-7", "n1"});
-  ASSERT_TRUE(known.ok()) << known.status();
-  EXPECT_THAT(*known, ElementsAre("n2", "n1"));
-  for (const char* text : {"{}", R"j({"nodes": null})j", R"j({"nodes": [{"cpus": 8}]})j"}) {
-    EXPECT_FALSE(RestKnownNodes(Parse(text), {"n1"}).ok())
-        << text << " does not say that Slurm has forgotten n1";
-  }
 }
 
 TEST(RestServesTest, TheDescriptionTellsVersionsAndAccounting) {

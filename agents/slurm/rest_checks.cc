@@ -1,0 +1,109 @@
+#include "agents/slurm/rest_checks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "agents/slurm/rest_json.h"
+#include "agents/slurm/rest_token.h"
+#include "contract/text.h"
+#include "contract/units.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+namespace muster::slurm {
+namespace {
+
+using nlohmann::json;
+
+std::string Words(const absl::Status& status) { return std::string(ToStd(status.message())); }
+
+}  // namespace
+
+bool JudgeToken(const absl::StatusOr<std::string>& token, const std::string& user,
+                const std::string& file, absl::Time now, CheckList* checks) {
+  constexpr char kSubject[] = "token for slurmrestd";
+  if (!token.ok()) {
+    checks->Fail(kSubject, Words(token.status()),
+                 "slurm.rest_token_file names a file with a token of the user (mode 0600); without "
+                 "it, scontrol token has to work on the host");
+    return false;
+  }
+  const std::string source = file.empty() ? "scontrol token" : fmt::format("\"{}\"", file);
+  const std::string owner = TokenUser(*token);
+  const std::optional<absl::Time> end = TokenEnd(*token);
+  const std::string seen = fmt::format(
+      "from {}, for user {}, {}", source, owner.empty() ? user : owner,
+      end.has_value()
+          ? "ends in " + contract::FormatDuration(absl::Trunc(*end - now, absl::Seconds(1)))
+          : "does not say when it ends");
+  if (!owner.empty() && owner != user) {
+    checks->Warn(kSubject, fmt::format("{}, while jobs are to be those of {}", seen, user),
+                 "set slurm.rest_user to whom the token is for; only SlurmUser and root may speak "
+                 "for others");
+  } else if (!file.empty() && end.has_value() && *end - now < kTokenRestToTell) {
+    checks->Warn(kSubject, seen, "see that whoever writes the file renews it in time");
+  } else {
+    checks->Ok(kSubject, seen);
+  }
+  return true;
+}
+
+bool JudgeServes(const std::string& url, const absl::StatusOr<RestServes>& serves,
+                 CheckList* checks) {
+  const std::string subject = "slurmrestd at " + url;
+  if (serves.ok()) {
+    checks->Ok(subject, fmt::format("it serves API {}; {} is spoken",
+                                    fmt::join(serves->versions, ", "), kRestVersion));
+    return true;
+  }
+  const bool is_reached = absl::IsFailedPrecondition(serves.status());
+  checks->Fail(subject, Words(serves.status()),
+               is_reached
+                   ? fmt::format("have it started with -s openapi/{0},openapi/db{0}", kRestVersion)
+                   : "see that slurmrestd runs, and that slurm.rest_url is its address");
+  return false;
+}
+
+bool JudgePing(const absl::StatusOr<RestAnswer>& ping, CheckList* checks) {
+  constexpr char kSubject[] = "slurmctld";
+  std::string seen;
+  bool is_up = false;
+  const json* pings = ping.ok() ? ListIn(*ping->json, "pings") : nullptr;
+  for (const json& one : pings == nullptr ? json::array() : *pings) {
+    const std::string word = TextOf(Member(one, "ping"));
+    is_up = is_up || word == "UP";
+    seen += fmt::format("{}{} at {} is {}", seen.empty() ? "" : ", ", TextOf(Member(one, "mode")),
+                        TextOf(Member(one, "hostname")), word);
+  }
+  if (is_up) {
+    checks->Ok(kSubject, seen);
+    return true;
+  }
+  if (!ping.ok()) seen = Words(ping.status());
+  checks->Fail(
+      kSubject, seen.empty() ? "slurmrestd knows of none" : seen,
+      "see that it is up (scontrol ping where Slurm's commands are), and that the token is "
+      "one of this cluster's");
+  return false;
+}
+
+std::optional<absl::Time> RestControllerTime(const json& answer) {
+  return TimeOf(Member(Member(answer, "statistics"), "req_time"));
+}
+
+absl::StatusOr<std::vector<Association>> RestAssociations(const json& answer,
+                                                          const std::string& cluster,
+                                                          const std::string& user) {
+  const json* list = ListIn(answer, "associations");
+  if (list == nullptr) return UnreadableAnswer("no list of associations, or one");
+  std::vector<Association> mine;
+  for (const json& one : *list) {
+    if (TextOf(Member(one, "user")) != user) continue;
+    if (!cluster.empty() && TextOf(Member(one, "cluster")) != cluster) continue;
+    mine.push_back({TextOf(Member(one, "account")), TextOf(Member(one, "partition")),
+                    WordsOf(Member(one, "qos"))});
+  }
+  return mine;
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,244 @@
+#include "agents/slurm/rest_nodes.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "agents/core/clean_text.h"
+#include "agents/slurm/fields.h"
+#include "agents/slurm/inventory.h"
+#include "agents/slurm/rest_json.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+namespace muster::slurm {
+namespace {
+
+using nlohmann::json;
+
+constexpr uint64_t kMebibyte = 1 << 20;
+// Slurm's numbers for "no limit" and "not set", where an old slurmrestd lets them through.
+constexpr int64_t kInfinite = 0xffffffff;
+constexpr int64_t kNoValue = 0xfffffffe;
+
+std::optional<int64_t> LimitOf(const json& value) {
+  const std::optional<int64_t> number = NumberOf(value);
+  const bool is_limit = number.has_value() && *number > 0 && *number < kNoValue;
+  return is_limit && *number != kInfinite ? number : std::nullopt;
+}
+
+bool HasWord(const std::vector<std::string>& words, std::string_view word) {
+  return std::any_of(words.begin(), words.end(), [&](const std::string& one) {
+    return std::equal(one.begin(), one.end(), word.begin(), word.end(),
+                      [](char a, char b) { return (a | 0x20) == (b | 0x20); });
+  });
+}
+
+// Nodes that take work; sinfo's words for the others are down, drained, maint, resv and so on.
+bool IsUsable(const json& node) {
+  std::vector<std::string> words = WordsOf(Member(node, "state"));
+  for (std::string& flag : WordsOf(Member(node, "state_flags"))) words.push_back(std::move(flag));
+  constexpr std::array<std::string_view, 3> kGood = {"idle", "mixed", "allocated"};
+  constexpr std::array<std::string_view, 7> kBad = {
+      "drain", "fail", "not_responding", "maintenance", "reserved", "invalid_reg", "down"};
+  const auto has = [&](std::string_view word) { return HasWord(words, word); };
+  return std::any_of(kGood.begin(), kGood.end(), has) &&
+         std::none_of(kBad.begin(), kBad.end(), has);
+}
+
+v1::NodeGroup ReadNode(const json& node) {
+  v1::NodeGroup group;
+  group.set_count(1);
+  group.set_cpus(static_cast<uint32_t>(NumberOf(Member(node, "cpus")).value_or(0)));
+  const auto megabytes = static_cast<uint64_t>(NumberOf(Member(node, "real_memory")).value_or(0));
+  group.set_memory_bytes(megabytes * kMebibyte);
+  AddGpus(TextOf(Member(node, "gres")), group.mutable_gpus());
+  group.set_usable_count(IsUsable(node) ? 1 : 0);
+  return group;
+}
+
+// v0.0.38 has these members in the partition itself; later versions have them further inside.
+v1::Pool ReadPartition(const json& partition) {
+  const json& maximums = Member(partition, "maximums");
+  const json& inner = Member(partition, "partition");
+  v1::Pool pool;
+  pool.set_name(TextOf(Member(partition, "name")));
+  std::vector<std::string> states = WordsOf(Member(partition, "state"));
+  if (states.empty()) states = WordsOf(Member(inner, "state"));
+  pool.set_available(HasWord(states, "up"));
+  pool.set_is_default(HasWord(WordsOf(Member(partition, "flags")), "default"));
+  const json& old_time = Member(partition, "max_time_limit");
+  if (const auto minutes = LimitOf(old_time.is_null() ? Member(maximums, "time") : old_time))
+    pool.mutable_max_time_limit()->set_seconds(*minutes * 60);
+  const json& old_nodes = Member(partition, "maximum_nodes_per_job");
+  if (const auto nodes = LimitOf(old_nodes.is_null() ? Member(maximums, "nodes") : old_nodes))
+    pool.set_max_nodes(static_cast<uint32_t>(*nodes));
+  return pool;
+}
+
+std::string Lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+std::string Upper(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return std::toupper(c); });
+  return text;
+}
+
+// As scontrol writes it, in lower case: "idle+drain".
+std::string StateOf(const json& node) {
+  std::vector<std::string> words = WordsOf(Member(node, "state"));
+  for (std::string& flag : WordsOf(Member(node, "state_flags"))) words.push_back(std::move(flag));
+  return Lower(fmt::format("{}", fmt::join(words, "+")));
+}
+
+// As scontrol writes it, with who said so and when: "a bad fan [root@1795262039]".
+std::string ReasonOf(const json& node) {
+  std::string reason = agent::CleanText(TextOf(Member(node, "reason")), kMaxNodeReasonBytes);
+  const std::string user = TextOf(Member(node, "reason_set_by_user"));
+  const std::optional<int64_t> time = NumberOf(Member(node, "reason_changed_at"));
+  if (!reason.empty() && !user.empty() && time.value_or(0) > 0)
+    reason += fmt::format(" [{}@{}]", user, *time);
+  return reason;
+}
+
+v1::Node ReadDetailedNode(const json& json_node) {
+  const v1::NodeGroup has = ReadNode(json_node);
+  const auto number = [&](std::string_view member) {
+    return static_cast<uint64_t>(
+        std::max<int64_t>(NumberOf(Member(json_node, member)).value_or(0), 0));
+  };
+  v1::Node node;
+  node.set_name(TextOf(Member(json_node, "name")));
+  node.set_state(StateOf(json_node));
+  node.set_reason(ReasonOf(json_node));
+  for (std::string& pool : WordsOf(Member(json_node, "partitions")))
+    node.add_pools(std::move(pool));
+  node.set_cpus(has.cpus());
+  node.set_used_cpus(static_cast<uint32_t>(number("alloc_cpus")));
+  node.set_memory_bytes(has.memory_bytes());
+  node.set_used_memory_bytes(number("alloc_memory") * kMebibyte);
+  *node.mutable_gpus() = has.gpus();
+  AddGpus(TextOf(Member(json_node, "gres_used")), node.mutable_used_gpus());
+  const std::string features = TextOf(Member(json_node, "active_features"));
+  for (std::string_view feature : Split(features, ',')) {
+    if (!feature.empty()) node.add_features(std::string(feature));
+  }
+  return node;
+}
+
+// scontrol's words for what keeps jobs out, as far as slurmrestd tells it.
+KeyValues LimitWords(const json& partition) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kTexts = {
+      {{"AllowGroups", "allowed_groups"},
+       {"AllowAccounts", "allowed_accounts"},
+       {"DenyAccounts", "denied_accounts"},
+       {"AllowQos", "allowed_qos"},
+       {"DenyQos", "denied_qos"},
+       {"AllocNodes", "allowed_allocation_nodes"},
+       {"QoS", "qos"}}};
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kNumbers = {
+      {{"MinNodes", "min nodes per job"},
+       {"MaxCPUsPerNode", "maximum_cpus_per_node"},
+       {"MaxMemPerNode", "maximum_memory_per_node"},
+       {"MaxMemPerCPU", "maximum_memory_per_cpu"}}};
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kFlags = {
+      {{"RootOnly", "root_only"},
+       {"ReqResv", "reservation_required"},
+       {"ExclusiveUser", "exclusive_user"}}};
+  KeyValues words;
+  for (const auto& [key, member] : kTexts) words.emplace(key, TextOf(Member(partition, member)));
+  for (const auto& [key, member] : kNumbers) {
+    if (const auto limit = LimitOf(Member(partition, member)))
+      words.emplace(key, std::to_string(*limit));
+  }
+  const std::vector<std::string> flags = WordsOf(Member(partition, "flags"));
+  for (const auto& [key, flag] : kFlags) {
+    if (HasWord(flags, flag)) words.emplace(key, "YES");
+  }
+  const std::vector<std::string> modes = WordsOf(Member(partition, "preemption_mode"));
+  if (!HasWord(modes, "disabled"))
+    words.emplace("PreemptMode", Upper(fmt::format("{}", fmt::join(modes, ","))));
+  return words;
+}
+
+Partition ReadDetailedPartition(const json& json_partition) {
+  Partition partition;
+  partition.pool = ReadPartition(json_partition);
+  partition.pool.set_state(Lower(TextOf(Member(json_partition, "state"))));
+  if (const auto minutes = LimitOf(Member(json_partition, "default_time_limit")))
+    partition.pool.mutable_default_time_limit()->set_seconds(*minutes * 60);
+  partition.limits = LimitsOf(LimitWords(json_partition));
+  return partition;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<v1::Pool>> RestPools(const json& partitions, const json& nodes) {
+  const json* pool_list = ListIn(partitions, "partitions");
+  const json* node_list = ListIn(nodes, "nodes");
+  if (pool_list == nullptr || node_list == nullptr)
+    return UnreadableAnswer("no list of partitions or nodes, or one");
+  std::vector<v1::Pool> pools;
+  for (const json& partition : *pool_list) {
+    pools.push_back(ReadPartition(partition));
+    if (pools.back().name().empty()) return UnreadableAnswer("a partition");
+  }
+  for (const json& node : *node_list) {
+    const v1::NodeGroup group = ReadNode(node);
+    const std::vector<std::string> members = WordsOf(Member(node, "partitions"));
+    for (v1::Pool& pool : pools) {
+      if (std::find(members.begin(), members.end(), pool.name()) != members.end())
+        AddNodes(group, &pool);
+    }
+  }
+  return pools;
+}
+
+absl::StatusOr<std::vector<std::string>> RestKnownNodes(const json& nodes,
+                                                        const std::vector<std::string>& names) {
+  const json* list = ListIn(nodes, "nodes");
+  if (list == nullptr) return UnreadableAnswer("no list of nodes, or one");
+  std::set<std::string> known;
+  for (const json& node : *list) {
+    const std::string name = TextOf(Member(node, "name"));
+    if (name.empty()) return UnreadableAnswer("a node");
+    known.insert(name);
+  }
+  std::vector<std::string> some;
+  std::copy_if(names.begin(), names.end(), std::back_inserter(some),
+               [&](const std::string& name) { return known.contains(name); });
+  return some;
+}
+
+absl::StatusOr<std::vector<v1::Node>> RestNodes(const json& nodes) {
+  const json* list = ListIn(nodes, "nodes");
+  if (list == nullptr) return UnreadableAnswer("no list of nodes, or one");
+  std::vector<v1::Node> read;
+  for (const json& node : *list) {
+    read.push_back(ReadDetailedNode(node));
+    if (read.back().name().empty() || read.back().state().empty())
+      return UnreadableAnswer("a node");
+  }
+  return read;
+}
+
+absl::StatusOr<std::vector<Partition>> RestPartitions(const json& partitions) {
+  const json* list = ListIn(partitions, "partitions");
+  if (list == nullptr) return UnreadableAnswer("no list of partitions, or one");
+  std::vector<Partition> read;
+  for (const json& partition : *list) {
+    read.push_back(ReadDetailedPartition(partition));
+    if (read.back().pool.name().empty()) return UnreadableAnswer("a partition");
+  }
+  return read;
+}
+
+}  // namespace muster::slurm
