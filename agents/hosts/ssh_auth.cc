@@ -2,11 +2,17 @@
 
 #include <libssh2.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "agents/hosts/ssh_agent_sign.h"
 #include "agents/hosts/ssh_key_file.h"
+#include "agents/hosts/ssh_rsa_key.h"
 #include "agents/hosts/steady_now.h"
 #include "fmt/format.h"
 
@@ -28,8 +34,7 @@ absl::Status Denied(const SshConfig& config, const SshSession& session,
                     const Credentials& credentials, std::string_view what) {
   return absl::PermissionDeniedError(fmt::format(
       "{} does not let {} in: {} (it takes: {}). Add the public key to ~{}/.ssh/authorized_keys "
-      "there. libssh2 signs with RSA keys as OpenSSH 8.8 and later refuse it; use an ed25519 or "
-      "ecdsa key",
+      "there",
       session.host().ToString(), config.user, what, credentials.methods, config.user));
 }
 
@@ -51,15 +56,54 @@ absl::StatusOr<bool> AskMethods(const SshConfig& config, SshSession* session,
   return false;
 }
 
+using Signer = std::function<std::optional<std::string>(std::string_view data)>;
+
+// Called by libssh2, which frees the signature.
+int SignFor(LIBSSH2_SESSION*, unsigned char** signature, size_t* size, const unsigned char* data,
+            size_t data_size, void** signer) {
+  const std::optional<std::string> made =
+      (*static_cast<const Signer*>(*signer))({reinterpret_cast<const char*>(data), data_size});
+  if (!made.has_value()) return -1;
+  *signature = static_cast<unsigned char*>(std::malloc(made->size()));
+  if (*signature == nullptr) return -1;
+  std::copy(made->begin(), made->end(), *signature);
+  *size = made->size();
+  return 0;
+}
+
+// With a public key as AsSha2Key makes it. What libssh2 says; 0: the host lets the user in.
+absl::StatusOr<int> LogInWithSha2(const SshConfig& config, SshSession* session,
+                                  const Credentials& credentials, const std::string& public_key,
+                                  const Signer& signer) {
+  void* abstract = const_cast<Signer*>(&signer);
+  return session->Repeat("logging in", credentials.left(), [&] {
+    return libssh2_userauth_publickey(session->raw(), config.user.c_str(),
+                                      reinterpret_cast<const unsigned char*>(public_key.data()),
+                                      public_key.size(), &SignFor, &abstract);
+  });
+}
+
+absl::StatusOr<int> LogInWithKey(const SshConfig& config, SshSession* session,
+                                 const Credentials& credentials, const std::string& key) {
+  if (const std::optional<RsaKey> rsa = RsaKey::Parse(key)) {
+    const absl::StatusOr<int> rc =
+        LogInWithSha2(config, session, credentials, rsa->public_key(),
+                      [&](std::string_view data) { return rsa->Sign(data); });
+    if (!rc.ok() || *rc == 0 || session->is_broken()) return rc;
+    // A server from before 2016 knows SHA-1 only.
+  }
+  return session->Repeat("logging in", credentials.left(), [&] {
+    return libssh2_userauth_publickey_frommemory(session->raw(), config.user.data(),
+                                                 config.user.size(), nullptr, 0, key.data(),
+                                                 key.size(), "");
+  });
+}
+
 absl::Status LogInWithFile(const SshConfig& config, SshSession* session,
                            const Credentials& credentials) {
   const absl::StatusOr<std::string> key = ReadKeyFile(config.key_file);
   if (!key.ok()) return key.status();
-  const absl::StatusOr<int> rc = session->Repeat("logging in", credentials.left(), [&] {
-    return libssh2_userauth_publickey_frommemory(session->raw(), config.user.data(),
-                                                 config.user.size(), nullptr, 0, key->data(),
-                                                 key->size(), "");
-  });
+  const absl::StatusOr<int> rc = LogInWithKey(config, session, credentials, *key);
   if (!rc.ok()) return rc.status();
   if (*rc == 0) return absl::OkStatus();
   if (session->is_broken()) return session->Fault("logging in failed");
@@ -94,8 +138,20 @@ class Agent {
     libssh2_agent_publickey* key = nullptr;
     return libssh2_agent_get_identity(agent_, &key, previous) == 0 ? key : nullptr;
   }
-  int LogIn(const std::string& user, libssh2_agent_publickey* key) {
-    return libssh2_agent_userauth(agent_, user.c_str(), key);
+  // RSA keys by SHA-2 alone: one more try for each would make sshd hang up before the right key.
+  absl::StatusOr<int> LogIn(const SshConfig& config, SshSession* session,
+                            const Credentials& credentials, libssh2_agent_publickey* key) {
+    const std::string_view blob(reinterpret_cast<const char*>(key->blob), key->blob_len);
+    if (const std::optional<std::string> sha2 = AsSha2Key(blob)) {
+      return LogInWithSha2(config, session, credentials, *sha2, [&](std::string_view data) {
+        const absl::StatusOr<std::string> signature =
+            SignWithAgent(config.agent_socket, blob, data, credentials.left());
+        return signature.ok() ? std::optional(*signature) : std::nullopt;
+      });
+    }
+    return session->Repeat("logging in", credentials.left(), [&] {
+      return libssh2_agent_userauth(agent_, config.user.c_str(), key);
+    });
   }
 
  private:
@@ -115,8 +171,7 @@ absl::Status LogInWithAgent(const SshConfig& config, SshSession* session,
   for (libssh2_agent_publickey* key = agent.Next(nullptr); key != nullptr && tried < kMaxAgentKeys;
        key = agent.Next(key)) {
     ++tried;
-    const absl::StatusOr<int> rc = session->Repeat("logging in", credentials.left(),
-                                                   [&] { return agent.LogIn(config.user, key); });
+    const absl::StatusOr<int> rc = agent.LogIn(config, session, credentials, key);
     if (!rc.ok()) return rc.status();
     if (*rc == 0) return absl::OkStatus();
     if (!session->is_broken()) continue;

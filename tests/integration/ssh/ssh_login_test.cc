@@ -90,7 +90,8 @@ TEST(SshLoginTest, TheKeyThatIsKnownIsAskedForAmongTheHostsOwn) {
 
 TEST(SshLoginTest, KeysOfEveryGoodKindLogIn) {
   Sshd sshd;
-  for (const std::string type : {"ed25519", "ecdsa", "ecdsa -m PEM"}) {
+  for (const std::string type :
+       {"ed25519", "ecdsa", "ecdsa -m PEM", "rsa", "rsa -m PEM", "rsa -m PKCS8"}) {
     SshConfig config = sshd.Config();
     config.key_file = sshd.NewUserKey(type);
     const absl::Status status = ConnectOnce(config);
@@ -98,15 +99,9 @@ TEST(SshLoginTest, KeysOfEveryGoodKindLogIn) {
   }
 }
 
-TEST(SshLoginTest, AnRsaKeyLogsInWhereTheServerStillTakesSha1AndIsExplainedElsewhere) {
-  Sshd modern;
-  SshConfig config = modern.Config();
-  config.key_file = modern.NewUserKey("rsa");
-  const absl::Status status = ConnectOnce(config);
-  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << status;
-  EXPECT_THAT(Message(status), HasSubstr("use an ed25519 or ecdsa key"));
-  Sshd old("PubkeyAcceptedAlgorithms +ssh-rsa");
-  config = old.Config();
+TEST(SshLoginTest, AnRsaKeyLogsInWhereTheServerTakesSha1Only) {
+  Sshd old("PubkeyAcceptedAlgorithms ssh-rsa");
+  SshConfig config = old.Config();
   config.key_file = old.NewUserKey("rsa");
   EXPECT_TRUE(ConnectOnce(config).ok()) << ConnectOnce(config);
 }
@@ -204,6 +199,16 @@ TEST(SshLoginTest, TheKeysOfAnAgentLogIn) {
   const absl::Status status = ConnectOnce(config);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(Message(status), HasSubstr("/no/such/socket"));
+}
+
+TEST(SshLoginTest, AnRsaKeyOfAnAgentLogsIn) {
+  Sshd sshd;
+  SshAgent agent;
+  SshConfig config = sshd.Config();
+  agent.Add(sshd.NewUserKey("rsa"));
+  config.key_file.clear();
+  config.agent_socket = agent.socket();
+  EXPECT_TRUE(ConnectOnce(config).ok()) << ConnectOnce(config);
 }
 
 TEST(SshLoginTest, SettingsThatCannotWorkAreRefusedByName) {
