@@ -87,7 +87,9 @@ start_role() {
   printf -v SKYPILOT_NODE_IPS '%s\n' "${mine[@]}"
   SKYPILOT_NODE_IPS=${SKYPILOT_NODE_IPS%$'\n'}
   trap - TERM CONT
-  start_step "role-$1" "$base" 1 --overlap --relative="$first"
+  # A step that wants memory of its own is refused while another one has it: the setup's, which Slurm may take for one
+  # that still runs.
+  start_step "role-$1" "$base" 1 --overlap --mem=0 --relative="$first"
 }
 
 # MUSTER_ROLE_<NAME>_NODES: the nodes of each role, with commas between them.

@@ -302,6 +302,24 @@ TEST_F(SlurmModesTest, RolesRunBesideEachOtherEachWithItsOwnPlaceAndLogs) {
   }
 }
 
+// A role that wanted some would be refused while Slurm has not noticed the end of the setup's step,
+// which no test can make it do: so what their sruns are told is looked at.
+TEST_F(SlurmModesTest, RolesReserveNoMemory) {
+  TestRun run = NewRun(RolesSpec("exec sleep 300", "exec sleep 300"));
+  Launch(*backend_, &run);
+  const std::string sruns = "pgrep -fa '^srun .*/" + run.handle.run_key + " step role-";
+  for (const int role : {0, 1}) {
+    std::string argv;
+    WaitFor("the role's srun", [&] {
+      argv = Root().Run(fmt::format("{}{} '", sruns, role)).output;
+      return !argv.empty();
+    });
+    EXPECT_THAT(argv, HasSubstr(" --overlap --mem=0 "));
+  }
+  EXPECT_TRUE(backend_->Cancel(run.handle).ok());
+  ObserveToEnd(*backend_, {&run});
+}
+
 TEST_F(SlurmModesTest, OneRoleThatFailsEndsAllAndIsNamed) {
   const TestRun run =
       RunToEnd(RolesSpec("trap 'echo stopped; exit' TERM; while :; do sleep 0.1; done",
