@@ -1,27 +1,33 @@
 """What users write arrives byte for byte, whatever it looks like, and no shell on the way reads it.
 
-Arguments, values of variables, names and directories go from a client through broker, agent, sbatch and batch script to
-the program; with one agent on the login node, with the other over SSH.
+Arguments, values of variables, scripts, setups, names, comments and directories go from a client through broker, agent,
+sbatch and batch script to the program, with one agent on the login node, with the other over SSH; and what is said of
+them comes back.
 """
 
 import random
+import shlex
 
 import pytest
 
-from harness.api import SUCCEEDED, argv_spec
+from harness.api import SUCCEEDED, argv_spec, script_spec
 from harness.slurm import USER, SlurmCluster, start_shared_broker
 
-# Twice this with its two agents; each job carries so many strings.
-STRINGS = 5_000
-STRINGS_PER_JOB = 500
+# With each of the two agents, not counting what jobs are named.
+STRINGS = 10_000
+# What a job carries. Those of a setup are written into its text, each quoted as a shell wants it; the lines of a script
+# stand behind its end.
+WORDS_PER_JOB = 500
 VARIABLES_PER_JOB = 100
+SETUP_STRINGS_PER_JOB = 20
+LINES_PER_SCRIPT = 100
 LONG_BYTES = 65_536
 CANARY = "canary"
 PIECES = ["'", '"', "\\", "`", "$", "$(touch {canary})", "`touch {canary}`", "; touch {canary} #", "&& touch {canary}",
           "| touch {canary}", "\n", "\r\n", "\t", " ", "#SBATCH --wrap=touch {canary}\n", "\n#SBATCH -n 99\n", "%j", "%%",
           "!!", "*", "?", "[a-z]", "{{a,b}}", "~", "~root", "-", "--", "-c", "=", ",", ":", "\x01", "\x07", "\x1b[2J", "\x7f",
           "é", "日本", "\U0001f600", "\u202e", "\u00a0", "EOF\n", "<<EOF\n", "${{IFS}}", "$'\\x41'", "\\n", "%s%n", "()", "^", ""]
-# Prints its arguments and the variables HOSTILE_0 ..., each ended by a NUL byte.
+# Prints its arguments and the variables HOSTILE_0 ..., and where it is, each ended by a NUL byte.
 PROGRAM = """
 import os, sys
 out = sys.stdout.buffer
@@ -31,11 +37,19 @@ for number in range(int(os.environ["HOSTILE_COUNT"])):
     out.write(os.environb[b"HOSTILE_%d" % number] + b"\\0")
 out.write(os.getcwdb() + b"\\0")
 """
+# The same, and its own text. No shell reads further than the second line.
+SCRIPT = f"""/usr/bin/python3 -c '{PROGRAM}' "$@" && cat "$0"
+exit $?
+"""
+BATCH_SCRIPT = """#!/bin/bash
+printf '%s\\0' "$@" "$SLURM_JOB_NAME" "$PWD"
+exit
+"""
 
 
 @pytest.fixture(scope="module")
 def slurm():
-    made = SlurmCluster("--nodes", "2", "--cpus", "8", "--min-job-age", "30", sshd=True)
+    made = SlurmCluster("--nodes", "2", "--cpus", "8", "--min-job-age", "600", sshd=True)
     yield made
     made.close()
 
@@ -72,28 +86,111 @@ class Hostile:
         return "".join(c for c in self.string() if c.isprintable())[:40] or "-"
 
 
-def test_ten_thousand_hostile_strings_arrive_and_run_nothing(world, api, slurm, agent):
+class Sent:
+    """A job's hostile strings, and what its programs must print of them."""
+
+    def __init__(self, hostile, directory):
+        self._hostile = hostile
+        self.directory = directory
+        self.count = 0
+        self.name, self.comment = hostile.name(), hostile.name()
+        self.setup = self.strings(SETUP_STRINGS_PER_JOB)
+        self.values = self.strings(VARIABLES_PER_JOB)
+        # What each rank prints.
+        self.printed = []
+
+    def strings(self, count):
+        self.count += count
+        return [self._hostile.string() for _ in range(count)]
+
+    def prints(self, *words, values=(), end=""):
+        """One more rank does."""
+        strings = [*self.setup, *words, *(values or self.values), self.directory]
+        self.printed.append("".join(f"{text}\0" for text in strings).encode() + end.encode())
+
+    def complete(self, spec):
+        """The spec with what all forms of jobs have."""
+        spec.name, spec.slurm.comment = self.name, self.comment
+        spec.working_directory = self.directory
+        spec.setup = f"printf '%s\\0' {shlex.join(self.setup)}\n"
+        spec.env["HOSTILE_COUNT"] = str(len(self.values))
+        _set_values(spec.env, self.values)
+        return spec
+
+    def check(self, api, slurm, job_id):
+        job = api.wait_state(job_id, SUCCEEDED)
+        for rank, expected in enumerate(self.printed):
+            assert api.stdout(job_id, rank=rank) == expected, f"job {job_id}, rank {rank}"
+        assert job.spec.name == self.name
+        assert slurm.slurm("squeue", "-h", "-t", "all", "-o", "%k", "-j", job.runs[0].external_id) == self.comment + "\n"
+
+
+def _set_values(env, values):
+    for index, value in enumerate(values):
+        env[f"HOSTILE_{index}"] = value
+
+
+def _as_arguments(hostile, sent):
+    words = [hostile.long_string(), *sent.strings(WORDS_PER_JOB)]
+    sent.prints(*words)
+    return argv_spec("/usr/bin/python3", "-c", PROGRAM, *words)
+
+
+def _as_script(hostile, sent):
+    del hostile
+    words = sent.strings(WORDS_PER_JOB)
+    text = SCRIPT + "\n".join(sent.strings(LINES_PER_SCRIPT))
+    sent.prints(*words, end=text)
+    spec = script_spec(text)
+    spec.command.script_arguments.extend(words)
+    return spec
+
+
+def _as_roles(hostile, sent):
+    """The second one's variables are its own."""
+    del hostile
+    own, spec = sent.strings(VARIABLES_PER_JOB), argv_spec()
+    spec.ClearField("command")
+    spec.nodes = 2
+    for number, values in enumerate([(), own]):
+        words = sent.strings(WORDS_PER_JOB // 2)
+        role = spec.roles.add(name=f"role-{number}", nodes=1, first_node=number)
+        role.command.argv.args.extend(["/usr/bin/python3", "-c", PROGRAM, *words])
+        _set_values(role.env, values)
+        sent.prints(*words, values=values)
+    return spec
+
+
+def test_ten_thousand_hostile_strings_arrive_and_run_nothing(api, slurm, agent):
     del agent
     canary = slurm.root / CANARY
     hostile = Hostile(canary)
     jobs = {}
-    for number in range(STRINGS // (STRINGS_PER_JOB + VARIABLES_PER_JOB) + 1):
-        words = [hostile.string() for _ in range(STRINGS_PER_JOB)]
-        values = [hostile.string() for _ in range(VARIABLES_PER_JOB)]
-        if number == 0:
-            words[0], values[0] = hostile.long_string(), hostile.long_string()
-        directory = _directory(slurm, hostile, number)
-        spec = argv_spec("/usr/bin/python3", "-c", PROGRAM, *words, name=hostile.name(), working_directory=directory)
-        for index, value in enumerate(values):
-            spec.env[f"HOSTILE_{index}"] = value
-        spec.env["HOSTILE_COUNT"] = str(len(values))
-        spec.slurm.comment = hostile.name()
-        jobs[api.submit(spec)] = [*words, *values, directory]
-    assert sum(map(len, jobs.values())) >= STRINGS
-    for job_id, expected in jobs.items():
-        api.wait_state(job_id, SUCCEEDED)
-        arrived = api.stdout(job_id).split(b"\0")
-        assert arrived == [*(text.encode() for text in expected), b""], f"job {job_id}"
+    while sum(sent.count for sent in jobs.values()) < STRINGS:
+        sent = Sent(hostile, _directory(slurm, hostile, len(jobs)))
+        make = (_as_arguments, _as_script, _as_roles)[len(jobs) % 3]
+        jobs[api.submit(sent.complete(make(hostile, sent)))] = sent
+    for job_id, sent in jobs.items():
+        sent.check(api, slurm, job_id)
+    assert not canary.exists()
+
+
+def test_words_given_to_muster_sbatch_arrive_and_run_nothing(world, api, slurm, agent):
+    del agent
+    canary = slurm.root / CANARY
+    hostile = Hostile(canary)
+    words = [hostile.string() for _ in range(WORDS_PER_JOB)]
+    name, comment, directory = hostile.name(), hostile.name(), _directory(slurm, hostile, "sbatch")
+    # sbatch takes no script with the line ends of another system.
+    lines = [hostile.string().replace("\r\n", "") for _ in range(LINES_PER_SCRIPT)]
+    script = world.write("script.sh", BATCH_SCRIPT + "\n".join(lines))
+    world.cli("sbatch", "--wait", f"--job-name={name}", f"--comment={comment}", f"--chdir={directory}",
+              "--output=out", script, *words)
+    job = api.get(api.list_all()[0].id)
+    printed = "".join(f"{text}\0" for text in [*words, name, directory]).encode()
+    assert api.stdout(job.id) == printed
+    assert (slurm.root / directory / "out").read_bytes() == printed
+    assert (job.spec.name, job.spec.slurm.comment) == (name, comment)
     assert not canary.exists()
 
 
