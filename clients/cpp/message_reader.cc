@@ -9,7 +9,10 @@
 #include <limits>
 
 #include "contract/characters.h"
+#include "contract/retry.h"
+#include "contract/slurm_options.h"
 #include "contract/units.h"
+#include "contract/validate.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/duration.pb.h"
 
@@ -34,6 +37,28 @@ std::string ShortName(const EnumDescriptor& type, int index) {
 // A length of time, which people write as "90s" or "15m".
 bool IsDuration(const FieldDescriptor& field) {
   return field.message_type()->full_name() == google::protobuf::Duration::descriptor()->full_name();
+}
+
+struct Range {
+  int64_t min = 0;
+  int64_t max = std::numeric_limits<uint32_t>::max();
+};
+
+// A 0 that is written is no number of these, and the API would take it for what is left out.
+Range RangeOf(const FieldDescriptor& field) {
+  static constexpr struct {
+    std::string_view name;
+    Range range;
+  } kFromOne[] = {
+      {"muster.v1.JobSpec.nodes", {1, contract::kMaxNodes}},
+      {"muster.v1.Role.nodes", {1, contract::kMaxNodes}},
+      {"muster.v1.RetryPolicy.max_runs", {1, contract::kMaxRuns}},
+      {"muster.v1.SlurmOptions.tasks_per_node", {1, contract::kMaxTasksPerNode}},
+  };
+  for (const auto& [name, range] : kFromOne) {
+    if (field.full_name() == name) return range;
+  }
+  return {};
 }
 
 void SetDuration(absl::Duration duration, Message* message) {
@@ -75,7 +100,8 @@ void MessageReader::ReadField(const YamlValue& value, Message* message, const Fi
       if (in_.Text(value, &text)) set.SetString(message, field, text);
       return;
     case FieldDescriptor::CPPTYPE_UINT32:
-      if (!in_.Integer(value, 0, std::numeric_limits<uint32_t>::max(), &number)) return;
+      if (const Range range = RangeOf(*field); !in_.Integer(value, range.min, range.max, &number))
+        return;
       set.SetUInt32(message, field, static_cast<uint32_t>(number));
       return;
     case FieldDescriptor::CPPTYPE_UINT64:

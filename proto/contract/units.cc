@@ -235,7 +235,10 @@ absl::StatusOr<v1::GpuRequest> ParseGpus(std::string_view text) {
   const size_t colon = text.find(':');
   std::string_view type = colon == text.npos ? text : text.substr(0, colon);
   std::optional<uint64_t> millis;
-  if (colon != text.npos) {
+  if (text == "0") {
+    millis = 0;
+    type = {};
+  } else if (colon != text.npos) {
     millis = ParseMillis(text.substr(colon + 1), kMaxGpuMillis);
   } else if (text.find_first_not_of("0123456789.") == text.npos) {
     millis = ParseMillis(text, kMaxGpuMillis);

@@ -30,7 +30,7 @@ absl::StatusOr<uint64_t> ParseCpus(std::string_view text);
 std::string FormatCpus(uint64_t cpu_millis);
 
 // "8", "H100", "H100:8", "H100:0.5": type, count or both; the count is 1 if left out. Types keep
-// their case.
+// their case. "0": none.
 absl::StatusOr<v1::GpuRequest> ParseGpus(std::string_view text);
 std::string FormatGpus(const v1::GpuRequest& gpus);
 

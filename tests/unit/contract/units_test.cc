@@ -180,18 +180,19 @@ TEST(ParseGpus, ReadsCountTypeOrBoth) {
   check("H100:0.5", "H100", 500);
   check("0.5", "", 500);
   check("3090:2", "3090", 2000);
+  check("0", "", 0);
   check("NVIDIA-H100-80GB_HBM3:1", "NVIDIA-H100-80GB_HBM3", 1000);
 }
 
 TEST(ParseGpus, RefusesEverythingElse) {
-  for (const char* text : {"", ":", ":8", "H100:", "H100:0", "0", "H100:x", "H 100:1", "H100:1:2",
+  for (const char* text : {"", ":", ":8", "H100:", "H100:0", "0:0", "00", "H100:x", "H 100:1", "H100:1:2",
                            "H100:1001", "H100:-1", "a,b:1", "h100;ls"}) {
     EXPECT_EQ(ParseGpus(text).status().code(), absl::StatusCode::kInvalidArgument) << text;
   }
 }
 
 TEST(FormatGpus, GivesATextThatParsesToTheSame) {
-  for (const char* text : {"8", "H100:8", "H100:0.5", "3090:1"}) {
+  for (const char* text : {"8", "H100:8", "H100:0.5", "3090:1", "0"}) {
     EXPECT_EQ(FormatGpus(*ParseGpus(text)), text);
   }
 }
