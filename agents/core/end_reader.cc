@@ -106,7 +106,9 @@ void EndReader::Complete(const std::vector<RunHandle>& runs, ObserveOutcome* out
   const absl::Time until = time_.Now() + options_.max_round;
   std::map<std::string_view, const RunHandle*> by_key;
   for (const RunHandle& run : runs) by_key.emplace(run.run_key, &run);
-  std::erase_if(answered_since_, [&](const auto& entry) { return !by_key.contains(entry.first); });
+  const auto is_forgotten = [&](const auto& entry) { return !by_key.contains(entry.first); };
+  std::erase_if(answered_since_, is_forgotten);
+  std::erase_if(held_since_, is_forgotten);
   std::vector<Observation> complete;
   complete.reserve(outcome->observations.size());
   for (Observation& seen : outcome->observations) {
@@ -124,14 +126,19 @@ void EndReader::Complete(const std::vector<RunHandle>& runs, ObserveOutcome* out
 Observation EndReader::ReadOrHold(const RunHandle& run, Observation seen) {
   Observation refined = seen;
   const Reading reading = Read(run, &refined);
-  bool is_held = reading.kind == Reading::Kind::kNoAnswer;
+  const absl::Time now = time_.Now();
+  bool is_held = false;
   if (reading.kind == Reading::Kind::kMayChange) {
-    const absl::Time now = time_.Now();
-    const absl::Time since = answered_since_.emplace(seen.run_key, now).first->second;
-    is_held = now - since < options_.grace;
+    is_held = now - answered_since_.emplace(seen.run_key, now).first->second < options_.grace;
+  } else if (reading.kind == Reading::Kind::kNoAnswer) {
+    is_held = now - held_since_.emplace(seen.run_key, now).first->second < options_.max_hold;
+    refined.evidence.set_detail(fmt::format("{}; {}, and is told without after {}",
+                                            refined.evidence.detail(), reading.why,
+                                            absl::FormatDuration(options_.max_hold)));
   }
   if (is_held) return HeldBack(std::move(seen), reading.why);
   answered_since_.erase(seen.run_key);
+  held_since_.erase(seen.run_key);
   return refined;
 }
 
@@ -182,7 +189,9 @@ EndReader::Reading EndReader::ReadStatus(const RunHandle& run, Observation* seen
 
 absl::StatusOr<std::optional<StatusFile>> EndReader::FindStatus(const std::string& directory,
                                                                 absl::Time since) {
-  if (directory.empty()) return std::nullopt;
+  // Its launch had one: the cluster's settings have changed since.
+  if (directory.empty())
+    return absl::FailedPreconditionError("the cluster's settings lead to no results directory");
   hosts::Command command;
   command.argv = {"find", "-H",    directory,     "-maxdepth", kSearchDepth,  "-type",
                   "f",    "-name", "status.json", "-printf",   "%T@ %s %p\\0"};

@@ -36,6 +36,10 @@ struct EndReaderOptions {
   // read, is reported as it is so long after the host has first said so. 0 s: at once. 30 s: until
   // then, clients of NFS may remember a directory as it was.
   absl::Duration grace = absl::Seconds(30);
+  // An end that nothing more can be read about is told as the backend has it so long after it was
+  // first held back, and its evidence says what could not be read. 10 min: a login host restarts in
+  // less, and people wait for the end. Counted anew when the agent starts.
+  absl::Duration max_hold = absl::Minutes(10);
 };
 
 class EndReader {
@@ -45,8 +49,8 @@ class EndReader {
 
   // Completes the failures among the observations. An end that is held back is FINISHING, with the
   // reason, and the backend tells of it again: for options.grace at most once the host has
-  // answered, and for as long as it cannot be asked, or cannot say whether a status.json that
-  // decides about success is there. What max_round leaves no time for is left out.
+  // answered, and for options.max_hold at most while it cannot be asked, or cannot say whether a
+  // status.json that decides about success is there. What max_round leaves no time for is left out.
   void Complete(const std::vector<RunHandle>& runs, ObserveOutcome* outcome);
 
  private:
@@ -78,6 +82,8 @@ class EndReader {
   hosts::Host& host_;
   // By run key, by time_: when the host first answered about an end that is held back.
   std::map<std::string, absl::Time> answered_since_;
+  // Likewise: when it was first held back.
+  std::map<std::string, absl::Time> held_since_;
 };
 
 }  // namespace muster::agent

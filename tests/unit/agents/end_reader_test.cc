@@ -36,8 +36,12 @@ class RunWithFiles : public FakeBackend {
     }
     return sources;
   }
-  std::string ResultsDirectory(const RunHandle&) override { return directory_ + "/results"; }
+  std::string ResultsDirectory(const RunHandle&) override {
+    return has_results ? directory_ + "/results" : "";
+  }
   hosts::Host* LogHost() override { return host_; }
+
+  bool has_results = true;
 
  private:
   const std::string directory_;
@@ -111,7 +115,6 @@ class EndReaderTest : public testing::Test {
   RunHandle run_;
   absl::Time start_time_ = absl::Now();
 
- private:
   Observation Ask(EndReader* reader, v1::RunState state, uint32_t rank) {
     Observation seen;
     seen.run_key = kKey;
@@ -278,6 +281,28 @@ TEST_F(EndReaderTest, AClustersFaultThatTheProgramCaughtIsWorthAnotherRun) {
 TEST_F(EndReaderTest, OtherStatesPassAsTheyAre) {
   EXPECT_EQ(Complete(v1::RUN_STATE_RUNNING).state, v1::RUN_STATE_RUNNING);
   EXPECT_EQ(Complete(v1::RUN_STATE_CANCELED).state, v1::RUN_STATE_CANCELED);
+}
+
+TEST_F(EndReaderTest, AResultsDirectoryThatSettingsNoLongerTellMakesNoFailure) {
+  host_.is_silent = false;
+  backend_.has_results = false;
+  ExpectHeld(Complete(v1::RUN_STATE_SUCCEEDED), "no results directory");
+  backend_.has_results = true;
+  WriteStatus("SUCCESS");
+  EXPECT_EQ(Complete(v1::RUN_STATE_SUCCEEDED).state, v1::RUN_STATE_SUCCEEDED);
+}
+
+TEST_F(EndReaderTest, AnEndIsHeldBackForABoundedTimeAndThenToldWithWhatCouldNotBeRead) {
+  EndReader patient(&backend_, {.max_hold = absl::Hours(1)});
+  EndReader weary(&backend_, {.max_hold = absl::ZeroDuration()});
+  ExpectHeld(Ask(&patient, v1::RUN_STATE_SUCCEEDED, 0), "no route");
+  const Observation told = Ask(&weary, v1::RUN_STATE_SUCCEEDED, 0);
+  EXPECT_EQ(told.state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_FALSE(told.failure.has_value());
+  EXPECT_THAT(told.evidence.detail(), AllOf(HasSubstr("status.json"), HasSubstr("no route")));
+  const Observation failed = Ask(&weary, v1::RUN_STATE_FAILED, 0);
+  EXPECT_EQ(failed.state, v1::RUN_STATE_FAILED);
+  EXPECT_THAT(failed.evidence.detail(), HasSubstr("no route"));
 }
 
 }  // namespace
