@@ -32,6 +32,21 @@ absl::Status CheckPath(std::string_view field, std::string_view path) {
                          path));
 }
 
+// Whose path it is: inputs and the results directory are mounted like the job's own mounts.
+std::string FieldOf(const v1::JobSpec& spec, int index, bool is_target) {
+  const v1::Mount& mount = spec.mounts(index);
+  for (int i = 0; i < spec.inputs_size(); ++i) {
+    const v1::Input& input = spec.inputs(i);
+    const bool is_moved = !input.path().empty();
+    if (mount.source() != input.uri() || mount.target() != (is_moved ? input.path() : input.uri()))
+      continue;
+    return fmt::format("inputs[{}].{}", i, is_target && is_moved ? "path" : "uri");
+  }
+  if (mount.source() == spec.results_directory() && mount.target() == mount.source())
+    return "results_directory";
+  return fmt::format("mounts[{}].{}", index, is_target ? "target" : "source");
+}
+
 // Each --container-mounts entry; the run's own directory has what the command is started from.
 absl::StatusOr<std::string> Mounts(const v1::JobSpec& spec, const RunPaths& paths,
                                    const std::vector<std::string>& cluster_mounts) {
@@ -45,9 +60,9 @@ absl::StatusOr<std::string> Mounts(const v1::JobSpec& spec, const RunPaths& path
   }
   for (int i = 0; i < spec.mounts_size(); ++i) {
     const v1::Mount& mount = spec.mounts(i);
-    for (const auto& [name, path] :
-         {std::pair("source", &mount.source()), std::pair("target", &mount.target())}) {
-      if (absl::Status good = CheckPath(fmt::format("mounts[{}].{}", i, name), *path); !good.ok())
+    for (const auto& [is_target, path] :
+         {std::pair(false, &mount.source()), std::pair(true, &mount.target())}) {
+      if (absl::Status good = CheckPath(FieldOf(spec, i, is_target), *path); !good.ok())
         return good;
     }
     mounts +=

@@ -102,6 +102,26 @@ TEST(ContainerTest, APathThatPyxisWouldTakeApartOrAShellWouldReadIsRefused) {
   }
 }
 
+TEST(ContainerTest, APathOfAnInputOrTheResultsIsRefusedByTheNameThatTheJobHasForIt) {
+  const auto refused = [](const v1::JobSpec& spec) { return OptionsOf(spec).status().ToString(); };
+  v1::JobSpec spec;
+  const auto mount = [&spec](const std::string& source, const std::string& target) {
+    spec.clear_mounts();
+    spec.add_mounts()->set_source(source);
+    spec.mutable_mounts(0)->set_target(target);
+  };
+  spec.add_inputs()->set_uri("/data/a b");
+  mount("/data/a b", "/data/a b");
+  EXPECT_THAT(refused(spec), HasSubstr("inputs[0].uri"));
+  spec.mutable_inputs(0)->set_uri("/data");
+  spec.mutable_inputs(0)->set_path("/a:b");
+  mount("/data", "/a:b");
+  EXPECT_THAT(refused(spec), HasSubstr("inputs[0].path"));
+  spec.set_results_directory("/my results");
+  mount("/my results", "/my results");
+  EXPECT_THAT(refused(spec), HasSubstr("results_directory"));
+}
+
 TEST(ContainerTest, ARunDirectoryThatCannotBeMountedIsTheOperatorsToMove) {
   const auto options = OptionsOf({}, "r#i:1", {}, RunPaths("/a b", "k"));
   EXPECT_THAT(options.status().ToString(), HasSubstr("run_dir"));
