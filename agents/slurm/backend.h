@@ -95,9 +95,8 @@ class SlurmBackend : public agent::Backend {
   absl::StatusOr<v1::Assignment> Complete(const v1::Assignment& assignment);
   // What the launch of a run comes to before its submission; nothing if it is to be submitted.
   std::optional<agent::LaunchOutcome> Prepare(
-      const absl::StatusOr<hosts::FileInfo>& before,
       std::map<std::string, absl::StatusOr<ImageCache::Ready>>* images, Fresh* fresh);
-  std::optional<agent::LaunchOutcome> FindLaunched(const v1::Assignment& assignment,
+  std::optional<agent::LaunchOutcome> FindLaunched(const std::string& run_key,
                                                    const absl::StatusOr<hosts::FileInfo>& before);
   // The assignment with the cluster's paths in place of URIs. INVALID_ARGUMENT names the field.
   absl::StatusOr<v1::Assignment> Resolve(const v1::Assignment& assignment) const;

@@ -79,8 +79,14 @@ std::vector<LaunchOutcome> SlurmBackend::LaunchMany(
   // By what they ask for, in the order of their arrival.
   std::vector<std::vector<Fresh>> groups;
   for (size_t i = 0; i < assignments.size(); ++i) {
+    // Settings and limits change: only a run that Slurm does not have is measured by them.
+    if (auto launched = FindLaunched(assignments[i]->run_key(), before[i]); launched.has_value()) {
+      outcomes[i] = *std::move(launched);
+      continue;
+    }
     Fresh fresh;
     fresh.index = i;
+    fresh.is_first = !before[i].ok();
     absl::StatusOr<v1::Assignment> complete = Complete(*assignments[i]);
     if (complete.ok()) complete = Resolve(*complete);
     if (!complete.ok()) {
@@ -89,7 +95,7 @@ std::vector<LaunchOutcome> SlurmBackend::LaunchMany(
       continue;
     }
     fresh.assignment = std::make_shared<const v1::Assignment>(*std::move(complete));
-    if (auto outcome = Prepare(before[i], &images, &fresh); outcome.has_value()) {
+    if (auto outcome = Prepare(&images, &fresh); outcome.has_value()) {
       outcomes[i] = *std::move(outcome);
       continue;
     }
@@ -132,7 +138,6 @@ std::string SlurmBackend::ResultsDirectory(const agent::RunHandle& run) {
 }
 
 std::optional<LaunchOutcome> SlurmBackend::Prepare(
-    const absl::StatusOr<hosts::FileInfo>& before,
     std::map<std::string, absl::StatusOr<ImageCache::Ready>>* images, Fresh* fresh) {
   const v1::Assignment& assignment = *fresh->assignment;
   const RunPaths paths = PathsOf(assignment.run_key());
@@ -146,9 +151,6 @@ std::optional<LaunchOutcome> SlurmBackend::Prepare(
   // Before anything is asked or written: what cannot be submitted, never will be.
   if (const auto submission = MakeSubmission(assignment, paths, gpu_types); !submission.ok())
     return RefusedBecause(submission.status());
-  if (auto outcome = FindLaunched(assignment, before); outcome.has_value()) return outcome;
-  fresh->is_first = !before.ok();
-  // Limits change: only a run that Slurm does not have is measured by them.
   if (absl::Status status = CheckTimeLimit(assignment.spec(), pools); !status.ok())
     return RefusedBecause(status);
   if (auto outcome = PrepareStorage(assignment.spec()); outcome.has_value()) return outcome;
@@ -181,11 +183,11 @@ std::optional<LaunchOutcome> SlurmBackend::Prepare(
 
 // `before`: the run's script, if there was a launch before this one.
 std::optional<LaunchOutcome> SlurmBackend::FindLaunched(
-    const v1::Assignment& assignment, const absl::StatusOr<hosts::FileInfo>& before) {
+    const std::string& run_key, const absl::StatusOr<hosts::FileInfo>& before) {
   if (before.status().code() == absl::StatusCode::kNotFound) return std::nullopt;
   if (!before.ok()) return Unclear(before.status());
   agent::RunHandle handle;
-  handle.run_key = assignment.run_key();
+  handle.run_key = run_key;
   handle.launch_time = before->modify_time;
   const LookupOutcome found = Lookup(handle);
   if (found.kind == LookupOutcome::Kind::kCouldNotAsk) return Unclear(found.evidence.detail());
@@ -197,7 +199,7 @@ std::optional<LaunchOutcome> SlurmBackend::FindLaunched(
     return outcome;
   }
   // No job has claimed the run, so a claim that is there is a dead one's, and nobody's.
-  const absl::Status status = host_->RemoveTree(PathsOf(assignment.run_key()).claim());
+  const absl::Status status = host_->RemoveTree(PathsOf(run_key).claim());
   if (!status.ok()) return Unclear(status);
   return std::nullopt;
 }

@@ -173,5 +173,20 @@ TEST_F(SlurmOptionsTest, ARunThatSlurmHasIsNotRefusedForALimitThatCameLater) {
   ObserveToEnd(*backend_, {&run});
 }
 
+TEST_F(SlurmOptionsTest, ARunThatSlurmHasIsNotRefusedForSettingsThatCameLater) {
+  v1::JobSpec spec = ScriptSpec("true");
+  spec.add_inputs()->set_uri("lustre:///etc");
+  TestRun run = NewRun(spec);
+  Launch(*backend_, &run);
+  SlurmConfig config = cluster_->Config();
+  config.storage_roots = {{"lustre", "/elsewhere"}};
+  const std::unique_ptr<agent::Backend> backend = cluster_->MakeBackend(config);
+  const agent::LaunchOutcome again = backend->Launch(*run.handle.assignment);
+  EXPECT_EQ(again.kind, Kind::kLaunched) << again.failure.message();
+  EXPECT_EQ(again.external_id, run.handle.external_id);
+  EXPECT_EQ(backend->Launch(*NewRun(spec).handle.assignment).kind, Kind::kRefused);
+  ObserveToEnd(*backend, {&run});
+}
+
 }  // namespace
 }  // namespace muster::slurm
