@@ -14,7 +14,7 @@
 namespace muster::slurm {
 namespace {
 
-constexpr size_t kColumns = 9;
+constexpr size_t kColumns = 10;
 constexpr uint64_t kMebibyte = 1 << 20;
 
 // One line of sinfo: nodes of a partition that are alike, also in their state.
@@ -22,7 +22,7 @@ struct NodeLine {
   std::string partition;
   bool is_default = false;
   bool up = false;
-  std::optional<absl::Duration> time_limit;
+  std::optional<absl::Duration> time_limit, default_time_limit;
   uint32_t max_nodes = 0;  // 0: no limit
   v1::NodeGroup nodes;
 };
@@ -51,6 +51,12 @@ uint32_t MaxNodesOf(std::string_view size) {
       .value_or(0);
 }
 
+// Nothing: "infinite", "n/a".
+std::optional<absl::Duration> LimitOf(std::string_view text) {
+  const absl::StatusOr<absl::Duration> limit = contract::ParseDuration(text);
+  return limit.ok() ? std::optional(*limit) : std::nullopt;
+}
+
 std::optional<NodeLine> ParseLine(std::string_view text) {
   const std::vector<std::string_view> columns = Split(text, kSeparator);
   if (columns.size() != kColumns) return std::nullopt;
@@ -64,10 +70,8 @@ std::optional<NodeLine> ParseLine(std::string_view text) {
   if (line.is_default) partition.remove_suffix(1);
   line.partition = partition;
   line.up = columns[1] == "up";
-  if (const absl::StatusOr<absl::Duration> limit = contract::ParseDuration(columns[2]);
-      limit.ok()) {
-    line.time_limit = *limit;
-  }
+  line.time_limit = LimitOf(columns[2]);
+  line.default_time_limit = LimitOf(columns[9]);
   line.max_nodes = MaxNodesOf(columns[3]);
   line.nodes.set_count(*count);
   line.nodes.set_cpus(*cpus);
@@ -92,6 +96,9 @@ v1::Pool MakePool(const NodeLine& line) {
   pool.set_max_nodes(line.max_nodes);
   if (line.time_limit.has_value()) {
     pool.mutable_max_time_limit()->set_seconds(absl::ToInt64Seconds(*line.time_limit));
+  }
+  if (line.default_time_limit.has_value()) {
+    pool.mutable_default_time_limit()->set_seconds(absl::ToInt64Seconds(*line.default_time_limit));
   }
   return pool;
 }
@@ -151,7 +158,7 @@ absl::StatusOr<ClusterSettings> ParseSettings(std::string_view output) {
 
 std::vector<std::string> PoolArguments() {
   return {"sinfo", "--noheader", "--exact",
-          "--format=%P\x1f%a\x1f%l\x1f%s\x1f%D\x1f%c\x1f%m\x1f%G\x1f%t"};
+          "--format=%P\x1f%a\x1f%l\x1f%s\x1f%D\x1f%c\x1f%m\x1f%G\x1f%t\x1f%L"};
 }
 
 absl::StatusOr<std::vector<v1::Pool>> ParsePools(std::string_view output) {

@@ -33,7 +33,9 @@ constexpr std::array kRows = {
     Row{"Cleaning", "", "", "Slurm is still cleaning up after its previous run", ""},
     Row{"Prolog", "", "", "the node's prolog is running", ""},
     Row{"JobHeldUser", "", "", "held by its user", "let it go on with muster release"},
-    Row{"JobHeldAdmin", "", "", "held by an administrator", "only they can release it: ask them"},
+    // Also what an agent that runs as root, or as an operator of Slurm's, has held for its user.
+    Row{"JobHeldAdmin", "", "", "held in the name of an administrator",
+        "muster release, if muster held it; else ask them"},
     Row{"JobHoldMaxRequeue", "", "", "requeued too often and held",
         "look at why it fails to start, then cancel it"},
     Row{"launch failed requeued held", "", "", "its launch failed and Slurm holds it",

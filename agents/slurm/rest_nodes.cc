@@ -74,6 +74,8 @@ v1::Pool ReadPartition(const json& partition) {
   const json& old_time = Member(partition, "max_time_limit");
   if (const auto minutes = LimitOf(old_time.is_null() ? Member(maximums, "time") : old_time))
     pool.mutable_max_time_limit()->set_seconds(*minutes * 60);
+  if (const auto minutes = LimitOf(Member(partition, "default_time_limit")))
+    pool.mutable_default_time_limit()->set_seconds(*minutes * 60);
   const json& old_nodes = Member(partition, "maximum_nodes_per_job");
   if (const auto nodes = LimitOf(old_nodes.is_null() ? Member(maximums, "nodes") : old_nodes))
     pool.set_max_nodes(static_cast<uint32_t>(*nodes));
@@ -173,8 +175,6 @@ Partition ReadDetailedPartition(const json& json_partition) {
   Partition partition;
   partition.pool = ReadPartition(json_partition);
   partition.pool.set_state(Lower(TextOf(Member(json_partition, "state"))));
-  if (const auto minutes = LimitOf(Member(json_partition, "default_time_limit")))
-    partition.pool.mutable_default_time_limit()->set_seconds(*minutes * 60);
   partition.limits = LimitsOf(LimitWords(json_partition));
   return partition;
 }

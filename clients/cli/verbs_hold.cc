@@ -3,6 +3,7 @@
 
 #include "clients/cli/exit_code.h"
 #include "clients/cli/verbs.h"
+#include "clients/cli/views.h"
 
 namespace muster::cli {
 namespace {
@@ -35,8 +36,14 @@ int Hold(Session& session) {
 }
 
 int Release(Session& session) {
-  return Report(session,
-                session.client.ReleaseJobs(RequestFor<v1::ReleaseJobsRequest>(session.call)));
+  auto response = session.client.ReleaseJobs(RequestFor<v1::ReleaseJobsRequest>(session.call));
+  if (response.ok() && session.for_people()) {
+    // What the cluster last said is from before.
+    for (v1::Job& job : *response->mutable_jobs()) {
+      if (SaysHeld(job.reason())) job.set_reason("released; its cluster is being told");
+    }
+  }
+  return Report(session, response);
 }
 
 }  // namespace muster::cli

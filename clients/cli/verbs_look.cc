@@ -8,6 +8,7 @@
 
 #include "absl/time/clock.h"
 #include "clients/cli/exit_code.h"
+#include "clients/cli/history.h"
 #include "clients/cli/report.h"
 #include "clients/cli/silent_clusters.h"
 #include "clients/cli/text.h"
@@ -99,22 +100,6 @@ class JobPrinter {
   v1::ListJobsResponse whole_;
   uint64_t count_ = 0;
 };
-
-// The transitions so far: as many as the job says it has had.
-absl::StatusOr<std::vector<v1::Transition>> HistoryOf(Session& session, const v1::Job& job) {
-  v1::WatchJobsRequest request;
-  request.add_job_ids(job.id());
-  request.set_until_terminal(true);
-  const auto reader = session.client.WatchJobs(request, absl::Now() + absl::Seconds(10));
-  std::vector<v1::Transition> history;
-  while (history.empty() || history.back().job_sequence() < job.job_sequence()) {
-    auto step = reader->Next();
-    if (!step.ok()) return step.status();
-    if (!step->has_value()) break;
-    history.push_back((*step)->transition());
-  }
-  return history;
-}
 
 // Leaves one run of the job, if one was named.
 absl::Status KeepRun(uint32_t number, v1::Job* job) {
@@ -221,7 +206,7 @@ int Show(Session& session) {
     } else if (!session.for_people()) {
       PrintMessage(session, job);
     } else {
-      auto history = HistoryOf(session, job);
+      auto history = HistoryOf(session.client, job);
       if (history.ok() && ref.run > 0) {
         std::erase_if(*history, [&ref](const auto& step) { return step.run() != ref.run; });
       }

@@ -8,6 +8,7 @@
 
 #include "absl/time/clock.h"
 #include "clients/cli/exit_code.h"
+#include "clients/cli/history.h"
 #include "clients/cli/silent_clusters.h"
 #include "clients/cli/submission.h"
 #include "clients/cli/text.h"
@@ -63,7 +64,10 @@ int Why(Session& session) {
     } else if (!session.for_people()) {
       PrintMessage(session, response->job());
     } else {
-      session.terminal.Out(WhyPage(silent.Explained(response->job(), now), session.style(), now));
+      const auto history = HistoryOf(session.client, response->job());
+      session.terminal.Out(WhyPage(silent.Explained(response->job(), now),
+                                   history.value_or(std::vector<v1::Transition>()), session.style(),
+                                   now));
     }
   }
   return kOk;

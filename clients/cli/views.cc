@@ -44,6 +44,7 @@ std::string ReasonText(const v1::Job& job) {
   if (job.cancel_requested() && !contract::IsTerminal(job.state())) {
     return reason.empty() ? "cancel requested" : "cancel requested; " + reason;
   }
+  if (job.held() && SaysHeld(job.reason())) return "held: muster release lets it go on";
   if (!reason.empty()) return reason;
   return job.state() == v1::JOB_STATE_FAILED ? ExitText(job) : "";
 }
@@ -83,6 +84,11 @@ Cell ClusterStateCell(const v1::Cluster& cluster) {
 }
 
 }  // namespace
+
+// In Slurm's word behind the explanation, or in that of a cluster of machines.
+bool SaysHeld(std::string_view reason) {
+  return reason.find("(JobHeld") != reason.npos || reason.starts_with("held:");
+}
 
 Colour ColourOf(v1::JobState state) {
   switch (state) {

@@ -34,7 +34,12 @@ Table::Row EventRow(uint64_t job_id, const v1::Transition& transition, const Sty
 std::string JobPage(const v1::Job& job, const std::vector<v1::Transition>& history,
                     const Style& style, absl::Time now);
 // Why a job stands as it does, and since when; how it ended, if it has.
-std::string WhyPage(const v1::Job& job, const Style& style, absl::Time now);
+// `history` is the job's; empty: it is not known.
+std::string WhyPage(const v1::Job& job, const std::vector<v1::Transition>& history,
+                    const Style& style, absl::Time now);
+
+// Whether a cluster's reason says that it holds the job back.
+bool SaysHeld(std::string_view reason);
 // With details, what its agent has just seen in place of what it said when it connected.
 std::string ClusterPage(const v1::Cluster& cluster, const v1::ClusterDetails* details,
                         const Style& style, absl::Time now);

@@ -3,7 +3,9 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "clients/cli/history.h"
 #include "clients/cli/page.h"
 #include "clients/cli/views.h"
 #include "contract/states.h"
@@ -11,18 +13,37 @@
 namespace muster::cli {
 namespace {
 
-void AppendWaiting(const v1::Job& job, absl::Time now, Page* page) {
+// Why it is as it is. Whether it is held is the broker's to say: the cluster sees only who told it.
+std::string Because(const v1::Job& job, const v1::Transition* wish) {
+  if (contract::IsTerminal(job.state()) || !SaysHeld(job.reason())) return OneLine(job.reason());
+  if (job.held()) return "held through Muster";
+  if (wish == nullptr || wish->kind() != v1::TRANSITION_KIND_RELEASE_REQUESTED)
+    return OneLine(job.reason());
+  return fmt::format("{}; the cluster, as last seen, still held it",
+                     OneLine(wish->evidence().detail()));
+}
+
+void AppendWaiting(const v1::Job& job, const v1::Transition* wish, absl::Time now, Page* page) {
   if (job.held()) {
     page->Line("Held", fmt::format("it does not start before: muster release {}", job.id()));
+    if (wish != nullptr) page->Line("By", OneLine(wish->evidence().detail()));
   }
   page->Time("Retry", job.retry_time(), now);
   if (job.cancel_requested()) page->Line("Cancel", "requested");
   if (job.runs().empty()) return;
   const v1::Run& run = *job.runs().rbegin();
-  if (run.reason() != job.reason()) page->Line("Scheduler", OneLine(run.reason()));
+  const bool is_said = run.reason() == job.reason() || (job.held() && SaysHeld(run.reason()));
+  if (!is_said) page->Line("Scheduler", OneLine(run.reason()));
   page->Time("Since", run.reason_since(), now);
   page->Time("Would start", run.estimated_start_time(), now);
   page->Time("Confirmed", run.observed_at(), now);
+}
+
+// Who canceled it, or who saw that it was.
+std::string CanceledText(const std::vector<v1::Transition>& history, const v1::Transition* wish) {
+  if (wish != nullptr && wish->kind() == v1::TRANSITION_KIND_CANCEL_REQUESTED)
+    return OneLine(wish->evidence().detail());
+  return history.empty() ? "" : OneLine(history.back().evidence().detail());
 }
 
 void AppendEnd(const v1::Job& job, const Style& style, Page* page) {
@@ -46,13 +67,15 @@ void AppendEnd(const v1::Job& job, const Style& style, Page* page) {
 
 }  // namespace
 
-std::string WhyPage(const v1::Job& job, const Style& style, absl::Time now) {
+std::string WhyPage(const v1::Job& job, const std::vector<v1::Transition>& history,
+                    const Style& style, absl::Time now) {
+  const v1::Transition* wish = LatestWish(history);
   Page page(style.colours);
   page.Heading(
       fmt::format("Job {}  {}  {}", job.id(), Harmless(job.name()),
                   Paint(contract::Name(job.state()), ColourOf(job.state()), style.colours)));
   page.Line("Cluster", Harmless(job.cluster()));
-  page.Line("Because", OneLine(job.reason()));
+  page.Line("Because", Because(job, wish));
   if (!job.runs().empty()) {
     const v1::Run& run = *job.runs().rbegin();
     page.Line("Known as", Harmless(run.external_id()));
@@ -62,10 +85,11 @@ std::string WhyPage(const v1::Job& job, const Style& style, absl::Time now) {
     }
   }
   if (contract::IsTerminal(job.state())) {
+    if (job.state() == v1::JOB_STATE_CANCELED) page.Line("Canceled", CanceledText(history, wish));
     AppendEnd(job, style, &page);
     page.Time("Ended", job.end_time(), now);
   } else {
-    AppendWaiting(job, now, &page);
+    AppendWaiting(job, wish, now, &page);
     page.Time("Started", job.start_time(), now);
   }
   return page.Take();

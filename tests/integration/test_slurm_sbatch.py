@@ -163,8 +163,8 @@ def test_squeue_scancel_and_sacct_know_the_job(world, api, desk):
     said = world.cli("sbatch", "--parsable", directory / "script.sh", cwd=directory).stdout
     job_id = int(said)
     api.wait_state(job_id, job_pb2.JOB_STATE_RUNNING)
-    line = world.cli("squeue", "-h", "-j", job_id, "-o", "%i %A %P %j %t %N").stdout.split()
-    assert line == [str(job_id), api.get(job_id).runs[0].external_id, "debug", "script.sh", "R", "n1"]
+    line = world.cli("squeue", "-h", "-j", job_id, "-o", "%i %A %P %j %t %N %l").stdout.split()
+    assert line == [str(job_id), api.get(job_id).runs[0].external_id, "debug", "script.sh", "R", "n1", "10:00"]
     assert f"{job_id} " in world.cli("squeue").stdout
     world.cli("scancel", "-n", "script.sh")
     api.wait_state(job_id, CANCELED)

@@ -123,6 +123,48 @@ TEST_F(CommandTest, WhySaysTheReasonSinceWhenAndWhenItWouldStart) {
   EXPECT_THAT(outcome.out, HasSubstr("Restarts    2 by the scheduler itself\n"));
 }
 
+TEST_F(CommandTest, WhoHeldReleasedOrCanceledAJobIsSaidWithTheReasonGiven) {
+  v1::WatchJobsResponse step = client::Step(42, 1, v1::JOB_STATE_PENDING);
+  broker_.watch_jobs = [&](const auto&, const auto& write) {
+    return write(step), absl::OkStatus();
+  };
+  const auto why = [&](v1::TransitionKind kind, const std::string& detail) {
+    step.mutable_transition()->set_kind(kind);
+    step.mutable_transition()->mutable_evidence()->set_detail(detail);
+    return Run({"why", "42"}).out;
+  };
+  job_ = JobInState(42, v1::JOB_STATE_PENDING);
+  job_.set_reason("held in the name of an administrator: ask them (JobHeldAdmin)");
+  job_.mutable_runs(0)->set_reason(job_.reason());
+  EXPECT_THAT(why(v1::TRANSITION_KIND_UNSPECIFIED, ""), HasSubstr("ask them (JobHeldAdmin)\n"));
+  EXPECT_THAT(why(v1::TRANSITION_KIND_RELEASE_REQUESTED, "released by ada"),
+              HasSubstr("Because     released by ada; the cluster, as last seen, still held it\n"));
+  job_.set_held(true);
+  const std::string held = why(v1::TRANSITION_KIND_HOLD_REQUESTED, "held by ada: not yet");
+  EXPECT_THAT(held, HasSubstr("Because     held through Muster\n"));
+  EXPECT_THAT(held, HasSubstr("muster release 42\n"));
+  EXPECT_THAT(held, HasSubstr("By          held by ada: not yet\n"));
+  EXPECT_THAT(held, Not(HasSubstr("administrator")));
+  job_ = JobInState(42, v1::JOB_STATE_CANCELED);
+  EXPECT_THAT(why(v1::TRANSITION_KIND_CANCEL_REQUESTED, "canceled by ada: wrong data"),
+              HasSubstr("Canceled    canceled by ada: wrong data\n"));
+  EXPECT_THAT(why(v1::TRANSITION_KIND_UNSPECIFIED, "CANCELLED by 1000"),
+              HasSubstr("Canceled    CANCELLED by 1000\n"))
+      << "not through Muster";
+}
+
+TEST_F(CommandTest, AReleaseDoesNotAnswerWithTheReasonFromBeforeIt) {
+  broker_.release_jobs = [](const auto&) -> absl::StatusOr<v1::ReleaseJobsResponse> {
+    v1::ReleaseJobsResponse response;
+    *response.add_jobs() = JobInState(42, v1::JOB_STATE_PENDING);
+    response.mutable_jobs(0)->set_reason("held by an administrator (JobHeldAdmin)");
+    return response;
+  };
+  const std::string out = Run({"release", "42"}).out;
+  EXPECT_THAT(out, HasSubstr("released"));
+  EXPECT_THAT(out, Not(HasSubstr("administrator")));
+}
+
 TEST_F(CommandTest, WhyQuotesWhatAFailureWasJudgedBy) {
   job_ = JobInState(42, v1::JOB_STATE_FAILED);
   v1::Failure& failure = *job_.mutable_failure();

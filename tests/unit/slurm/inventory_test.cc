@@ -30,26 +30,29 @@ TEST(ParsePoolsTest, NodesThatAreAlikeAreOneGroup) {
       "1-infinite\037"
       "2\037"
       "8\037"
-      "16000\037gpu:h100:4(S:0-1)\037idle\n"
+      "16000\037gpu:h100:4(S:0-1)\037idle\037"
+      "10:00\n"
       "debug*\037up\037"
       "1-00:00:00\037"
       "1-infinite\037"
       "1\037"
       "8\037"
       "16000\037gpu:h100:4(S:0-1)\037"
-      "down*\n"
+      "down*\037"
+      "10:00\n"
       "debug*\037up\037"
       "1-00:00:00\037"
       "1-infinite\037"
       "3\037"
       "64\037"
-      "16000\037(null)\037mix~\n"
+      "16000\037(null)\037mix~\037"
+      "10:00\n"
       "old\037"
       "down\037infinite\037"
       "1-4\037"
       "0\037"
       "0\037"
-      "0\037(null)\037n/a\n");
+      "0\037(null)\037n/a\037n/a\n");
   ASSERT_TRUE(pools.ok()) << pools.status();
   ASSERT_EQ(pools->size(), 2u);
   const v1::Pool& debug = (*pools)[0];
@@ -57,6 +60,7 @@ TEST(ParsePoolsTest, NodesThatAreAlikeAreOneGroup) {
   EXPECT_TRUE(debug.is_default());
   EXPECT_TRUE(debug.available());
   EXPECT_EQ(debug.max_time_limit().seconds(), 86400);
+  EXPECT_EQ(debug.default_time_limit().seconds(), 600);
   EXPECT_EQ(debug.max_nodes(), 0u);
   ASSERT_EQ(debug.node_groups_size(), 2);
   EXPECT_EQ(debug.node_groups(0).count(), 3u);
@@ -69,6 +73,7 @@ TEST(ParsePoolsTest, NodesThatAreAlikeAreOneGroup) {
   EXPECT_FALSE(old.is_default());
   EXPECT_FALSE(old.available());
   EXPECT_FALSE(old.has_max_time_limit());
+  EXPECT_FALSE(old.has_default_time_limit());
   EXPECT_EQ(old.max_nodes(), 4u);
   EXPECT_EQ(old.node_groups_size(), 0);
   EXPECT_EQ(GpuTypesOf(*pools), (GpuTypes{{"h100", "h100"}}));

@@ -23,7 +23,8 @@ json Parse(std::string_view text) {
 
 TEST(RestPoolsTest, NodesAreCountedInTheirPartitions) {
   const json partitions = Parse(R"j({"partitions": [
-      {"name": "debug", "flags": ["default"], "max_time_limit": 1440, "maximum_nodes_per_job": -1,
+      {"name": "debug", "flags": ["default"], "max_time_limit": 1440, "default_time_limit": 10,
+       "maximum_nodes_per_job": -1,
        "state": "UP"},
       {"name": "long", "flags": [], "max_time_limit": null, "maximum_nodes_per_job": 4,
        "state": "DRAIN"}]})j");
@@ -43,6 +44,7 @@ TEST(RestPoolsTest, NodesAreCountedInTheirPartitions) {
   EXPECT_TRUE(debug.is_default());
   EXPECT_TRUE(debug.available());
   EXPECT_EQ(debug.max_time_limit().seconds(), 24 * 3600);
+  EXPECT_EQ(debug.default_time_limit().seconds(), 600);
   EXPECT_EQ(debug.max_nodes(), 0u);
   ASSERT_EQ(debug.node_groups_size(), 2);
   EXPECT_EQ(debug.node_groups(0).count(), 2u);
