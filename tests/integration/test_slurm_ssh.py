@@ -1,10 +1,12 @@
 """Jobs on a real Slurm that the agent reaches over SSH only: by another user, without the cluster's environment."""
 
+import shutil
+
 from muster.v1 import job_pb2
 import pytest
 
-from harness.api import SUCCEEDED, script_spec
-from harness.slurm import SlurmCluster, start_shared_broker
+from harness.api import FAILED, SUCCEEDED, script_spec
+from harness.slurm import USER, SlurmCluster, start_shared_broker
 from harness.wait import eventually, holds_for
 
 MANY_JOBS = 30
@@ -44,6 +46,25 @@ def test_a_log_is_followed_while_the_job_runs(world, api, agent):
     gate.open()
     api.wait_state(job_id, SUCCEEDED)
     assert api.stdout(job_id) == b"one\ntwo\n"
+
+
+def test_data_and_results_are_those_of_the_login_host(api, slurm, agent):
+    del agent
+    for name in ("data", "results"):
+        (slurm.root / name).mkdir()
+        shutil.chown(slurm.root / name, USER, USER)
+    (slurm.root / "data" / "train").touch()
+    spec = script_spec("""echo '{"status": "SUCCESS"}' >"$MUSTER_RESULTS_DIR/status.json"; echo "$MUSTER_RESULTS_DIR" """)
+    spec.status_json = True
+    spec.inputs.add(uri=f"lustre://{slurm.root}/data/train")
+    spec.results_directory = f"lustre://{slurm.root}/results/mine"
+    job_id = api.submit(spec)
+    api.wait_state(job_id, SUCCEEDED)
+    assert api.stdout(job_id).decode() == f"{slurm.root}/results/mine\n"
+    spec.inputs.add(uri=f"lustre://{slurm.root}/data/nosuch")
+    job = api.wait_state(api.submit(spec), FAILED)
+    assert job.failure.failure_class == job_pb2.FAILURE_CLASS_CONFIG
+    assert "inputs[1].uri" in job.failure.message and "inputs[0].uri" not in job.failure.message
 
 
 def test_many_jobs_each_with_its_whole_log(api, agent):

@@ -99,6 +99,25 @@ TEST_F(SlurmContainerTest, AContainerIsWrittenIntoOnlyIfTheJobSaysSo) {
   EXPECT_EQ(OutputOf(spec), "yes\n");
 }
 
+TEST_F(SlurmContainerTest, InputsAreShownReadOnlyWhereTheJobWantsThemAndResultsAreKept) {
+  const std::string data = cluster_->runs() + "/data";
+  const std::string results = cluster_->runs() + "/results/7";
+  fs::create_directories(data);
+  std::ofstream(data + "/x") << "there\n";
+  v1::JobSpec spec = SpecOf(kBash,
+                            "read -r line </train/x; echo $line\n"
+                            "{ : >/train/y; } 2>/dev/null || echo read-only\n"
+                            "echo made >$MUSTER_RESULTS_DIR/out");
+  v1::Input* input = spec.add_inputs();
+  input->set_uri("lustre://" + data);
+  input->set_path("/train");
+  spec.set_results_directory("lustre://" + results);
+  EXPECT_EQ(OutputOf(spec), "there\nread-only\n");
+  std::string made;
+  std::ifstream(results + "/out") >> made;
+  EXPECT_EQ(made, "made");
+}
+
 TEST_F(SlurmContainerTest, ANamedContainerIsKeptFromSetupToCommandAndForTheNextRun) {
   v1::JobSpec spec = SpecOf(kBash, "cat /etc/kept");
   spec.set_setup("#!/bin/bash\necho setup >>/etc/kept\n");

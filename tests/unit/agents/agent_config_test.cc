@@ -1,0 +1,45 @@
+#include "agents/core/agent_config.h"
+
+#include <map>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::agent {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+
+absl::Status Set(const std::string& key, const std::string& value, AgentConfig* config) {
+  return ApplyFlags({{key, value}}, SettingsOf(config));
+}
+
+TEST(AgentConfig, StorageRootsAreDirectoriesByName) {
+  AgentConfig config;
+  ASSERT_TRUE(Set("slurm.storage_roots", "lustre=/lustre,home=/home/ada", &config).ok());
+  EXPECT_THAT(config.slurm.storage_roots,
+              UnorderedElementsAre(Pair("lustre", "/lustre"), Pair("home", "/home/ada")));
+  ASSERT_TRUE(Set("slurm.storage_roots", "", &config).ok());
+  EXPECT_THAT(config.slurm.storage_roots, IsEmpty());
+  for (const char* bad : {"/lustre", "lustre=lustre", "a=/x,a=/y", "=/x", "a/b=/x", "a=/x/../y"}) {
+    const absl::Status status = Set("slurm.storage_roots", bad, &config);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << bad << ": " << status;
+    EXPECT_THAT(status.ToString(), HasSubstr("slurm-storage-roots")) << bad;
+    EXPECT_THAT(config.slurm.storage_roots, IsEmpty()) << bad;
+  }
+}
+
+TEST(AgentConfig, TheRootOfResultsIsAbsolute) {
+  AgentConfig config;
+  ASSERT_TRUE(Set("slurm.results_root", "/lustre/results", &config).ok());
+  EXPECT_EQ(config.slurm.results_root, "/lustre/results");
+  EXPECT_THAT(Set("slurm.results_root", "results", &config).ToString(),
+              HasSubstr("\"results\" is not an absolute path"));
+}
+
+}  // namespace
+}  // namespace muster::agent
