@@ -1,6 +1,5 @@
 // Someone sets the clock of the agent's host: that changes neither how often Slurm is asked nor how
 // long a grace lasts.
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "agents/slurm/slurm.h"
 #include "gtest/gtest.h"
+#include "tests/unit/hosts/temp_dir.h"
 
 namespace {
 // How far the time of day has been set forward, in seconds.
@@ -31,28 +31,38 @@ namespace {
 class SetClockTest : public ::testing::Test {
  protected:
   SetClockTest() {
-    std::string pattern = ::testing::TempDir() + "clock-XXXXXX";
-    root_ = mkdtemp(pattern.data());
     for (const char* name : {"squeue", "sacct"}) {
-      const std::string path = root_ + "/" + name;
+      const std::string path = root_ / name;
       std::ofstream(path) << "#!/bin/sh\nexit 0\n";
       std::filesystem::permissions(path, std::filesystem::perms(0700));
     }
     SlurmConfig config;
     config.cluster = "lab";
-    config.run_dir = root_ + "/runs";
-    config.bin_dir = root_;
+    config.run_dir = root_ / "runs";
+    config.bin_dir = root_.path();
     // Shorter than a squeue takes to start, so that each Observe is due to ask.
     config.observe_interval = absl::Nanoseconds(1);
     config.max_scheduler_calls_per_minute = 0;
-    backend_ = CreateSlurmBackend(config, root_);
+    backend_ = CreateSlurmBackend(config, root_.path());
     run_.run_key = "k7m2-42-1";
     run_.external_id = "17";
     run_.launch_time = absl::Now();
   }
-  ~SetClockTest() override {
-    clock_step = 0;
-    std::filesystem::remove_all(root_);
+  ~SetClockTest() override { SetClock(0); }
+
+  // By so many seconds, until absl::Now() has noticed: it counts the processor's cycles, and looks
+  // at the clock every two seconds only.
+  static void SetClock(int64_t step) {
+    clock_step = step;
+    const time_t deadline = Monotonic() + 60;
+    while (absl::AbsDuration(absl::Now() - Clock()) > absl::Minutes(1) && Monotonic() < deadline)
+      absl::SleepFor(absl::Milliseconds(1));
+    EXPECT_LT(absl::AbsDuration(absl::Now() - Clock()), absl::Minutes(1));
+  }
+  static absl::Time Clock() {
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME, &now);
+    return absl::TimeFromTimespec(now);
   }
 
   // Observes until squeue has been asked once more.
@@ -71,21 +81,21 @@ class SetClockTest : public ::testing::Test {
     return now.tv_sec;
   }
 
-  std::string root_;
+  hosts::TempDir root_;
   std::unique_ptr<agent::Backend> backend_;
   agent::RunHandle run_;
 };
 
 TEST_F(SetClockTest, AStepBackDoesNotKeepTheBackendFromAsking) {
   Observe();
-  clock_step = -3600;
+  SetClock(-3600);
   ASSERT_LT(absl::Now(), run_.launch_time) << "the test cannot set the clock";
   Observe();
 }
 
 TEST_F(SetClockTest, AStepForwardDoesNotShortenAGrace) {
   EXPECT_TRUE(Observe().observations.empty());
-  clock_step = 3600;
+  SetClock(3600);
   ASSERT_GT(absl::Now(), run_.launch_time + absl::Minutes(30)) << "the test cannot set the clock";
   EXPECT_TRUE(Observe().observations.empty()) << "LOST without a grace";
 }
