@@ -72,6 +72,15 @@ std::string WhyNotRequeued(std::string_view slurm_output) {
   return "was not requeued";
 }
 
+// batch.sh says which of the batch script's files it was, and of what option.
+std::string WhatWasNotOpened(std::string_view slurm_output) {
+  constexpr std::string_view kSays = "muster: cannot open ";
+  for (std::string_view line : Lines(slurm_output)) {
+    if (line.starts_with(kSays)) return fmt::format(": {}", line.substr(kSays.size()));
+  }
+  return "";
+}
+
 Words ExplainRecord(const RunFacts& facts) {
   const ExitRecord& record = *facts.record;
   const bool setup = record.phase == "setup";
@@ -91,7 +100,8 @@ Words ExplainRecord(const RunFacts& facts) {
       return {v1::FAILURE_CLASS_CONFIG,
               fmt::format("The working directory \"{}\" could not be entered on {}",
                           facts.working_directory, where),
-              "Set working_directory to a directory that exists on the compute nodes."};
+              "Set working_directory (sbatch: --chdir) to a directory that exists on the compute "
+              "nodes."};
     case ExitRecord::Problem::kFiles:
       return {v1::FAILURE_CLASS_INFRA,
               fmt::format("The files of the run could not be read on {}", where),
@@ -115,8 +125,10 @@ Words ExplainRecord(const RunFacts& facts) {
               "give it more time."};
     case ExitRecord::Problem::kStreams:
       return {v1::FAILURE_CLASS_CONFIG,
-              "The files that the batch script reads or writes could not be opened",
-              "Check slurm.batch_script: its file names are relative to the working directory, and "
+              fmt::format("A file that the batch script reads or writes could not be opened{}",
+                          WhatWasNotOpened(facts.slurm_output)),
+              "Correct the name, or make the directory: file names are relative to the working "
+              "directory, and "
               "their directories must be there."};
     case ExitRecord::Problem::kUnknown:
       return {v1::FAILURE_CLASS_INFRA,

@@ -80,6 +80,18 @@ absl::Status AtItsPlace(const absl::Status& status, const client::FieldPlaces& p
   return absl::UnimplementedError(fmt::format("{}{}", text, ToStd(status.message())));
 }
 
+// An answer that begins with a field's name, with the flag that was typed for it.
+absl::Status WithFlags(const absl::Status& status, FieldFlags flags) {
+  const std::string text(ToStd(status.message()));
+  const std::string field = text.substr(0, text.find(' '));
+  const std::string flag = WithFlag(field, flags);
+  if (flag == field) return status;
+  absl::Status named(status.code(), flag + text.substr(field.size()));
+  status.ForEachPayload(
+      [&](absl::string_view url, const absl::Cord& payload) { named.SetPayload(url, payload); });
+  return named;
+}
+
 // All or none.
 absl::StatusOr<v1::SubmitJobsResponse> Send(Session& session,
                                             const v1::SubmitJobsRequest& request) {
@@ -183,7 +195,8 @@ std::variant<v1::SubmitJobsResponse, int> SendJobs(Session& session, std::vector
   }
   const absl::StatusOr<v1::SubmitJobsResponse> response = Send(session, *request);
   if (!response.ok()) {
-    return FailToSubmit(session, AtItsPlace(response.status(), places), remark, validate_only);
+    return FailToSubmit(session, WithFlags(AtItsPlace(response.status(), places), flags), remark,
+                        validate_only);
   }
   return *response;
 }

@@ -65,7 +65,7 @@ class Quickstart:
                               text=True, timeout=120, check=True).stdout.strip()
 
     def kill(self, name):
-        pid = int((self.state / f"{name}.pid").read_text().split()[0])
+        pid = int((self.state / f"{name}.pid").read_text())
         os.kill(pid, signal.SIGKILL)
 
 

@@ -6,7 +6,7 @@ import subprocess
 from muster.v1 import job_pb2
 import pytest
 
-from harness.api import CANCELED, SUCCEEDED
+from harness.api import CANCELED, FAILED, SUCCEEDED
 from harness.slurm import AS_USER, USER, SlurmCluster, start_shared_broker
 from harness.wait import eventually
 
@@ -170,6 +170,15 @@ def test_squeue_scancel_and_sacct_know_the_job(world, api, desk):
     api.wait_state(job_id, CANCELED)
     assert world.cli("squeue", "-h").stdout == ""
     assert world.cli("sacct", "-nP", "-j", job_id, "-o", "JobID,State,Partition").stdout == f"{job_id}|CANCELLED|debug\n"
+
+
+def test_a_file_or_directory_that_is_not_there_is_named_with_its_option(world, api, desk):
+    directory = desk.directory()
+    for words, says in ((("-o", "no/%j.out"), f"--output (slurm.batch_script.output): {directory}/no/"),
+                        (("--chdir", "/nonexistent"), "--chdir")):
+        job_id = int(world.cli("sbatch", "--parsable", *words, "--wrap", "true", cwd=directory).stdout)
+        api.wait_state(job_id, FAILED)
+        assert says in world.cli("why", job_id).stdout
 
 
 def test_a_dependency_names_jobs_by_musters_numbers(world, api, desk):

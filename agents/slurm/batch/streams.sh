@@ -10,11 +10,16 @@ drain_s=5
 # output and error, and the numbers of the job array and of the task in it, if the job is one; specs/command.argv begins
 # with the working directory.
 run_batch_script() {
-  local settings directory copiers=() pid
+  local settings directory copiers=() pid opening=''
   mapfile -d '' -t settings <"$run_dir/specs/batch_script"
   IFS= read -r -d '' directory <"$run_dir/specs/command.argv"
   export SLURM_JOB_NAME=${settings[0]} SLURM_SUBMIT_DIR=$directory
+  if [[ ! -d $directory ]]; then
+    status=1 problem=working_directory
+    return
+  fi
   if ! open_streams; then
+    note "cannot open $opening"
     status=1 problem=streams
     return
   fi
@@ -25,16 +30,19 @@ run_batch_script() {
   done
 }
 
-# Sets the streams and copiers. What the script writes goes to the run's log, and a copy of it to its own files.
+# Sets the streams and copiers, and opening to the option and file that it is at. What the script writes goes to the run's log, and a copy of it to its own files.
 open_streams() {
   local in=/dev/null file='' error
   if file_name "${settings[2]}"; then in=$name; fi
   if file_name "${settings[3]}"; then file=$name; fi
   error=$file
   if file_name "${settings[4]}"; then error=$name; fi
+  opening="--input (slurm.batch_script.input): $in"
   exec {in_fd}<"$in" || return
+  opening="--output (slurm.batch_script.output): $file"
   open_output "$logs/rank-0.out" "$file" || return
   out_fd=$output_fd
+  opening="--error (slurm.batch_script.error): $error"
   if [[ $error != "$file" ]]; then open_output "$logs/rank-0.err" "$error" || return; fi
   err_fd=$output_fd
 }

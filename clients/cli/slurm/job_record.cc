@@ -78,6 +78,7 @@ const v1::Run* JobRecord::run() const {
 JobRecord MakeRecord(v1::Job job, const v1::Cluster* cluster) {
   JobRecord record;
   record.job = std::move(job);
+  record.is_on_slurm = cluster != nullptr && cluster->kind() == v1::CLUSTER_KIND_SLURM;
   const v1::JobSpec& spec = record.job.spec();
   record.partition =
       spec.slurm().partition().empty() ? spec.placement().pool() : spec.slurm().partition();
@@ -91,6 +92,11 @@ JobRecord MakeRecord(v1::Job job, const v1::Cluster* cluster) {
     record.time_limit = absl::Seconds(pool->max_time_limit().seconds());
   }
   return record;
+}
+
+std::string SlurmNumber(const JobRecord& record) {
+  const bool has = record.is_on_slurm && record.run() != nullptr;
+  return has ? Harmless(record.run()->external_id()) : std::string();
 }
 
 std::string_view StateWord(const JobRecord& record) {

@@ -18,6 +18,7 @@ struct JobRecord {
   v1::Job job;                               // with its spec; its runs if they were asked for
   std::string partition;                     // empty: not known before a cluster is chosen
   std::optional<absl::Duration> time_limit;  // none: no limit, or not known
+  bool is_on_slurm = false;                  // its cluster is known, and of Slurm
 
   // The latest run; null: none, or they were not asked for.
   const v1::Run* run() const;
@@ -32,6 +33,9 @@ std::string_view StateCode(std::string_view word);
 // A state by its name or code in any case; empty: there is none of that name.
 std::string_view FindState(std::string_view name);
 bool IsActiveState(std::string_view word);
+
+// Slurm's own number; empty: it has none, or is not on Slurm.
+std::string SlurmNumber(const JobRecord& record);
 
 // Why it waits in Slurm's own word: "Resources"; "MusterQueue" while no cluster has it. Of a job
 // that has ended why it did: "NonZeroExitCode". "None" if there is nothing to say.

@@ -117,9 +117,7 @@ constexpr std::array kColumns = {
     Column{"End", 19, [](const R& r, T) { return LocalTime(r.job.end_time(), "Unknown"); }},
     Column{"ExitCode", 8, [](const R& r, T) { return ExitCodeText(r); }},
     Column{"JobID", 12, [](const R& r, T) { return NameOf(r.job); }},
-    Column{
-        "JobIDRaw", 12,
-        [](const R& r, T) { return r.run() ? Harmless(r.run()->external_id()) : std::string(); }},
+    Column{"JobIDRaw", 12, [](const R& r, T) { return SlurmNumber(r); }},
     Column{"JobName", 10, [](const R& r, T) { return Harmless(r.job.name()); }},
     Column{"NCPUS", 10, [](const R& r, T) { return fmt::format("{}", TotalCpus(r.job.spec())); }},
     Column{"NNodes", 8,

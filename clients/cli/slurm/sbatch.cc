@@ -50,6 +50,17 @@ constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
     {"slurm.qos", "--qos"},
     {"slurm.dependency", "--dependency"},
     {"slurm.mail_type", "--mail-type"},
+    {"slurm.mail_user", "--mail-user"},
+    {"slurm.reservation", "--reservation"},
+    {"slurm.constraint", "--constraint"},
+    {"slurm.nodelist", "--nodelist"},
+    {"slurm.exclude", "--exclude"},
+    {"slurm.comment", "--comment"},
+    {"slurm.licenses", "--licenses"},
+    {"slurm.signal", "--signal"},
+    {"slurm.gres", "--gres"},
+    {"slurm.nice", "--nice"},
+    {"nodes", "--nodes"},
 };
 
 std::map<std::string, std::string> Environment() {
@@ -81,6 +92,12 @@ absl::StatusOr<std::string> ReadScript(const slurm::SbatchCommandLine& line) {
   const bool is_input = line.script_path.empty() || line.script_path == "-";
   return client::ReadFile(is_input ? "-" : FindScript(line.script_path),
                           slurm::kMaxBatchScriptBytes);
+}
+
+// What the user wrote is wrong; other errors have codes of their own.
+int FailUsage(Session& session, const absl::Status& status) {
+  const int code = Fail(session, status);
+  return absl::IsInvalidArgument(status) ? kUsage : code;
 }
 
 struct Asked {
@@ -202,7 +219,7 @@ absl::StatusOr<std::vector<v1::JobSpec>> JobsOf(const slurm::SbatchJob& job) {
 
 int Sbatch(Session& session) {
   absl::StatusOr<Asked> asked = Read(session.call.words);
-  if (!asked.ok()) return Fail(session, asked.status());
+  if (!asked.ok()) return FailUsage(session, asked.status());
   const slurm::Settings& options = asked->options;
   if (options.Find("version") != nullptr) {
     session.terminal.Out("muster " MUSTER_VERSION "\n");
@@ -214,7 +231,9 @@ int Sbatch(Session& session) {
   }
   for (const std::string& note : asked->job.notes) session.terminal.Note(note);
   v1::JobSpec& spec = asked->job.spec;
-  if (absl::Status status = CheckSpec(spec, kFlags); !status.ok()) return Fail(session, status);
+  if (absl::Status status = CheckSpec(spec, kFlags); !status.ok()) {
+    return FailUsage(session, status);
+  }
   if (absl::Status status = TranslateDependency(session.client, &spec); !status.ok()) {
     return Fail(session, status);
   }

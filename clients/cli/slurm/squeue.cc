@@ -126,7 +126,9 @@ constexpr std::array kColumns = {
     Column{'F', "ARRAY_JOB_ID", [](const R& r, T) { return ArrayOf(r.job); }},
     Column{'K', "ARRAY_TASK_ID", [](const R& r, T) { return TaskOf(r.job); }},
     Column{'A', "SLURM_ID",
-           [](const R& r, T) { return OrNull(r.run() ? r.run()->external_id() : ""); }},
+           [](const R& r, T) {
+             return r.run() == nullptr || r.is_on_slurm ? OrNull(SlurmNumber(r)) : "N/A";
+           }},
     Column{'j', "NAME", [](const R& r, T) { return Harmless(r.job.name()); }},
     Column{'u', "USER", [](const R& r, T) { return Harmless(r.job.user()); }},
     Column{'a', "ACCOUNT", [](const R& r, T) { return OrNull(r.job.spec().slurm().account()); }},

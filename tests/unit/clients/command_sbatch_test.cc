@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "contract/errors.h"
 #include "tests/unit/clients/slurm_verbs_fixture.h"
 
 namespace muster::cli {
@@ -63,6 +64,25 @@ TEST_F(SlurmVerbsTest, SbatchRefusesWhatIsNoScriptInSbatchsWords) {
   EXPECT_THAT(Run({"sbatch"}).err, HasSubstr("Batch script is empty!")) << "standard input";
   EXPECT_THAT(Run({"sbatch", "/nonexistent.sh"}).err, HasSubstr("/nonexistent.sh"));
   EXPECT_THAT(submitted_, IsEmpty());
+}
+
+TEST_F(SlurmVerbsTest, SbatchNamesItsOptionsInErrorsAndExitsWith2ForThoseOfUsage) {
+  const std::string script = WriteScript("#!/bin/sh\ntrue\n");
+  for (const char* option : {"--nosuch", "--time=soon", "--mail-user=a b", "--array=1-9%2"}) {
+    const Outcome outcome = Run({"sbatch", option, script});
+    EXPECT_EQ(outcome.code, 2) << option;
+    const std::string_view name = option;
+    EXPECT_THAT(outcome.err, HasSubstr(std::string(name.substr(0, name.find('='))))) << option;
+  }
+  broker_.submit_job = [](const auto&) -> absl::StatusOr<v1::SubmitJobResponse> {
+    return contract::Error(absl::StatusCode::kNotFound, "UNKNOWN_CLUSTER",
+                           "placement.clusters names \"nope\", and no cluster of that name");
+  };
+  const Outcome outcome = Run({"sbatch", "-M", "nope", script});
+  EXPECT_EQ(outcome.code, 13);
+  EXPECT_EQ(
+      outcome.err,
+      "muster: --clusters (placement.clusters) names \"nope\", and no cluster of that name\n");
 }
 
 TEST_F(SlurmVerbsTest, SbatchSaysThatTheShellsVariablesStayIfTheyWereAskedFor) {

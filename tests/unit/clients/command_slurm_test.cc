@@ -63,6 +63,17 @@ TEST_F(SlurmVerbsTest, JobsThatNoClusterHasAndThatAreHeldSaySo) {
   EXPECT_EQ(Run({"squeue", "-ho", "%i %r", "-Si"}).out, "7 MusterQueue\n8 JobHeldUser\n");
 }
 
+TEST_F(SlurmVerbsTest, AProcessOfAMachineIsNoNumberOfSlurms) {
+  broker_.list_clusters = [](const auto&) -> absl::StatusOr<v1::ListClustersResponse> {
+    v1::ListClustersResponse response;
+    *response.add_clusters() = Lab();
+    response.mutable_clusters(0)->set_kind(v1::CLUSTER_KIND_MACHINES);
+    return response;
+  };
+  EXPECT_EQ(Run({"squeue", "-h", "-j", "7", "-o", "%A"}).out, "N/A\n");
+  EXPECT_EQ(Run({"sacct", "-nP", "-j", "7", "-o", "JobID,JobIDRaw"}).out, "7|\n");
+}
+
 TEST_F(SlurmVerbsTest, WhatCannotBeHonouredIsRefusedByName) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{"squeue", "--json"}, "--json is not taken; use: muster list -o json"},

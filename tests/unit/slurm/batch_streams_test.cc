@@ -111,11 +111,19 @@ TEST_F(BatchStreamsTest, ItReadsItsInput) {
 
 TEST_F(BatchStreamsTest, AFileThatCannotBeOpenedIsNamed) {
   EXPECT_EQ(Run(Spec("echo never", "no/%j.out")).problem, Problem::kStreams);
-  EXPECT_THAT(ReadWhole(paths_->slurm_output()), HasSubstr("no/128.out"));
+  EXPECT_THAT(ReadWhole(paths_->slurm_output()),
+              HasSubstr("muster: cannot open --output (slurm.batch_script.output): " +
+                        Work("no/128.out\n")));
   v1::JobSpec spec = Spec("echo never");
   spec.mutable_slurm()->mutable_batch_script()->set_input("nothing");
   EXPECT_EQ(Run(spec).problem, Problem::kStreams);
   EXPECT_EQ(Log(), "");
+}
+
+TEST_F(BatchStreamsTest, AMissingWorkingDirectoryIsNotTakenForAMissingFile) {
+  v1::JobSpec spec = Spec("echo never", "%j.out");
+  spec.set_working_directory("/nonexistent");
+  EXPECT_EQ(Run(spec).problem, Problem::kWorkingDirectory);
 }
 
 TEST_F(BatchStreamsTest, WhatAProcessLeftBehindWritesSoonIsThereToo) {
