@@ -3,9 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <deque>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,8 +13,8 @@
 #include "agents/core/broker_link.h"
 #include "agents/core/end_reader.h"
 #include "agents/core/inbox.h"
-#include "agents/core/launch_lane.h"
 #include "agents/core/questions.h"
+#include "agents/core/run_calls.h"
 #include "agents/core/steady_time.h"
 #include "agents/core/worker_lane.h"
 #include "clients/cpp/backoff.h"
@@ -88,11 +86,8 @@ class Agent::Impl {
              .sources = [this](const RunHandle& run) { return backend_.Logs(run); },
              .shipped = [this](const std::string& key) { inbox_.Post(CallDone{LogsShipped{key}}); },
              .host = backend_.LogHost()}),
-        launches_(options_.launch_parallelism, &backend_,
-                  [this](const std::string& run_key, LaunchOutcome outcome) {
-                    inbox_.Post(CallDone{Launched{run_key, std::move(outcome)}});
-                  }),
-        others_(options_.launch_parallelism),
+        calls_(options_.launch_parallelism, &backend_,
+               [this](Input input) { inbox_.Post(CallDone{std::move(input)}); }),
         observer_(1),
         inventories_(1),
         questions_(backend) {}
@@ -258,8 +253,9 @@ class Agent::Impl {
     std::vector<RunHandle> runs = core_.RunsToObserve();
     if (runs.empty()) return;
     is_observing_ = true;
-    observer_.Post([this, runs = std::move(runs)] {
+    observer_.Post([this, began = Now(), runs = std::move(runs)] {
       Observed observed;
+      observed.began = began;
       observed.outcome = backend_.Observe(runs);
       end_reader_.Complete(runs, &observed.outcome);
       observed.scheduler_calls = backend_.SchedulerCalls();
@@ -327,7 +323,7 @@ class Agent::Impl {
       std::visit([this](auto& what) { Do(what); }, effect);
     }
     // Not before: what waits at the same time goes together.
-    launches_.Start();
+    calls_.Start();
   }
 
   // A full disk is waited out: nothing new is taken meanwhile, and nothing is lost.
@@ -353,56 +349,24 @@ class Agent::Impl {
 
   void Do(DoLaunch& launch) {
     ++calls_in_flight_;
-    launches_.Add(std::move(launch.run.assignment));
+    calls_.Launch(std::move(launch.run));
   }
   void Do(DoLookup& lookup) {
     ++calls_in_flight_;
-    others_.Post([this, run = std::move(lookup.run)] {
-      inbox_.Post(CallDone{LookedUp{run.run_key, backend_.Lookup(run)}});
-    });
+    calls_.Lookup(std::move(lookup.run));
   }
   void Do(DoCancel& cancel) {
     ++calls_in_flight_;
-    others_.Post([this, run = std::move(cancel.run)] {
-      absl::Status status = backend_.Cancel(run);
-      if (!status.ok()) {
-        LogEvent(spdlog::level::warn, "cancel_failed",
-                 {{"run", run.run_key}, {"error", std::string(ToStd(status.message()))}});
-      }
-      inbox_.Post(CallDone{CancelAsked{run.run_key, std::move(status)}});
-    });
+    calls_.Cancel(std::move(cancel.run));
   }
   void Do(DoHold& hold) {
     ++calls_in_flight_;
-    others_.Post([this, run = std::move(hold.run), held = hold.held] {
-      absl::Status status = backend_.SetHeld(run, held);
-      if (!status.ok()) {
-        LogEvent(spdlog::level::warn, held ? "hold_failed" : "release_failed",
-                 {{"run", run.run_key}, {"error", std::string(ToStd(status.message()))}});
-      }
-      inbox_.Post(CallDone{HoldAsked{run.run_key, held, std::move(status)}});
-    });
+    calls_.SetHeld(std::move(hold.run), hold.held);
   }
   void Do(ShipLogs& ship) { shipper_.Ship(ship.run, ship.ended); }
   void Do(DoForget& forget) {
     shipper_.Drop(forget.run.run_key);
-    {
-      const std::lock_guard lock(forgets_mutex_);
-      forgets_.push_back(std::move(forget.run));
-    }
-    others_.Post([this] { ForgetSome(); });
-  }
-  // On a thread of the lane: takes along what waits.
-  void ForgetSome() {
-    std::vector<RunHandle> runs;
-    {
-      const std::lock_guard lock(forgets_mutex_);
-      while (!forgets_.empty() && runs.size() < kMaxForgetBatch) {
-        runs.push_back(std::move(forgets_.front()));
-        forgets_.pop_front();
-      }
-    }
-    if (!runs.empty()) backend_.ForgetMany(runs);
+    calls_.Forget(std::move(forget.run));
   }
   void Do(DoAllowStarts&) { backend_.AllowStarts(); }
   void Do(SendToBroker& send) {
@@ -476,12 +440,9 @@ class Agent::Impl {
   std::optional<absl::Time> drain_until_;
 
   EndReader end_reader_;  // the observer's
-  std::mutex forgets_mutex_;
-  std::deque<RunHandle> forgets_;  // guarded by forgets_mutex_; those that no thread has begun with
 
   LogShipper shipper_;
-  LaunchLane launches_;
-  WorkerLane others_;
+  RunCalls calls_;
   WorkerLane observer_;
   WorkerLane inventories_;
   Questions questions_;

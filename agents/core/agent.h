@@ -3,8 +3,8 @@
 //
 // Threads: Run's caller is the core thread and owns the core, the journal and the control link.
 // Blocking calls to the backend run in lanes of their own, one for observations, one for
-// inventories, one for launches and one for the rest, so that a slow launch delays no cancel. Logs
-// have their own thread (log_shipper.h).
+// inventories, one for each kind of call about runs (run_calls.h). Logs have their own thread
+// (log_shipper.h).
 #ifndef MUSTER_AGENTS_CORE_AGENT_H_
 #define MUSTER_AGENTS_CORE_AGENT_H_
 

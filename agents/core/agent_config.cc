@@ -158,6 +158,10 @@ std::vector<Setting> MachinesSettings(machines::MachinesConfig* machines) {
 
 std::vector<Setting> SlurmCallSettings(slurm::SlurmConfig* slurm) {
   return {
+      {"slurm.max_timeout_requeues",
+       "starts again, 1 to 10000, after which a job that reaches its slurm.timeout fails [100]",
+       NumberInto(1, 10000,
+                  [slurm](uint64_t n) { slurm->max_timeout_requeues = static_cast<uint32_t>(n); })},
       {"slurm.max_scheduler_calls_per_minute", "calls to Slurm in a minute; 0: no limit [20]",
        NumberInto(0, kMaxCallsPerMinute,
                   [slurm](uint64_t n) {

@@ -119,7 +119,7 @@ class AgentCore::Impl {
   void On(Observed& observed, const Step& step) {
     session_.OnScheduler(observed.outcome.scheduler, std::move(observed.scheduler_calls),
                          step.wall);
-    runs_.OnObserved(observed.outcome, step);
+    runs_.OnObserved(observed.outcome, observed.began, step);
   }
 
   void On(InventoryRead& read, const Step& step) {

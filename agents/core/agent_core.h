@@ -29,8 +29,9 @@ struct Options {
       4;  // launches that the backend is busy with; the rest stays ASSIGNED
   absl::Duration lookup_grace = absl::Seconds(30);
   absl::Duration lookup_interval = absl::Seconds(2);  // between two look-ups of one run
-  absl::Duration cancel_interval =
-      absl::Seconds(10);  // a cancel whose effect is not seen is repeated; so is a hold that failed
+  // A cancel or a hold that failed is repeated after this. A cancel that the cluster took is, if a
+  // look at it that began so much later shows the run alive: programs take a moment to end.
+  absl::Duration cancel_interval = absl::Seconds(10);
   int max_unacked_events = 10000;  // sent and not acknowledged; the rest waits in the journal
   // Bytes of them, for events that name many nodes; half of what the link can queue.
   size_t max_unacked_event_bytes = 32 << 20;
@@ -119,6 +120,7 @@ struct HoldAsked {
 struct Observed {
   ObserveOutcome outcome;
   std::map<std::string, uint64_t> scheduler_calls = {};  // empty: not read
+  absl::Time began = absl::InfinitePast();               // when it was asked for, by Handle's `now`
 };
 // The archive has every byte of a run that has ended.
 struct LogsShipped {

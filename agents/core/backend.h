@@ -1,8 +1,8 @@
 // The contract that every kind of cluster fulfils for the agent.
 //
-// The agent calls a backend from several threads at once, but never with two of Launch (or
-// LaunchMany), Lookup, Cancel, SetHeld and Forget for the same run at the same time; Observe and
-// Logs may overlap with any of them. Calls may block; each bounds its own time.
+// The agent calls a backend from several threads at once, but never with two of Launch, Lookup,
+// Cancel, SetHeld and Forget (or one of them for many) for the same run at the same time; Observe
+// and Logs may overlap with any of them. Calls may block; each bounds its own time.
 #ifndef MUSTER_AGENTS_CORE_BACKEND_H_
 #define MUSTER_AGENTS_CORE_BACKEND_H_
 
@@ -149,9 +149,26 @@ class Backend {
   // Asks the cluster to end the run; idempotent. OK: it was asked, or the run is not there. The end
   // itself is observed.
   virtual absl::Status Cancel(const RunHandle& run) = 0;
+  // Likewise for all that wait for it at the same time, 1 to MaxCancelBatch(); never one twice. One
+  // answer each, in the same order.
+  virtual std::vector<absl::Status> CancelMany(const std::vector<RunHandle>& runs) {
+    std::vector<absl::Status> statuses;
+    for (const RunHandle& run : runs) statuses.push_back(Cancel(run));
+    return statuses;
+  }
   // Keeps a run that waits from starting, or lets it start; idempotent. OK as well: the run has
   // begun, has ended, or is not there.
   virtual absl::Status SetHeld(const RunHandle& run, bool held) = 0;
+  // Likewise for many, as CancelMany.
+  virtual std::vector<absl::Status> SetHeldMany(const std::vector<RunHandle>& runs, bool held) {
+    std::vector<absl::Status> statuses;
+    for (const RunHandle& run : runs) statuses.push_back(SetHeld(run, held));
+    return statuses;
+  }
+  // The most runs in one CancelMany or SetHeldMany, at least 1. More than 1 is for clusters to
+  // which many cost hardly more than one: one such call is made at a time then, so that what comes
+  // meanwhile goes together.
+  virtual size_t MaxCancelBatch() const { return 1; }
   // One source for each rank and stream.
   virtual std::vector<LogSource> Logs(const RunHandle& run) = 0;
   // The directory of the run's results, for jobs with status_json; empty: it has none.

@@ -104,8 +104,8 @@ void RunTable::WantCancel(const std::string& run_key, const Step& step) {
   if (run->record.state == v1::RUN_STATE_ASSIGNED) {
     EndUnlaunched(*run, AgentEvent(step.wall, "canceled before its launch"), v1::RUN_STATE_CANCELED,
                   step);
-  } else if (IsOnCluster(run->record.state) && (is_new || run->due == absl::InfiniteFuture())) {
-    AskCancel(*run, step);
+  } else if (IsOnCluster(run->record.state)) {
+    is_new ? AskCancel(*run, step) : AskFirstCancel(*run, step);
   }
 }
 
@@ -208,16 +208,29 @@ void RunTable::OnCancelAsked(const CancelAsked& asked, const Step& step) {
   if (run == nullptr) return;
   if (run->let_go) {
     LetGo(*run, step);
-  } else if (IsOnCluster(run->record.state)) {
+  } else if (!IsOnCluster(run->record.state)) {
+    return;
+  } else if (asked.status.ok()) {
+    run->canceled = step.now;
+  } else {
     SetDue(*run, step.now + options_.cancel_interval);
   }
 }
 
-void RunTable::OnObserved(const ObserveOutcome& outcome, const Step& step) {
+void RunTable::OnObserved(const ObserveOutcome& outcome, absl::Time began, const Step& step) {
   for (const Observation& seen : outcome.observations) {
     Run* run = Find(seen.run_key);
     // An observation never stands in for the answer to a launch or a look-up.
-    if (run != nullptr && IsOnCluster(run->record.state)) Observe(*run, seen, step);
+    if (run == nullptr || !IsOnCluster(run->record.state)) continue;
+    // What ends a command is not needed any more while it is FINISHING. All that one look shows
+    // alive come together, and none before a look: cancels leave room for what shows their effect.
+    const bool is_alive =
+        seen.state >= v1::RUN_STATE_PENDING && seen.state < v1::RUN_STATE_FINISHING;
+    if (is_alive && run->canceled + options_.cancel_interval <= began &&
+        run->canceled != absl::InfinitePast()) {
+      AskCancel(*run, step);
+    }
+    Observe(*run, seen, step);
   }
 }
 
@@ -304,6 +317,11 @@ void RunTable::AskLookup(Run& run, const Step& step) {
   step.out->effects.push_back(DoLookup{Handle(run)});
 }
 
+void RunTable::AskFirstCancel(Run& run, const Step& step) {
+  const bool is_first = run.canceled == absl::InfinitePast();
+  if (is_first && run.due == absl::InfiniteFuture()) AskCancel(run, step);
+}
+
 void RunTable::AskCancel(Run& run, const Step& step) {
   SetDue(run, absl::InfiniteFuture());
   if (run.call != Call::kNone) return;
@@ -357,7 +375,7 @@ void RunTable::AfterChange(Run& run, const Step& step) {
     run.ships_logs = true;
     step.out->effects.push_back(ShipLogs{Handle(run), /*ended=*/false});
   }
-  if (run.record.cancel_requested && run.due == absl::InfiniteFuture()) AskCancel(run, step);
+  if (run.record.cancel_requested) AskFirstCancel(run, step);
   AskHold(run, step);
 }
 

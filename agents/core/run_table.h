@@ -55,7 +55,8 @@ class RunTable {
   void OnLookedUp(LookedUp looked_up, const Step& step);
   void OnCancelAsked(const CancelAsked& asked, const Step& step);
   void OnHoldAsked(const HoldAsked& asked, const Step& step);
-  void OnObserved(const ObserveOutcome& outcome, const Step& step);
+  // `began`: when the cluster was looked at, or just before.
+  void OnObserved(const ObserveOutcome& outcome, absl::Time began, const Step& step);
   void OnLogsShipped(const std::string& run_key, const Step& step);
 
   // From now on nothing is launched.
@@ -83,6 +84,7 @@ class RunTable {
     absl::Time due = absl::InfiniteFuture();           // of the next look-up, cancel or hold
     absl::Time asked = absl::InfinitePast();           // when the look-up under way was asked for
     absl::Time absent_since = absl::InfiniteFuture();  // the first of the answers "absent" in a row
+    absl::Time canceled = absl::InfinitePast();        // when the cluster last took a cancel of it
     // What the broker wants; nothing: it has said nothing to this process. It says so again on each
     // connection, so that no journal keeps it.
     std::optional<bool> wants_held;
@@ -105,6 +107,8 @@ class RunTable {
   void AllowStarts(const Step& step);
   void StartLaunch(Run& run, std::string_view why, const Step& step);
   void AskLookup(Run& run, const Step& step);
+  // Unless the cluster has taken a cancel of it, or one that failed waits to be repeated.
+  void AskFirstCancel(Run& run, const Step& step);
   void AskCancel(Run& run, const Step& step);
   // Tells the cluster what the broker wants, if it matters now and the cluster may not know it.
   void AskHold(Run& run, const Step& step);

@@ -131,28 +131,6 @@ absl::Status SlurmBackend::Adopt(const std::vector<agent::RunHandle>& runs) {
   return absl::OkStatus();
 }
 
-absl::Status SlurmBackend::Cancel(const agent::RunHandle& run) {
-  std::optional<JobId> live;
-  {
-    const std::lock_guard lock(mutex_);
-    Track& track = tracks_[run.run_key];
-    track.cancel_asked = true;
-    live = track.live;
-  }
-  if (live.has_value()) return scheduler_->Cancel(*live);
-  // Slurm's numbers come round: what it calls by the number of a run that was not lately seen alive
-  // may be anybody's.
-  absl::Status status = arrays_.Load();
-  if (!status.ok()) return status;
-  const absl::StatusOr<std::vector<QueueRow>> queue = SharedQueue();
-  if (!queue.ok()) return queue.status();
-  for (const QueueRow& row : *queue) {
-    if (!HasEnded(row.state.phase) && RunOf(row.name, row.job_id) == run.run_key)
-      status.Update(scheduler_->Cancel(row.job_id));
-  }
-  return status;
-}
-
 std::vector<agent::LogSource> SlurmBackend::Logs(const agent::RunHandle& run) {
   const RunPaths paths = PathsOf(run.run_key);
   std::vector<agent::LogSource> sources;

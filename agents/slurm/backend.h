@@ -46,7 +46,11 @@ class SlurmBackend : public agent::Backend {
   agent::LookupOutcome Lookup(const agent::RunHandle& run) override;
   agent::ObserveOutcome Observe(const std::vector<agent::RunHandle>& runs) override;
   absl::Status Cancel(const agent::RunHandle& run) override;
+  std::vector<absl::Status> CancelMany(const std::vector<agent::RunHandle>& runs) override;
   absl::Status SetHeld(const agent::RunHandle& run, bool held) override;
+  std::vector<absl::Status> SetHeldMany(const std::vector<agent::RunHandle>& runs,
+                                        bool held) override;
+  size_t MaxCancelBatch() const override;
   std::vector<agent::LogSource> Logs(const agent::RunHandle& run) override;
   std::string ResultsDirectory(const agent::RunHandle& run) override;
   hosts::Host* LogHost() override { return config_.user_on_host.empty() ? nullptr : host_.get(); }
@@ -77,6 +81,10 @@ class SlurmBackend : public agent::Backend {
     std::set<std::string> arrays;               // names of those that it lists any task of
   };
   struct Fresh;
+  struct JobToEnd {
+    std::string run_key;
+    JobId id;
+  };
 
   RunPaths PathsOf(std::string_view run_key) const { return {config_.run_dir, run_key}; }
 
@@ -92,7 +100,11 @@ class SlurmBackend : public agent::Backend {
   // The assignment with what the cluster fills in, and without excluded nodes that Slurm does not
   // know any more. INVALID_ARGUMENT: the cluster cannot take it so; UNAVAILABLE: Slurm could not be
   // asked.
-  absl::StatusOr<v1::Assignment> Complete(const v1::Assignment& assignment);
+  absl::StatusOr<v1::Assignment> Complete(const v1::Assignment& assignment,
+                                          const absl::StatusOr<std::set<std::string>>& known) const;
+  // Which of the nodes that they exclude Slurm knows: one question for all of them, or none.
+  absl::StatusOr<std::set<std::string>> KnownNodesOf(
+      const std::vector<std::shared_ptr<const v1::Assignment>>& assignments);
   // What the launch of a run comes to before its submission; nothing if it is to be submitted.
   std::optional<agent::LaunchOutcome> Prepare(
       std::map<std::string, absl::StatusOr<ImageCache::Ready>>* images, Fresh* fresh);
@@ -131,8 +143,9 @@ class SlurmBackend : public agent::Backend {
   // Less the submissions that were refused.
   absl::StatusOr<std::vector<HistoryRow>> HistoryByName(const agent::RunHandle& run,
                                                         const std::string& name);
-  void CancelStrays(const std::string& run_key, const JobId& job_id,
-                    const std::vector<QueueRow>& rows);
+  // The jobs of the run that are not it.
+  static std::vector<JobToEnd> StraysOf(const std::string& run_key, const JobId& id,
+                                        const std::vector<QueueRow>& rows);
 
   // ---- observation
   bool IsQueueDue() const;
@@ -140,26 +153,33 @@ class SlurmBackend : public agent::Backend {
   // The exit records of these runs, by run key; one that cannot be read now is left out.
   std::map<std::string, ExitRecord> ReadRecords(const std::vector<agent::RunHandle>& runs);
   RunFacts Gather(const agent::RunHandle& run, const std::optional<Queue>& queue,
-                  std::optional<ExitRecord> record);
+                  std::optional<ExitRecord> record, std::vector<JobToEnd>* strays);
   // Whether the run was submitted as a task of one of them.
   bool IsTaskOfAny(const std::string& run_key, const std::set<std::string>& array_names) const;
-  void ChooseRow(const agent::RunHandle& run, const std::vector<QueueRow>& rows, RunFacts* facts);
+  void ChooseRow(const agent::RunHandle& run, const std::vector<QueueRow>& rows, RunFacts* facts,
+                 std::vector<JobToEnd>* strays);
   void DropVoidRecord(RunFacts* facts);
   void MarkSince(RunFacts* facts);
   void MarkLimit(const agent::RunHandle& run, RunFacts* facts);
-  void AskHistory(const std::vector<agent::RunHandle>& runs, std::vector<RunFacts>* facts);
+  void AskHistory(const std::vector<agent::RunHandle>& runs, absl::Time deadline,
+                  std::vector<RunFacts>* facts);
   // What Slurm wrote into its output of the run's job.
   std::string SlurmOutputOf(const std::string& run_key, const JobId& job_id) const;
-  void AskAccounting(const std::vector<RunFacts*>& facts, absl::Time since);
-  void AskController(const std::vector<RunFacts*>& facts);
+  void AskAccounting(const std::vector<RunFacts*>& facts, absl::Time since, absl::Time deadline);
+  void AskController(const std::vector<RunFacts*>& facts, absl::Time deadline);
   std::string ReadSlurmOutput(const std::string& path);
 
   // ---- ends that Slurm does not bring about by itself
+  // The jobs of these runs that have not ended, as the queue tells them.
+  absl::Status FindAlive(const std::set<std::string>& run_keys, std::vector<JobToEnd>* jobs);
+  // In as few calls as possible. What came of it by run; of those that had no turn before the
+  // deadline nothing, but a first call is always made.
+  std::map<std::string, absl::Status> EndJobs(const std::vector<JobToEnd>& jobs,
+                                              absl::Time deadline);
+  void EndStrays(std::vector<JobToEnd> strays, absl::Time deadline);
   // Takes the run's claim, so that no job of it can begin any more. False: a job has it, or it
   // could not be taken.
   bool Fence(const std::string& run_key);
-  // Cancels a job that Slurm holds for good; what became of it is judged when it has ended.
-  void EndFailedLaunch(const RunFacts& facts);
 
   // Constant after construction.
   const SlurmConfig config_;

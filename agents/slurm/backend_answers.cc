@@ -69,7 +69,7 @@ absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const st
   }
   v1::JobPlan plan;
   CheckList checks;
-  absl::StatusOr<v1::Assignment> complete = Complete(planned);
+  absl::StatusOr<v1::Assignment> complete = Complete(planned, std::set<std::string>());
   if (complete.ok()) complete = Resolve(*complete);
   if (!complete.ok()) {
     if (!absl::IsInvalidArgument(complete.status())) return complete.status();
@@ -149,15 +149,6 @@ void SlurmBackend::PlanImage(const v1::JobSpec& spec, CheckList* checks) {
   checks->Ok(kSubject, fmt::format("\"{}\" is not there yet: a Slurm job converts the image before "
                                    "the run gets nodes",
                                    file));
-}
-
-absl::Status SlurmBackend::SetHeld(const agent::RunHandle& run, bool held) {
-  const std::optional<JobId> id = ParseJobId(run.external_id);
-  // Not submitted: Launch heeds the assignment's own word.
-  if (!id.has_value()) return absl::OkStatus();
-  const absl::Status status = held ? scheduler_->Hold(*id) : scheduler_->Release(*id);
-  const bool is_over = absl::IsNotFound(status) || absl::IsFailedPrecondition(status);
-  return is_over ? absl::OkStatus() : status;
 }
 
 }  // namespace muster::slurm

@@ -1,4 +1,4 @@
-// Runs that would neither end nor begin: Slurm has forgotten them, or holds them for good.
+// Runs that Slurm has forgotten before they began.
 #include "agents/slurm/backend.h"
 
 namespace muster::slurm {
@@ -8,12 +8,6 @@ namespace muster::slurm {
 bool SlurmBackend::Fence(const std::string& run_key) {
   constexpr uint32_t kPrivateDirectory = 0700;
   return host_->MakeDirectories(PathsOf(run_key).claim(), kPrivateDirectory).ok();
-}
-
-void SlurmBackend::EndFailedLaunch(const RunFacts& facts) {
-  if (HasEnded(facts.queue->state.phase)) return;
-  // Not counted as a cancel that was asked for. Asked again at the next look if it fails.
-  (void)scheduler_->Cancel(facts.job_id);
 }
 
 }  // namespace muster::slurm

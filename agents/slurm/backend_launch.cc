@@ -75,6 +75,7 @@ std::vector<LaunchOutcome> SlurmBackend::LaunchMany(
   for (const auto& assignment : assignments)
     scripts.push_back(PathsOf(assignment->run_key()).script());
   const std::vector<absl::StatusOr<hosts::FileInfo>> before = host_->StatMany(scripts);
+  const absl::StatusOr<std::set<std::string>> known = KnownNodesOf(assignments);
   std::map<std::string, absl::StatusOr<ImageCache::Ready>> images;
   // By what they ask for, in the order of their arrival.
   std::vector<std::vector<Fresh>> groups;
@@ -87,7 +88,7 @@ std::vector<LaunchOutcome> SlurmBackend::LaunchMany(
     Fresh fresh;
     fresh.index = i;
     fresh.is_first = !before[i].ok();
-    absl::StatusOr<v1::Assignment> complete = Complete(*assignments[i]);
+    absl::StatusOr<v1::Assignment> complete = Complete(*assignments[i], known);
     if (complete.ok()) complete = Resolve(*complete);
     if (!complete.ok()) {
       const bool is_refused = complete.status().code() == absl::StatusCode::kInvalidArgument;
@@ -214,7 +215,8 @@ absl::StatusOr<ImageCache::Ready> SlurmBackend::PrepareImage(const v1::JobSpec& 
 absl::StatusOr<std::vector<RunFile>> SlurmBackend::FilesOf(const v1::Assignment& assignment,
                                                            const RunPaths& paths,
                                                            const ImageCache::Ready& image) {
-  absl::StatusOr<std::vector<RunFile>> files = MakeRunFiles(assignment, config_.cluster, paths);
+  absl::StatusOr<std::vector<RunFile>> files =
+      MakeRunFiles(assignment, config_.cluster, paths, config_.max_timeout_requeues);
   if (!files.ok() || image.image.empty()) return files;
   const absl::StatusOr<std::vector<std::string>> options =
       ContainerOptions(assignment, config_.cluster, image.image, paths, config_.container_mounts);

@@ -111,6 +111,18 @@ absl::StatusOr<std::vector<QueueRow>> SlurmBackend::SharedQueue() {
   return rows;
 }
 
+std::vector<SlurmBackend::JobToEnd> SlurmBackend::StraysOf(const std::string& run_key,
+                                                           const JobId& id,
+                                                           const std::vector<QueueRow>& rows) {
+  std::vector<JobToEnd> strays;
+  for (const QueueRow& row : rows) {
+    if (row.job_id == id || HasEnded(row.state.phase) || row.state.phase == JobPhase::kUnknown)
+      continue;
+    strays.push_back({run_key, row.job_id});
+  }
+  return strays;
+}
+
 LookupOutcome SlurmBackend::Lookup(const agent::RunHandle& run) {
   if (absl::Status status = arrays_.Load(); !status.ok()) return CouldNotAsk(status);
   const std::vector<ArrayPlace> places = arrays_.PlacesOf(run.run_key);
@@ -139,7 +151,7 @@ LookupOutcome SlurmBackend::Lookup(const agent::RunHandle& run) {
     if (outcome.kind != LookupOutcome::Kind::kFound) return outcome;
   }
   outcome.external_id = id->ToString();
-  CancelStrays(run.run_key, *id, rows);
+  EndStrays(StraysOf(run.run_key, *id, rows), absl::InfiniteFuture());
   return outcome;
 }
 
@@ -179,21 +191,6 @@ LookupOutcome SlurmBackend::LookUpInHistory(const agent::RunHandle& run,
   return MakeLookup(
       LookupOutcome::Kind::kAbsent, v1::EVIDENCE_SOURCE_SQUEUE,
       "neither squeue nor sacct has a job with the run's name, and no job has claimed the run");
-}
-
-void SlurmBackend::CancelStrays(const std::string& run_key, const JobId& job_id,
-                                const std::vector<QueueRow>& rows) {
-  for (const QueueRow& row : rows) {
-    if (row.job_id == job_id || HasEnded(row.state.phase) || row.state.phase == JobPhase::kUnknown)
-      continue;
-    {
-      const std::lock_guard lock(mutex_);
-      if (!tracks_[run_key].strays_canceled.insert(row.job_id).second) continue;
-    }
-    if (scheduler_->Cancel(row.job_id).ok()) continue;
-    const std::lock_guard lock(mutex_);
-    tracks_[run_key].strays_canceled.erase(row.job_id);  // asked again at the next look
-  }
 }
 
 }  // namespace muster::slurm

@@ -79,15 +79,22 @@ agent::ObserveOutcome SlurmBackend::Observe(const std::vector<agent::RunHandle>&
   std::map<std::string, ExitRecord> records = ReadRecords(runs);
   std::vector<RunFacts> facts;
   facts.reserve(runs.size());
+  std::vector<JobToEnd> strays;
   for (const agent::RunHandle& run : runs) {
     const auto record = records.find(run.run_key);
-    facts.push_back(
-        Gather(run, queue, record == records.end() ? std::nullopt : std::optional(record->second)));
+    facts.push_back(Gather(run, queue,
+                           record == records.end() ? std::nullopt : std::optional(record->second),
+                           &strays));
   }
-  AskHistory(runs, &facts);
+  const absl::Time deadline = time_.Now() + config_.round_patience;
+  AskHistory(runs, deadline, &facts);
+  // Not counted as cancels that were asked for; what becomes of them is judged when they have
+  // ended. Asked again at the next look at the queue if it fails.
+  std::vector<JobToEnd> held_for_good;
   const Patience patience{config_.record_grace, config_.absence_grace};
   for (RunFacts& run : facts) {
-    if (IsLaunchFailed(run)) EndFailedLaunch(run);
+    if (IsLaunchFailed(run) && !HasEnded(run.queue->state.phase))
+      held_for_good.push_back({run.run_key, run.job_id});
     std::optional<agent::Observation> seen = Judge(run, patience);
     if (seen.has_value() && seen->state == v1::RUN_STATE_LOST && Fence(run.run_key)) {
       run.is_fenced = true;
@@ -95,6 +102,8 @@ agent::ObserveOutcome SlurmBackend::Observe(const std::vector<agent::RunHandle>&
     }
     if (seen.has_value()) outcome.observations.push_back(*std::move(seen));
   }
+  EndJobs(held_for_good, deadline);
+  EndStrays(std::move(strays), deadline);
   return outcome;
 }
 
@@ -155,7 +164,7 @@ std::map<std::string, ExitRecord> SlurmBackend::ReadRecords(
 }
 
 RunFacts SlurmBackend::Gather(const agent::RunHandle& run, const std::optional<Queue>& queue,
-                              std::optional<ExitRecord> record) {
+                              std::optional<ExitRecord> record, std::vector<JobToEnd>* strays) {
   RunFacts facts;
   facts.run_key = run.run_key;
   facts.job_id = IdOf(run);
@@ -170,7 +179,7 @@ RunFacts SlurmBackend::Gather(const agent::RunHandle& run, const std::optional<Q
     for (auto row = first; row != last; ++row) rows.push_back(row->second);
     facts.array_is_known = IsTaskOfAny(run.run_key, queue->arrays);
   }
-  ChooseRow(run, rows, &facts);
+  ChooseRow(run, rows, &facts, strays);
   DropVoidRecord(&facts);
   if (facts.queue.has_value() && facts.queue->reason == "Dependency") {
     const std::optional<std::string> name = ConversionOf(run);
@@ -194,9 +203,9 @@ bool SlurmBackend::IsTaskOfAny(const std::string& run_key,
 }
 
 // Which of the jobs with the run's name is the run: the one that wrote the record or claimed the
-// run, then the one that was launched, then the lowest. The others are ended.
+// run, then the one that was launched, then the lowest. The others are strays.
 void SlurmBackend::ChooseRow(const agent::RunHandle& run, const std::vector<QueueRow>& rows,
-                             RunFacts* facts) {
+                             RunFacts* facts, std::vector<JobToEnd>* strays) {
   const QueueRow* row = FindRow(rows, facts->job_id);
   if (facts->record.has_value()) {
     facts->job_id = facts->record->job_id;
@@ -212,7 +221,8 @@ void SlurmBackend::ChooseRow(const agent::RunHandle& run, const std::vector<Queu
   }
   row = FindRow(rows, facts->job_id);
   if (row != nullptr) facts->queue = *row;
-  if (rows.size() > (row == nullptr ? 0 : 1)) CancelStrays(run.run_key, facts->job_id, rows);
+  for (JobToEnd& stray : StraysOf(run.run_key, facts->job_id, rows))
+    strays->push_back(std::move(stray));
 }
 
 // A record stays until batch.sh starts again, long after Slurm has put the job back: meanwhile the
@@ -260,7 +270,7 @@ void SlurmBackend::MarkLimit(const agent::RunHandle& run, RunFacts* facts) {
     facts->limit_end = facts->record->start + absl::Minutes(TimeLimitMinutes(spec));
 }
 
-void SlurmBackend::AskHistory(const std::vector<agent::RunHandle>& runs,
+void SlurmBackend::AskHistory(const std::vector<agent::RunHandle>& runs, absl::Time deadline,
                               std::vector<RunFacts>* facts) {
   std::vector<RunFacts*> wanted;
   absl::Time since = absl::Now();
@@ -279,14 +289,15 @@ void SlurmBackend::AskHistory(const std::vector<agent::RunHandle>& runs,
   if (keeps_accounting) {
     for (size_t i = 0; i < wanted.size(); i += kMaxIdsPerHistoryCall) {
       const size_t end = std::min(wanted.size(), i + kMaxIdsPerHistoryCall);
-      AskAccounting({wanted.begin() + i, wanted.begin() + end}, since);
+      AskAccounting({wanted.begin() + i, wanted.begin() + end}, since, deadline);
     }
   } else {
-    AskController(wanted);
+    AskController(wanted, deadline);
   }
 }
 
-void SlurmBackend::AskAccounting(const std::vector<RunFacts*>& facts, absl::Time since) {
+void SlurmBackend::AskAccounting(const std::vector<RunFacts*>& facts, absl::Time since,
+                                 absl::Time deadline) {
   std::vector<JobId> ids;
   for (const RunFacts* run : facts) ids.push_back(run->job_id);
   absl::StatusOr<std::vector<HistoryRow>> rows = scheduler_->HistoryOf(ids, since);
@@ -295,7 +306,7 @@ void SlurmBackend::AskAccounting(const std::vector<RunFacts*>& facts, absl::Time
       const std::lock_guard lock(mutex_);
       keeps_accounting_ = false;
     }
-    AskController(facts);
+    AskController(facts, deadline);
     return;
   }
   for (RunFacts* run : facts) {
@@ -311,7 +322,7 @@ void SlurmBackend::AskAccounting(const std::vector<RunFacts*>& facts, absl::Time
   }
 }
 
-void SlurmBackend::AskController(const std::vector<RunFacts*>& facts) {
+void SlurmBackend::AskController(const std::vector<RunFacts*>& facts, absl::Time deadline) {
   size_t asked = 0;
   for (RunFacts* run : facts) {
     // What squeue has forgotten, scontrol has, too.
@@ -319,7 +330,8 @@ void SlurmBackend::AskController(const std::vector<RunFacts*>& facts) {
       run->history_answer = RunFacts::History::kUnavailable;
       continue;
     }
-    if (asked++ == kMaxShowJobs) break;
+    if (asked > 0 && (asked == kMaxShowJobs || time_.Now() >= deadline)) break;
+    ++asked;
     absl::StatusOr<HistoryRow> row = scheduler_->ShowJob(run->job_id);
     run->history_answer = row.ok()                         ? RunFacts::History::kAnswered
                           : absl::IsNotFound(row.status()) ? RunFacts::History::kUnavailable

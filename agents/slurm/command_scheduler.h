@@ -36,16 +36,15 @@ class CommandScheduler : public Scheduler {
   absl::StatusOr<std::vector<HistoryRow>> HistoryOf(std::string_view name,
                                                     absl::Time since) override;
   absl::StatusOr<HistoryRow> ShowJob(const JobId& id) override;
-  absl::Status Cancel(const JobId& id) override;
-  absl::Status CancelNamed(std::string_view name) override;
-  absl::Status Hold(const JobId& id) override;
-  absl::Status Release(const JobId& id) override;
+  size_t MaxJobsInCall() const override;
+  std::vector<absl::Status> CancelMany(const std::vector<JobId>& ids) override;
+  std::vector<absl::Status> SetHeldMany(const std::vector<JobId>& ids, bool held) override;
 
  private:
   absl::Status CheckCommand(const std::string& name);
   absl::StatusOr<std::vector<HistoryRow>> History(std::vector<std::string> argv);
-  absl::Status CancelWhat(const std::string& what);
-  absl::Status Control(const std::string& verb, const JobId& id);
+  // Of a command about jobs, which it names last.
+  std::vector<absl::Status> RunFor(const std::vector<JobId>& ids, std::vector<std::string> argv);
 
   hosts::Host* const host_;
   Commands* const commands_;

@@ -322,7 +322,7 @@ absl::StatusOr<HistoryRow> RestScheduler::ShowJob(const JobId& id) {
   return absl::IsNotFound(row.status()) ? row : Trusted(std::move(row));
 }
 
-absl::Status RestScheduler::Cancel(const JobId& id) {
+absl::Status RestScheduler::CancelOne(const JobId& id) {
   RestQuestion question;
   question.name = "rest-cancel";
   question.kind = CallKind::kEnd;
@@ -334,19 +334,17 @@ absl::Status RestScheduler::Cancel(const JobId& id) {
   return gone ? absl::OkStatus() : status;
 }
 
-absl::Status RestScheduler::CancelNamed(std::string_view name) {
-  const absl::StatusOr<std::vector<QueueRow>> rows = Queue(name);
-  if (!rows.ok()) return rows.status();
-  absl::Status status;
-  for (const QueueRow& row : *rows) {
-    if (!HasEnded(row.state.phase)) status.Update(Cancel(row.job_id));
-  }
-  return status;
+std::vector<absl::Status> RestScheduler::CancelMany(const std::vector<JobId>& ids) {
+  std::vector<absl::Status> statuses;
+  for (const JobId& id : ids) statuses.push_back(CancelOne(id));
+  return statuses;
 }
 
-absl::Status RestScheduler::Hold(const JobId& id) { return SetHold(id, true); }
-
-absl::Status RestScheduler::Release(const JobId& id) { return SetHold(id, false); }
+std::vector<absl::Status> RestScheduler::SetHeldMany(const std::vector<JobId>& ids, bool held) {
+  std::vector<absl::Status> statuses;
+  for (const JobId& id : ids) statuses.push_back(SetHold(id, held));
+  return statuses;
+}
 
 absl::Status RestScheduler::SetHold(const JobId& id, bool hold) {
   RestQuestion question;

@@ -42,10 +42,10 @@ class RestScheduler : public Scheduler {
   absl::StatusOr<std::vector<HistoryRow>> HistoryOf(std::string_view name,
                                                     absl::Time since) override;
   absl::StatusOr<HistoryRow> ShowJob(const JobId& id) override;
-  absl::Status Cancel(const JobId& id) override;
-  absl::Status CancelNamed(std::string_view name) override;
-  absl::Status Hold(const JobId& id) override;
-  absl::Status Release(const JobId& id) override;
+  // API v0.0.38 has no call about several jobs.
+  size_t MaxJobsInCall() const override { return 1; }
+  std::vector<absl::Status> CancelMany(const std::vector<JobId>& ids) override;
+  std::vector<absl::Status> SetHeldMany(const std::vector<JobId>& ids, bool held) override;
 
  private:
   // What slurmrestd serves. FAILED_PRECONDITION: not what this agent speaks.
@@ -55,6 +55,7 @@ class RestScheduler : public Scheduler {
   absl::StatusOr<std::string> ClusterName(const RestAnswer& answer, bool has_accounting);
   absl::StatusOr<RestAnswer> Get(std::string name, std::string path, std::string base = "slurm");
   absl::StatusOr<std::vector<HistoryRow>> History(std::string query, absl::Time since);
+  absl::Status CancelOne(const JobId& id);
   absl::Status SetHold(const JobId& id, bool hold);
 
   // Constant after construction.

@@ -122,12 +122,12 @@ std::string BatchScriptFile(const v1::Assignment& assignment) {
 }
 
 // When the programs are stopped, whether the job may be requeued then, and how long they have
-// between TERM and KILL. What the cluster says of requeues that the job does not is seen when one
-// is asked for.
-std::string TimeoutFile(const v1::SlurmOptions& slurm) {
+// between TERM and KILL; after how many starts it is put back no more. What the cluster says of
+// requeues that the job does not is seen when one is asked for.
+std::string TimeoutFile(const v1::SlurmOptions& slurm, uint32_t max_requeues) {
   const bool may_requeue = !slurm.has_requeue() || slurm.requeue();
-  return fmt::format("{} {} {}\n", slurm.timeout().seconds(), may_requeue ? 1 : 0,
-                     absl::ToInt64Seconds(kStopGrace));
+  return fmt::format("{} {} {} {}\n", slurm.timeout().seconds(), may_requeue ? 1 : 0,
+                     absl::ToInt64Seconds(kStopGrace), max_requeues);
 }
 
 absl::Status CheckNames(std::string_view field,
@@ -145,7 +145,8 @@ absl::Status CheckNames(std::string_view field,
 }  // namespace
 
 absl::StatusOr<std::vector<RunFile>> MakeRunFiles(const v1::Assignment& assignment,
-                                                  std::string_view cluster, const RunPaths& paths) {
+                                                  std::string_view cluster, const RunPaths& paths,
+                                                  uint32_t max_timeout_requeues) {
   const v1::JobSpec& spec = assignment.spec();
   if (absl::Status good = CheckNames("env", spec.env()); !good.ok()) return good;
   for (int i = 0; i < spec.roles_size(); ++i) {
@@ -170,7 +171,7 @@ absl::StatusOr<std::vector<RunFile>> MakeRunFiles(const v1::Assignment& assignme
   if (spec.slurm().has_batch_script())
     files.push_back({paths.specs() + "/batch_script", BatchScriptFile(assignment)});
   if (spec.slurm().has_timeout())
-    files.push_back({paths.specs() + "/timeout", TimeoutFile(spec.slurm())});
+    files.push_back({paths.specs() + "/timeout", TimeoutFile(spec.slurm(), max_timeout_requeues)});
   if (const auto signal = contract::ParseSlurmSignal(spec.slurm().signal()); signal.has_value()) {
     files.push_back(
         {paths.specs() + "/signal", signal->name + (signal->command_only ? " alone\n" : "\n")});

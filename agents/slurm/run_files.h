@@ -74,9 +74,14 @@ struct RunFile {
 // The text of batch.sh.
 std::string_view BatchScript();
 
+// How often Slurm may have started a job again that still asks to be requeued after its
+// slurm.timeout.
+inline constexpr uint32_t kMaxTimeoutRequeues = 100;
+
 // The files to write before sbatch. INVALID_ARGUMENT: a variable that bash does not let anyone set.
-absl::StatusOr<std::vector<RunFile>> MakeRunFiles(const v1::Assignment& assignment,
-                                                  std::string_view cluster, const RunPaths& paths);
+absl::StatusOr<std::vector<RunFile>> MakeRunFiles(
+    const v1::Assignment& assignment, std::string_view cluster, const RunPaths& paths,
+    uint32_t max_timeout_requeues = kMaxTimeoutRequeues);
 
 // What tells people of the run: the job as it was asked for, less the values of its environment;
 // who runs it, where and since when; and the command line of sbatch. Nothing reads it again.

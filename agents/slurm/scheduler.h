@@ -71,14 +71,18 @@ class Scheduler {
   // What slurmctld still remembers of one job. NOT_FOUND: nothing.
   virtual absl::StatusOr<HistoryRow> ShowJob(const JobId& id) = 0;
 
-  // OK: it was asked to end the job, or the job is not there, or has ended.
-  virtual absl::Status Cancel(const JobId& id) = 0;
-  // Likewise, for all jobs of the user that are called so.
-  virtual absl::Status CancelNamed(std::string_view name) = 0;
-  // Keeps a job from being started, also one that runs and is requeued. OK if it is held already.
-  // NOT_FOUND: slurmctld does not know it; FAILED_PRECONDITION: it has ended.
-  virtual absl::Status Hold(const JobId& id) = 0;
-  virtual absl::Status Release(const JobId& id) = 0;
+  // Jobs in one CancelMany or SetHeldMany, at least 1.
+  virtual size_t MaxJobsInCall() const = 0;
+  // One answer for each, in the same order. OK: it was asked to end the job, or the job is not
+  // there, or has ended.
+  virtual std::vector<absl::Status> CancelMany(const std::vector<JobId>& ids) = 0;
+  // Keeps jobs from being started, also those that run and are requeued, or lets them start. OK if
+  // it is so already. NOT_FOUND: slurmctld does not know it; FAILED_PRECONDITION: it has ended.
+  virtual std::vector<absl::Status> SetHeldMany(const std::vector<JobId>& ids, bool held) = 0;
+
+  absl::Status Cancel(const JobId& id) { return CancelMany({id}).front(); }
+  absl::Status Hold(const JobId& id) { return SetHeldMany({id}, true).front(); }
+  absl::Status Release(const JobId& id) { return SetHeldMany({id}, false).front(); }
 };
 
 }  // namespace muster::slurm

@@ -16,6 +16,7 @@
 #include "agents/core/backend.h"
 #include "agents/hosts/host.h"
 #include "agents/slurm/profile.h"
+#include "agents/slurm/run_files.h"
 
 namespace muster::slurm {
 
@@ -40,6 +41,9 @@ struct SlurmConfig {
   uint32_t max_scheduler_calls_per_minute = 20;
   // How long a submission waits until it is among those; then it comes to the end of the row again.
   absl::Duration submit_patience = absl::Minutes(5);
+  // How long after its squeue a look at the runs still begins calls about single jobs: those whose
+  // turn has not come then wait for the next look, for no state and no end is told meanwhile.
+  absl::Duration round_patience = absl::Seconds(20);
   // The least time between two squeue. It grows to five times what the last one took, and with what
   // is left of max_scheduler_calls_per_minute.
   absl::Duration observe_interval = absl::Seconds(5);
@@ -64,6 +68,10 @@ struct SlurmConfig {
   // How long an exit record or an accounting record may come after the end that Slurm tells: file
   // servers and slurmdbd lag.
   absl::Duration record_grace = absl::Seconds(30);
+
+  // Starts that Slurm has repeated, 1 to 10000, after which a job that reaches its slurm.timeout is
+  // not requeued any more: a program that makes no progress must not hold its nodes for ever.
+  uint32_t max_timeout_requeues = kMaxTimeoutRequeues;
 
   // What is filled in where a job leaves it open. Default: nothing, so Slurm's own defaults count.
   Profile profile;

@@ -183,7 +183,6 @@ absl::StatusOr<Submission> MakeSubmission(const v1::Assignment& assignment, cons
   const int64_t nice = int64_t{spec.slurm().nice()} - std::min(spec.priority(), 0);
   if (nice > 0) options.Add(fmt::format("--nice={}", nice));
   AddSlurmOptions(assignment, &options);
-  if (assignment.held()) options.Add("--hold");
   // The environment of sbatch itself is what the job gets, and it is all but empty. (--export=NONE
   // would have the node make a login environment, which takes seconds and brings the user's profile
   // in.)

@@ -167,10 +167,11 @@ void SimAgent::Do(agent::ShipLogs& effect) {
 void SimAgent::Observe() {
   auto runs = core_->RunsToObserve();
   if (!runs.empty()) {
-    cluster_.Observe(std::move(runs),
-                     Answer<agent::ObserveOutcome>([this](agent::ObserveOutcome outcome) {
-                       Handle(agent::Observed{std::move(outcome)});
-                     }));
+    cluster_.Observe(
+        std::move(runs),
+        Answer<agent::ObserveOutcome>([this, began = now()](agent::ObserveOutcome outcome) {
+          Handle(agent::Observed{.outcome = std::move(outcome), .began = began});
+        }));
   }
   Later(kObserveInterval, [this] { Observe(); });
 }

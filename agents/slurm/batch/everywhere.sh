@@ -6,7 +6,6 @@
 start_step() {
   local nodes=$SLURM_JOB_NUM_NODES launch=(exec)
   if [[ $1 == role-* ]]; then nodes=$role_nodes; fi
-  if [[ $timer ]]; then exec {timer}>&-; fi
   # An entrypoint must not take this node's rank for its own.
   unset NODE_RANK SKYPILOT_NODE_RANK MUSTER_NODE_RANK
   if ((${#container[@]})) && [[ ${container[-1]} == --container-entrypoint ]]; then launch=(with_environment "$1"); fi
@@ -26,12 +25,13 @@ with_environment() {
 
 # run_everywhere PROGRAM TASKS_PER_NODE: sets what `run` sets, and rank.
 run_everywhere() {
-  local code=0
+  local code=0 srun
   status=0 signal=0 problem=
-  start_timer steps
   # In the background, so that a signal is passed on while it runs.
   (start_step "$1" 0 "$2" </dev/null) &
-  wait_for "$!"
+  srun=$!
+  start_timer steps "$srun"
+  wait_for "$srun"
   status=$code
   end_timer
   read_failure
@@ -55,11 +55,11 @@ run_roles() {
   local name first role_nodes base number=0 pid code stopped=
   local -A pids=() bases=()
   status=0 signal=0 problem=
-  start_timer steps
   while read -r name first role_nodes base; do
     (start_role "$number" </dev/null) &
     pids[$!]=$name bases[$!]=$base number=$((number + 1))
   done <"$run_dir/specs/roles"
+  start_timer steps "${!pids[@]}"
   while ((${#pids[@]})); do
     wait -n
     for pid in "${!pids[@]}"; do
@@ -72,7 +72,7 @@ run_roles() {
       status=$code
       if [[ ! $stopped ]]; then
         stopped=1
-        stop_steps &
+        stop_steps "$stop_grace_s" "${!pids[@]}" &
       fi
     done
   done

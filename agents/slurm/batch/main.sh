@@ -37,7 +37,7 @@ run_phase() {
 }
 
 main() {
-  local start phase rank=0 status=0 signal=0 problem='' stoppable='' timer='' watcher=''
+  local start phase rank=0 status=0 signal=0 problem='' stoppable='' timer='' watcher='' timeout_grace_s=''
   local in_fd='' out_fd='' err_fd='' container=() hosts=() pulled=''
   claim
   printf -v start '%(%s)T' -1

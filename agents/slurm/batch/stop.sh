@@ -7,12 +7,13 @@ stop_grace_s=30
 # A requeue is asked for so often while slurmctld cannot be reached, which takes it 10 s each time to say.
 requeue_tries=10 requeue_pause_s=20
 
-# start_timer group PID | start_timer steps: has the program stopped when the run has lasted as long as
-# specs/timeout says. The other half of the pipe shows when it has ended by itself.
+# start_timer group PID | start_timer steps SRUN...: has the program stopped when the run has lasted as long as
+# specs/timeout says, by the clock: also while Slurm has it suspended. The other half of the pipe shows when it has ended by
+# itself. Sets timeout_grace_s, how long the program has between TERM and KILL.
 start_timer() {
   local seconds now
   if [[ ! -e $run_dir/specs/timeout ]]; then return; fi
-  read -r seconds _ stop_grace_s <"$run_dir/specs/timeout"
+  read -r seconds _ timeout_grace_s _ <"$run_dir/specs/timeout"
   printf -v now '%(%s)T' -1
   seconds=$((start + seconds - now))
   exec {timer}> >(stop_when_due $((seconds > 1 ? seconds : 1)) "$@")
@@ -22,7 +23,7 @@ start_timer() {
 end_timer() {
   [[ $timer ]] || return 0
   # What is left of the program's group may still be at work on its answer to the TERM.
-  if [[ -e $run_dir/timed_out ]]; then is_gone "$watcher" "$stop_grace_s"; fi
+  if [[ -e $run_dir/timed_out ]]; then is_gone "$watcher" "$timeout_grace_s"; fi
   exec {timer}>&-
   timer=
 }
@@ -36,7 +37,7 @@ stop_when_due() {
   note "the run has reached its slurm.timeout; its programs are stopped"
   case $2 in
     group) stop_group "$3" ;;
-    *) stop_steps ;;
+    *) stop_steps "$timeout_grace_s" "${@:3}" ;;
   esac
   exit 0
 }
@@ -45,7 +46,7 @@ stop_when_due() {
 stop_group() {
   if [[ -e $run_dir/specs/batch_script ]]; then scancel --quiet --signal=TERM "$job_id"; fi
   kill -TERM -- "-$1"
-  is_gone "-$1" "$stop_grace_s" || kill -KILL -- "-$1"
+  is_gone "-$1" "$timeout_grace_s" || kill -KILL -- "-$1"
 }
 
 # is_gone PID SECONDS: waits until the process, or the group -PID, is no more.
@@ -58,25 +59,26 @@ is_gone() {
   return 1
 }
 
-# The programs in all steps of this job, on all nodes.
+# stop_steps SECONDS SRUN...: the programs in all steps of this job, on all nodes. A TERM to an srun makes it kill its step;
+# slurmctld, which a hundred jobs may ask at once, is not asked how the steps fare.
 stop_steps() {
-  local i id steps
+  local pid end=$((SECONDS + $1))
   scancel --quiet --signal=TERM "$job_id"
-  for ((i = 0; i < stop_grace_s; ++i)); do
-    mapfile -t steps < <(squeue --noheader --steps --jobs="$job_id" --format=%i)
-    [[ ${steps[*]} == *"$job_id".[0-9]* ]] || return
-    sleep 1
-  done
-  for id in "${steps[@]}"; do
-    if [[ $id == *.[0-9]* ]]; then scancel --quiet "$id"; fi
+  for pid in "${@:2}"; do
+    is_gone "$pid" $((end - SECONDS)) || kill -TERM "$pid" 2>/dev/null
   done
 }
 
 # Whether Slurm takes the job back, to start it again under the same id. Then it ends this start, too.
 requeue() {
-  local may=0 said='' try
-  read -r _ may _ <"$run_dir/specs/timeout"
+  local may=0 max=0 said='' try restarts=${SLURM_RESTART_COUNT:-0}
+  read -r _ may _ max <"$run_dir/specs/timeout"
   ((may)) || return
+  # What makes no progress must not hold nodes for ever.
+  if ((restarts >= max)); then
+    note "the job could not be requeued: it has been started again $restarts times, and slurm.max_timeout_requeues is $max"
+    return 1
+  fi
   for ((try = 0; try < requeue_tries; ++try)); do
     if said=$(scontrol requeue "$job_id" 2>&1); then return 0; fi
     # Nobody who could have said no.

@@ -21,6 +21,8 @@
 namespace muster::slurm {
 namespace {
 
+using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class SlurmSchedulerTest : public testing::Test {
@@ -98,16 +100,57 @@ TEST_F(SlurmSchedulerTest, WhatHasEndedOrNeverWasCannotBeHeld) {
   EXPECT_TRUE(scheduler_.Cancel({999999}).ok());
 }
 
-TEST_F(SlurmSchedulerTest, ACancelByNameEndsAllThatAreCalledSo) {
-  const JobId first = Start(Sleeper({"--job-name=twice", "--begin=now+1hour"}));
-  const JobId second = Start(Sleeper({"--job-name=twice", "--begin=now+1hour"}));
-  const JobId other = Start(Sleeper({"--job-name=once", "--begin=now+1hour"}));
-  EXPECT_TRUE(scheduler_.CancelNamed("twice").ok());
-  for (const JobId& id : {first, second}) {
+TEST_F(SlurmSchedulerTest, EachOfManyJobsInOneCallHasItsOwnAnswer) {
+  const JobId first = Start(Sleeper({"--begin=now+1hour"}));
+  const JobId second = Start(Sleeper({"--begin=now+1hour"}));
+  const uint64_t array = Start(Sleeper({"--array=1-2", "--begin=now+1hour"})).number;
+  const JobId ended = Start(Sleeper({"--begin=now+1hour"}));
+  EXPECT_TRUE(scheduler_.Cancel(ended).ok());
+  const std::vector<JobId> ids = {first, {999999}, {array, 2}, ended, second};
+  using Code = absl::StatusCode;
+  const auto codes = [](const std::vector<absl::Status>& statuses) {
+    std::vector<Code> of_each;
+    for (const absl::Status& status : statuses) of_each.push_back(status.code());
+    return of_each;
+  };
+  EXPECT_THAT(
+      codes(scheduler_.SetHeldMany(ids, true)),
+      ElementsAre(Code::kOk, Code::kNotFound, Code::kOk, Code::kFailedPrecondition, Code::kOk));
+  for (const JobId& id : {first, second, JobId{array, 2}}) EXPECT_EQ(ReasonOf(id), "JobHeldUser");
+  EXPECT_THAT(codes(scheduler_.SetHeldMany({first, {999999}, {array, 2}}, false)),
+              ElementsAre(Code::kOk, Code::kNotFound, Code::kOk));
+  EXPECT_NE(ReasonOf(first), "JobHeldUser");
+  EXPECT_THAT(codes(scheduler_.CancelMany(ids)), Each(Code::kOk));
+  for (const JobId& id : {first, second})
     EXPECT_EQ(scheduler_.ShowJob(id)->state.phase, JobPhase::kCancelled);
+  EXPECT_NE(ReasonOf({array, 1}), "not there");
+  EXPECT_TRUE(scheduler_.Cancel({array}).ok());
+}
+
+TEST_F(SlurmSchedulerTest, AtTheDefaultLimitManyCancelsKeepNothingElseWaiting) {
+  constexpr size_t kRuns = 30;
+  SlurmConfig config = cluster_->Config();
+  config.max_scheduler_calls_per_minute = SlurmConfig().max_scheduler_calls_per_minute;
+  const std::unique_ptr<agent::Backend> backend = cluster_->MakeBackend(config);
+  if (backend->MaxCancelBatch() == 1) return;  // over slurmrestd each is a call
+  v1::JobSpec spec = ScriptSpec("true");
+  spec.mutable_slurm()->add_extra_options("--begin=now+1hour");
+  std::vector<std::shared_ptr<const v1::Assignment>> assignments;
+  std::vector<agent::RunHandle> runs;
+  for (size_t i = 0; i < kRuns; ++i) {
+    runs.push_back(NewRun(spec).handle);
+    assignments.push_back(runs.back().assignment);
   }
-  EXPECT_EQ(scheduler_.ShowJob(other)->state.phase, JobPhase::kPending);
-  EXPECT_TRUE(scheduler_.Cancel(other).ok());
+  for (const agent::LaunchOutcome& outcome : backend->LaunchMany(assignments))
+    ASSERT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kLaunched) << outcome.evidence.detail();
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    for (const absl::Status& status : backend->CancelMany(runs)) EXPECT_TRUE(status.ok()) << status;
+  }
+  EXPECT_EQ(backend->SchedulerCalls()["scancel"], 3);
+  for (const QueueRow& row : Rows()) EXPECT_NE(row.state.phase, JobPhase::kPending) << row.name;
+  TestRun next = NewRun(ScriptSpec("true"));
+  Launch(*backend, &next);
+  cluster_->AsRoot("scancel " + next.handle.external_id);
 }
 
 TEST_F(SlurmSchedulerTest, ATaskOfAnArrayIsHeldReleasedAndCanceledAlone) {

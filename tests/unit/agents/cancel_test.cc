@@ -51,21 +51,52 @@ TEST_F(CancelTest, ARefusedRunKeepsItsOwnEnd) {
   EXPECT_EQ(State(1), v1::RUN_STATE_FAILED);
 }
 
-TEST_F(CancelTest, ACancelIsRepeatedUntilTheEndIsSeen) {
+TEST_F(CancelTest, ACancelIsRepeatedOnlyAfterALaterLookHasShownTheRunAlive) {
   Have(1);
   Cancel(1);
   EXPECT_THAT(Effects<DoCancel>(), SizeIs(1));
   After(absl::Seconds(60));
+  Observe(1, v1::RUN_STATE_RUNNING);
   EXPECT_THAT(Effects<DoCancel>(), IsEmpty()) << "the first one is still under way";
   CancelAsked(1);
+  const absl::Time canceled = now();
   After(absl::Seconds(9));
-  EXPECT_THAT(Effects<DoCancel>(), IsEmpty());
-  After(absl::Seconds(1));
+  Observe(1, v1::RUN_STATE_RUNNING);
+  EXPECT_THAT(Effects<DoCancel>(), IsEmpty()) << "it may still be ending";
+  After(absl::Minutes(10));
+  EXPECT_THAT(Effects<DoCancel>(), IsEmpty()) << "nobody has looked";
+  ObserveSince(canceled, Saw(1, v1::RUN_STATE_RUNNING));
+  EXPECT_THAT(Effects<DoCancel>(), IsEmpty()) << "the look was no later";
+  Observe(1, v1::RUN_STATE_RUNNING);
   EXPECT_THAT(Effects<DoCancel>(), SizeIs(1));
+  CancelAsked(1);
+  After(absl::Minutes(1));
+  Observe(1, v1::RUN_STATE_FINISHING);
+  EXPECT_THAT(Effects<DoCancel>(), IsEmpty()) << "its command has ended";
+  Observe(1, v1::RUN_STATE_PENDING);
+  EXPECT_THAT(Effects<DoCancel>(), SizeIs(1)) << "the cluster has put it back";
   CancelAsked(1);
   Observe(1, v1::RUN_STATE_CANCELED);
   EXPECT_EQ(State(1), v1::RUN_STATE_CANCELED);
   After(absl::Seconds(60));
+  EXPECT_THAT(Effects<DoCancel>(), IsEmpty());
+}
+
+TEST_F(CancelTest, ACancelThatFailedIsRepeatedWithoutALook) {
+  Have(1);
+  Cancel(1);
+  CancelAsked(1, absl::UnavailableError("scancel: no answer"));
+  After(absl::Seconds(9));
+  EXPECT_THAT(Effects<DoCancel>(), IsEmpty());
+  After(absl::Seconds(1));
+  EXPECT_THAT(Effects<DoCancel>(), SizeIs(1));
+}
+
+TEST_F(CancelTest, AChangeOfStateAfterACancelRepeatsNothing) {
+  Have(1);
+  Cancel(1);
+  CancelAsked(1);
+  Observe(1, v1::RUN_STATE_RUNNING);
   EXPECT_THAT(Effects<DoCancel>(), IsEmpty());
 }
 

@@ -156,7 +156,9 @@ class CoreHarness {
     looked_up.outcome.external_id = "pid-found";
     return Do(std::move(looked_up));
   }
-  const Output& CancelAsked(uint64_t job) { return Do(agent::CancelAsked{Key(job), {}}); }
+  const Output& CancelAsked(uint64_t job, absl::Status status = {}) {
+    return Do(agent::CancelAsked{Key(job), std::move(status)});
+  }
   static Observation Saw(uint64_t job, v1::RunState state) {
     Observation seen;
     seen.run_key = Key(job);
@@ -164,8 +166,11 @@ class CoreHarness {
     seen.evidence.set_source(v1::EVIDENCE_SOURCE_PROCESS);
     return seen;
   }
-  const Output& Observe(Observation seen) {
+  const Output& Observe(Observation seen) { return ObserveSince(now_, std::move(seen)); }
+  // A look that began earlier.
+  const Output& ObserveSince(absl::Time began, Observation seen) {
     Observed observed;
+    observed.began = began;
     observed.outcome.observations.push_back(std::move(seen));
     return Do(std::move(observed));
   }

@@ -18,18 +18,23 @@ struct ClusterState {
   // What the test sets.
   LaunchOutcome::Kind launch = LaunchOutcome::Kind::kLaunched;
   bool launches_hang = false;
+  bool cancels_hang = false;
   size_t max_launch_batch = 1;
+  size_t max_cancel_batch = 1;
   absl::Status probe;
   absl::Status inventory;
   absl::Status scheduler;
   absl::Status hold;
+  std::map<std::string, absl::Status> cancels;  // that fail, by key
   absl::StatusOr<v1::ClusterDetails> details = v1::ClusterDetails();
   bool checks_hang = false;
   std::map<std::string, v1::RunState> runs;  // launched runs, by key, as observations tell them
 
   // What the agent did.
   std::vector<std::string> launched;
-  std::vector<size_t> batches;  // runs in each LaunchMany
+  std::vector<size_t> batches;         // runs in each LaunchMany
+  std::vector<size_t> cancel_batches;  // likewise CancelMany, and SetHeldMany
+  std::vector<size_t> hold_batches;
   std::vector<std::string> looked_up;
   std::vector<std::string> canceled;
   std::vector<std::string> forgotten;
@@ -123,12 +128,25 @@ class FakeBackend : public Backend {
     });
   }
   absl::Status Cancel(const RunHandle& run) override {
-    cluster_.With([&](ClusterState& state) {
+    return cluster_.With([&](ClusterState& state) {
       state.canceled.push_back(run.run_key);
+      if (state.cancels.contains(run.run_key)) return state.cancels[run.run_key];
       state.runs[run.run_key] = v1::RUN_STATE_CANCELED;
-      state.wake();
+      if (state.wake) state.wake();
+      return absl::OkStatus();
     });
-    return absl::OkStatus();
+  }
+  std::vector<absl::Status> CancelMany(const std::vector<RunHandle>& runs) override {
+    cluster_.With([&](ClusterState& state) { state.cancel_batches.push_back(runs.size()); });
+    cluster_.Eventually([](ClusterState& state) { return !state.cancels_hang; });
+    return Backend::CancelMany(runs);
+  }
+  std::vector<absl::Status> SetHeldMany(const std::vector<RunHandle>& runs, bool held) override {
+    cluster_.With([&](ClusterState& state) { state.hold_batches.push_back(runs.size()); });
+    return Backend::SetHeldMany(runs, held);
+  }
+  size_t MaxCancelBatch() const override {
+    return cluster_.With([](ClusterState& state) { return state.max_cancel_batch; });
   }
   absl::Status SetHeld(const RunHandle& run, bool held) override {
     return cluster_.With([&](ClusterState& state) {

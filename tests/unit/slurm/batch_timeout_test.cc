@@ -78,6 +78,19 @@ TEST_F(BatchTimeoutTest, AJobThatMayBeRequeuedIsAndLeavesNoRecord) {
   EXPECT_EQ(ReadWhole(paths_->standard_output(0)), "0\n1\n");
 }
 
+TEST_F(BatchTimeoutTest, AJobThatWasPutBackAsOftenAsIsAllowedEndsAndSaysHowOften) {
+  AddCommand("scontrol", fmt::format("touch {}/asked", root_));
+  Prepare(Spec("sleep 300", true));
+  std::ofstream(paths_->specs() + "/timeout") << "1 1 120 2\n";
+  Start(17, "SLURM_RESTART_COUNT=2");
+  const auto end = ParseExitRecord(ReadWhole(paths_->exit_record()));
+  ASSERT_TRUE(end.has_value()) << SlurmOutput();
+  EXPECT_EQ(end->problem, Problem::kTimeout);
+  EXPECT_FALSE(std::filesystem::exists(root_ + "/asked"));
+  EXPECT_THAT(SlurmOutput(), HasSubstr("muster: the job could not be requeued: it has been started "
+                                       "again 2 times, and slurm.max_timeout_requeues is 2"));
+}
+
 TEST_F(BatchTimeoutTest, ARequeueThatIsRefusedIsSaidAndEndsTheRun) {
   AddCommand("scontrol", "echo 'Requested operation is presently disabled' >&2; exit 1");
   const ExitRecord end = EndOf(Spec("sleep 300", true));
@@ -92,6 +105,44 @@ TEST_F(BatchTimeoutTest, ARunThatSlurmIsEndingAlreadyIsNotRequeued) {
   EndOf(Spec("#!/bin/bash\ntrap 'kill $PPID; sleep 0.3; exit 3' TERM\nwhile :; do sleep 0.1; done",
              true));
   EXPECT_FALSE(std::filesystem::exists(root_ + "/asked"));
+}
+
+TEST_F(BatchTimeoutTest, StepsThatIgnoreTheTermAreKilledByTheirSrunsAndNobodyAsksForThem) {
+  AddCommand("srun", fmt::format("trap 'echo killed >>{}/srun; exit 137' TERM\n"
+                                 "while :; do sleep 0.1; done",
+                                 root_));
+  AddCommand("scancel", fmt::format("echo \"$*\" >>{}/canceled", root_));
+  AddCommand("squeue", fmt::format("touch {}/asked", root_));
+  Prepare(Spec("sleep 300", false));
+  std::ofstream(paths_->specs() + "/timeout") << "1 0 1 100\n";
+  Start(17, "SLURM_NTASKS_PER_NODE=2");
+  const auto end = ParseExitRecord(ReadWhole(paths_->exit_record()));
+  ASSERT_TRUE(end.has_value()) << SlurmOutput();
+  EXPECT_EQ(end->problem, Problem::kTimeout);
+  EXPECT_EQ(ReadWhole(root_ + "/canceled"), "--quiet --signal=TERM 17\n");
+  EXPECT_EQ(ReadWhole(root_ + "/srun"), "killed\n");
+  EXPECT_FALSE(std::filesystem::exists(root_ + "/asked"));
+}
+
+TEST_F(BatchTimeoutTest, TheGraceOfATimeoutIsNotThatOfRolesOfWhichOneHasFailed) {
+  AddCommand("srun", fmt::format("trap 'echo killed >>{0}/srun; exit 137' TERM\n"
+                                 "case \"$*\" in *' step role-1 '*) exit 7;; esac\n"
+                                 "until [ -e {0}/canceled ]; do sleep 0.1; done\n"
+                                 "sleep 0.5; echo saved >>{0}/srun",
+                                 root_));
+  AddCommand("scancel", fmt::format("echo \"$*\" >>{}/canceled", root_));
+  v1::JobSpec spec = Spec("", false);
+  spec.clear_command();
+  for (const char* name : {"saver", "failer"}) {
+    v1::Role* role = spec.add_roles();
+    role->set_name(name);
+    role->set_nodes(1);
+    role->mutable_command()->set_script("true");
+  }
+  Prepare(spec);
+  std::ofstream(paths_->specs() + "/timeout") << "300 0 0 100\n";
+  Start();
+  EXPECT_EQ(ReadWhole(root_ + "/srun"), "saved\n") << SlurmOutput();
 }
 
 TEST_F(BatchTimeoutTest, TimeThatASetupTakesCounts) {

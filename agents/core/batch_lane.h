@@ -1,0 +1,67 @@
+// Blocking calls that each take many of what waits: a few threads, each of which takes all that
+// waits, up to what one call takes.
+//
+// Add and Start: the agent's core thread. The queue is bounded by whoever adds: the agent core
+// never has two calls for one run.
+#ifndef MUSTER_AGENTS_CORE_BATCH_LANE_H_
+#define MUSTER_AGENTS_CORE_BATCH_LANE_H_
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "agents/core/worker_lane.h"
+
+namespace muster::agent {
+
+template <typename Item>
+class BatchLane {
+ public:
+  // `call` is made from the threads, with at most `max_batch` items, in the order of their arrival.
+  using Call = std::function<void(std::vector<Item>)>;
+  BatchLane(int threads, size_t max_batch, Call call)
+      : max_batch_(std::max<size_t>(1, max_batch)), call_(std::move(call)), lane_(threads) {}
+
+  void Add(Item item) {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(item));
+    ++added_;
+  }
+  // Begins with what has been added.
+  void Start() {
+    for (; added_ > 0; added_ -= std::min(added_, max_batch_)) {
+      lane_.Post([this] {
+        std::vector<Item> taken = Take();
+        // Else another thread, or an earlier turn of this one, took them along.
+        if (!taken.empty()) call_(std::move(taken));
+      });
+    }
+  }
+
+ private:
+  std::vector<Item> Take() {
+    const std::lock_guard lock(mutex_);
+    const size_t count = std::min(waiting_.size(), max_batch_);
+    const auto end = waiting_.begin() + static_cast<ptrdiff_t>(count);
+    std::vector<Item> taken(std::make_move_iterator(waiting_.begin()),
+                            std::make_move_iterator(end));
+    waiting_.erase(waiting_.begin(), end);
+    return taken;
+  }
+
+  const size_t max_batch_;
+  const Call call_;
+  size_t added_ = 0;  // since Start; the core thread's
+
+  std::mutex mutex_;
+  std::deque<Item> waiting_;  // guarded by mutex_
+
+  WorkerLane lane_;  // last: it uses all the others
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_BATCH_LANE_H_

@@ -1,0 +1,100 @@
+#include "agents/core/run_calls.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "contract/text.h"
+#include "daemon/log.h"
+
+namespace muster::agent {
+namespace {
+
+// Where many go together, one call is made at a time, and takes along what has come meanwhile.
+int CancelThreads(int threads, const Backend& backend) {
+  return backend.MaxCancelBatch() > 1 ? 1 : threads;
+}
+
+void LogFailure(std::string_view event, const std::string& run_key, const absl::Status& status) {
+  if (status.ok()) return;
+  LogEvent(spdlog::level::warn, event,
+           {{"run", run_key}, {"error", std::string(ToStd(status.message()))}});
+}
+
+// Should the backend not answer for all.
+void Complete(size_t size, std::vector<absl::Status>* statuses) {
+  statuses->resize(size, absl::UnknownError("the backend did not say what came of it"));
+}
+
+}  // namespace
+
+RunCalls::RunCalls(int threads, Backend* backend, Answer answer)
+    : backend_(*backend),
+      answer_(std::move(answer)),
+      launches_(threads, backend->MaxLaunchBatch(),
+                [this](const std::vector<RunHandle>& runs) { LaunchMany(runs); }),
+      cancels_(CancelThreads(threads, *backend), backend->MaxCancelBatch(),
+               [this](const std::vector<RunHandle>& runs) { CancelMany(runs); }),
+      holds_(CancelThreads(threads, *backend), backend->MaxCancelBatch(),
+             [this](std::vector<Wish> wishes) { SetHeldMany(std::move(wishes)); }),
+      forgets_(threads, kMaxForgetBatch,
+               [this](const std::vector<RunHandle>& runs) { backend_.ForgetMany(runs); }),
+      lookups_(threads) {}
+
+void RunCalls::Launch(RunHandle run) { launches_.Add(std::move(run)); }
+void RunCalls::Cancel(RunHandle run) { cancels_.Add(std::move(run)); }
+void RunCalls::SetHeld(RunHandle run, bool held) { holds_.Add({std::move(run), held}); }
+void RunCalls::Forget(RunHandle run) { forgets_.Add(std::move(run)); }
+
+void RunCalls::Lookup(RunHandle run) {
+  lookups_.Post([this, run = std::move(run)] {
+    answer_(LookedUp{run.run_key, backend_.Lookup(run)});
+  });
+}
+
+void RunCalls::Start() {
+  launches_.Start();
+  cancels_.Start();
+  holds_.Start();
+  forgets_.Start();
+}
+
+void RunCalls::LaunchMany(const std::vector<RunHandle>& runs) {
+  std::vector<std::shared_ptr<const v1::Assignment>> assignments;
+  for (const RunHandle& run : runs) assignments.push_back(run.assignment);
+  std::vector<LaunchOutcome> outcomes = backend_.LaunchMany(assignments);
+  outcomes.resize(runs.size());  // unclear, should the backend not answer for all
+  for (size_t i = 0; i < runs.size(); ++i)
+    answer_(Launched{runs[i].run_key, std::move(outcomes[i])});
+}
+
+void RunCalls::CancelMany(const std::vector<RunHandle>& runs) {
+  std::vector<absl::Status> statuses = backend_.CancelMany(runs);
+  Complete(runs.size(), &statuses);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    LogFailure("cancel_failed", runs[i].run_key, statuses[i]);
+    answer_(CancelAsked{runs[i].run_key, std::move(statuses[i])});
+  }
+}
+
+// Holds and releases are two calls.
+void RunCalls::SetHeldMany(std::vector<Wish> wishes) {
+  for (const bool held : {true, false}) {
+    std::vector<RunHandle> runs;
+    for (Wish& wish : wishes) {
+      if (wish.held == held) runs.push_back(std::move(wish.run));
+    }
+    if (!runs.empty()) SetHeldMany(runs, held);
+  }
+}
+
+void RunCalls::SetHeldMany(const std::vector<RunHandle>& runs, bool held) {
+  std::vector<absl::Status> statuses = backend_.SetHeldMany(runs, held);
+  Complete(runs.size(), &statuses);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    LogFailure(held ? "hold_failed" : "release_failed", runs[i].run_key, statuses[i]);
+    answer_(HoldAsked{runs[i].run_key, held, std::move(statuses[i])});
+  }
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,59 @@
+// The backend's blocking calls about runs, in lanes of their own: a slow launch delays no cancel.
+//
+// What waits for the same kind of call goes to the backend together, as far as it takes many at
+// once. All but the constructor and the answers: the agent's core thread, which never has two calls
+// for one run; so it bounds the queues.
+#ifndef MUSTER_AGENTS_CORE_RUN_CALLS_H_
+#define MUSTER_AGENTS_CORE_RUN_CALLS_H_
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "agents/core/agent_core.h"
+#include "agents/core/backend.h"
+#include "agents/core/batch_lane.h"
+#include "agents/core/worker_lane.h"
+
+namespace muster::agent {
+
+class RunCalls {
+ public:
+  // What came of a call, once for each but Forget; from the threads of the lanes.
+  using Answer = std::function<void(Input)>;
+
+  // `threads` for each kind of call. `backend` must outlive this object.
+  RunCalls(int threads, Backend* backend, Answer answer);
+
+  void Launch(RunHandle run);
+  void Lookup(RunHandle run);
+  void Cancel(RunHandle run);
+  void SetHeld(RunHandle run, bool held);
+  void Forget(RunHandle run);
+  // Begins with what has been added: to be called once all that goes together is there.
+  void Start();
+
+ private:
+  struct Wish {
+    RunHandle run;
+    bool held = false;
+  };
+
+  void LaunchMany(const std::vector<RunHandle>& runs);
+  void CancelMany(const std::vector<RunHandle>& runs);
+  void SetHeldMany(std::vector<Wish> wishes);
+  void SetHeldMany(const std::vector<RunHandle>& runs, bool held);
+
+  Backend& backend_;
+  const Answer answer_;
+
+  BatchLane<RunHandle> launches_;
+  BatchLane<RunHandle> cancels_;
+  BatchLane<Wish> holds_;
+  BatchLane<RunHandle> forgets_;
+  WorkerLane lookups_;
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_RUN_CALLS_H_

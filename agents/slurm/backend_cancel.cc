@@ -1,0 +1,111 @@
+// Ending jobs and holding them back: what users ask for, and what the backend does by itself.
+#include <utility>
+
+#include "agents/slurm/backend.h"
+
+namespace muster::slurm {
+
+size_t SlurmBackend::MaxCancelBatch() const { return scheduler_->MaxJobsInCall(); }
+
+absl::Status SlurmBackend::Cancel(const agent::RunHandle& run) { return CancelMany({run}).front(); }
+
+std::vector<absl::Status> SlurmBackend::CancelMany(const std::vector<agent::RunHandle>& runs) {
+  std::vector<JobToEnd> jobs;
+  std::set<std::string> unseen;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const agent::RunHandle& run : runs) {
+      Track& track = tracks_[run.run_key];
+      track.cancel_asked = true;
+      if (track.live.has_value()) {
+        jobs.push_back({run.run_key, *track.live});
+      } else {
+        unseen.insert(run.run_key);
+      }
+    }
+  }
+  const absl::Status looked = FindAlive(unseen, &jobs);
+  const std::map<std::string, absl::Status> ended = EndJobs(jobs, absl::InfiniteFuture());
+  std::vector<absl::Status> statuses;
+  for (const agent::RunHandle& run : runs) {
+    const auto answer = ended.find(run.run_key);
+    statuses.push_back(answer != ended.end() ? answer->second : absl::OkStatus());
+    if (unseen.contains(run.run_key)) statuses.back().Update(looked);
+  }
+  return statuses;
+}
+
+// Slurm's numbers come round: what it calls by the number of a run that was not lately seen alive
+// may be anybody's. So the queue is asked for it.
+absl::Status SlurmBackend::FindAlive(const std::set<std::string>& run_keys,
+                                     std::vector<JobToEnd>* jobs) {
+  if (run_keys.empty()) return absl::OkStatus();
+  if (absl::Status status = arrays_.Load(); !status.ok()) return status;
+  const absl::StatusOr<std::vector<QueueRow>> queue = SharedQueue();
+  if (!queue.ok()) return queue.status();
+  for (const QueueRow& row : *queue) {
+    if (HasEnded(row.state.phase)) continue;
+    std::string run_key = RunOf(row.name, row.job_id);
+    if (run_keys.contains(run_key)) jobs->push_back({std::move(run_key), row.job_id});
+  }
+  return absl::OkStatus();
+}
+
+std::map<std::string, absl::Status> SlurmBackend::EndJobs(const std::vector<JobToEnd>& jobs,
+                                                          absl::Time deadline) {
+  std::map<std::string, absl::Status> answers;
+  const size_t at_once = scheduler_->MaxJobsInCall();
+  for (size_t i = 0; i < jobs.size(); i += at_once) {
+    if (i > 0 && time_.Now() >= deadline) break;
+    std::vector<JobId> ids;
+    for (size_t j = i; j < jobs.size() && j < i + at_once; ++j) ids.push_back(jobs[j].id);
+    const std::vector<absl::Status> statuses = scheduler_->CancelMany(ids);
+    for (size_t j = 0; j < ids.size(); ++j) answers[jobs[i + j].run_key].Update(statuses[j]);
+  }
+  return answers;
+}
+
+// Of each run the job that is it stays. What could not be asked, or had no turn, is asked again
+// after the next look at the queue.
+void SlurmBackend::EndStrays(std::vector<JobToEnd> strays, absl::Time deadline) {
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(strays, [this](const JobToEnd& stray) {
+      return tracks_[stray.run_key].strays_canceled.contains(stray.id);
+    });
+  }
+  const std::map<std::string, absl::Status> answers = EndJobs(strays, deadline);
+  const std::lock_guard lock(mutex_);
+  for (const JobToEnd& stray : strays) {
+    const auto answer = answers.find(stray.run_key);
+    if (answer != answers.end() && answer->second.ok())
+      tracks_[stray.run_key].strays_canceled.insert(stray.id);
+  }
+}
+
+absl::Status SlurmBackend::SetHeld(const agent::RunHandle& run, bool held) {
+  return SetHeldMany({run}, held).front();
+}
+
+std::vector<absl::Status> SlurmBackend::SetHeldMany(const std::vector<agent::RunHandle>& runs,
+                                                    bool held) {
+  std::vector<JobId> ids;
+  std::vector<size_t> whose;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const std::optional<JobId> id = ParseJobId(runs[i].external_id);
+    // Not submitted: Launch heeds the assignment's own word.
+    if (!id.has_value()) continue;
+    ids.push_back(*id);
+    whose.push_back(i);
+  }
+  std::vector<absl::Status> statuses(runs.size());
+  if (ids.empty()) return statuses;
+  std::vector<absl::Status> answers = scheduler_->SetHeldMany(ids, held);
+  for (size_t i = 0; i < whose.size(); ++i) {
+    const bool is_over = absl::IsNotFound(answers[i]) || absl::IsFailedPrecondition(answers[i]);
+    if (!is_over) statuses[whose[i]] = std::move(answers[i]);
+  }
+  return statuses;
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,99 @@
+// What goes to the backend together, and that each run gets its own answer.
+#include "agents/core/run_calls.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <variant>
+
+#include "tests/unit/agents/fake_backend.h"
+
+namespace muster::agent {
+namespace {
+
+using testing::ElementsAre;
+using testing::Pair;
+
+class RunCallsTest : public testing::Test {
+ protected:
+  using Answers = std::map<std::string, absl::Status>;
+
+  static RunHandle Run(const std::string& key) {
+    RunHandle run;
+    run.run_key = key;
+    return run;
+  }
+  std::unique_ptr<RunCalls> MakeCalls() {
+    return std::make_unique<RunCalls>(4, &backend_, [this](const Input& input) {
+      answers_.With([&](Answers& answers) {
+        if (const auto* canceled = std::get_if<CancelAsked>(&input))
+          answers[canceled->run_key] = canceled->status;
+        if (const auto* held = std::get_if<HoldAsked>(&input))
+          answers[held->run_key + (held->held ? " held" : " released")] = held->status;
+      });
+    });
+  }
+  Answers AnswersOf(size_t runs) {
+    EXPECT_TRUE(answers_.Eventually([&](Answers& answers) { return answers.size() == runs; }));
+    return answers_.With([](Answers& answers) { return answers; });
+  }
+  std::vector<size_t> CancelBatches() {
+    return cluster_.With([](ClusterState& state) { return state.cancel_batches; });
+  }
+
+  Shared<ClusterState> cluster_;
+  Shared<Answers> answers_;
+  FakeBackend backend_{&cluster_, ""};
+};
+
+TEST_F(RunCallsTest, CancelsThatComeWhileOneIsUnderWayGoTogetherEachWithItsOwnAnswer) {
+  cluster_.With([](ClusterState& state) {
+    state.max_cancel_batch = 3;
+    state.cancels_hang = true;
+    state.cancels["c"] = absl::UnavailableError("no answer");
+  });
+  const std::unique_ptr<RunCalls> calls = MakeCalls();
+  calls->Cancel(Run("a"));
+  calls->Start();
+  ASSERT_TRUE(cluster_.Eventually([](ClusterState& s) { return s.cancel_batches.size() == 1; }));
+  for (const char* key : {"b", "c", "d", "e"}) {
+    calls->Cancel(Run(key));
+    calls->Start();
+  }
+  cluster_.With([](ClusterState& state) { state.cancels_hang = false; });
+  const absl::Status ok;
+  EXPECT_THAT(AnswersOf(5), ElementsAre(Pair("a", ok), Pair("b", ok),
+                                        Pair("c", absl::UnavailableError("no answer")),
+                                        Pair("d", ok), Pair("e", ok)));
+  EXPECT_THAT(CancelBatches(), ElementsAre(1u, 3u, 1u));
+}
+
+TEST_F(RunCallsTest, ABackendThatCancelsOneByOneDoesSoAtTheSameTime) {
+  cluster_.With([](ClusterState& state) { state.cancels_hang = true; });
+  const std::unique_ptr<RunCalls> calls = MakeCalls();
+  for (const char* key : {"a", "b", "c"}) calls->Cancel(Run(key));
+  calls->Start();
+  EXPECT_TRUE(cluster_.Eventually([](ClusterState& s) { return s.cancel_batches.size() == 3; }));
+  cluster_.With([](ClusterState& state) { state.cancels_hang = false; });
+  AnswersOf(3);
+  EXPECT_THAT(CancelBatches(), ElementsAre(1u, 1u, 1u));
+}
+
+TEST_F(RunCallsTest, HoldsAndReleasesAreACallEach) {
+  cluster_.With([](ClusterState& state) { state.max_cancel_batch = 10; });
+  const std::unique_ptr<RunCalls> calls = MakeCalls();
+  calls->SetHeld(Run("a"), true);
+  calls->SetHeld(Run("b"), false);
+  calls->SetHeld(Run("c"), true);
+  calls->Start();
+  const absl::Status ok;
+  EXPECT_THAT(AnswersOf(3),
+              ElementsAre(Pair("a held", ok), Pair("b released", ok), Pair("c held", ok)));
+  EXPECT_THAT(cluster_.With([](ClusterState& state) { return state.hold_batches; }),
+              ElementsAre(2u, 1u));
+}
+
+}  // namespace
+}  // namespace muster::agent

@@ -1,0 +1,125 @@
+// How many calls one look at the runs, or one launch of many, makes beside squeue and sbatch.
+// Slurm's commands are scripts.
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "agents/slurm/run_files.h"
+#include "agents/slurm/slurm.h"
+#include "fmt/format.h"
+#include "gtest/gtest.h"
+
+namespace muster::slurm {
+namespace {
+
+class RoundTest : public ::testing::Test {
+ protected:
+  RoundTest() {
+    std::string pattern = ::testing::TempDir() + "round-XXXXXX";
+    root_ = mkdtemp(pattern.data());
+    std::filesystem::create_directories(RunPaths::EndedDirectory(root_));
+    AddCommand("squeue", fmt::format("exec cat {}/queue", root_));
+    AddCommand("sacct", "echo 'Slurm accounting storage is disabled' >&2; exit 1");
+    AddCommand("scontrol", "echo 'Unable to contact slurm controller' >&2; exit 1");
+    AddCommand("scancel", fmt::format("echo \"$*\" >>{}/canceled", root_));
+    AddCommand("sbatch", "echo 17");
+    AddCommand("sinfo", "echo n1; echo n2");
+    SlurmConfig config;
+    config.cluster = "lab";
+    config.run_dir = root_;
+    config.bin_dir = root_;
+    // Shorter than a squeue takes to start, so that each Observe is due to ask.
+    config.observe_interval = absl::Nanoseconds(1);
+    config.max_scheduler_calls_per_minute = 0;
+    config.round_patience = absl::ZeroDuration();
+    backend_ = CreateSlurmBackend(config, root_);
+  }
+  ~RoundTest() override { std::filesystem::remove_all(root_); }
+
+  void AddCommand(const std::string& name, const std::string& script) {
+    const std::string path = root_ + "/" + name;
+    std::ofstream(path) << "#!/bin/sh\n" << script << "\n";
+    std::filesystem::permissions(path, std::filesystem::perms(0700));
+  }
+  agent::RunHandle AddRun(int job, uint64_t id) {
+    agent::RunHandle run;
+    run.run_key = fmt::format("k7m2-{}-1", job);
+    run.external_id = std::to_string(id);
+    run.launch_time = absl::Now();
+    AddRow(run, id, "RUNNING");
+    return run;
+  }
+  void AddRow(const agent::RunHandle& run, uint64_t id, const std::string& state) {
+    std::ofstream(root_ + "/queue", std::ios::app) << fmt::format(
+        "{}\x1fN/A\x1f{}\x1f{}\x1fNone\x1fn1\x1f{}\x1fN/A\x1fN/A\x1f"
+        "0\n",
+        id, run.run_key, state, absl::ToUnixSeconds(run.launch_time));
+  }
+  // With a squeue of its own.
+  void Look(const std::vector<agent::RunHandle>& runs) {
+    const uint64_t before = backend_->SchedulerCalls()["squeue"];
+    const absl::Time deadline = absl::Now() + absl::Seconds(60);
+    while (backend_->SchedulerCalls()["squeue"] == before && absl::Now() < deadline) {
+      EXPECT_TRUE(backend_->Observe(runs).scheduler.ok());
+    }
+  }
+  std::string Canceled() {
+    std::ostringstream text;
+    text << std::ifstream(root_ + "/canceled").rdbuf();
+    return text.str();
+  }
+
+  std::string root_;
+  std::unique_ptr<agent::Backend> backend_;
+};
+
+TEST_F(RoundTest, JobsWhoseTurnHasNotComeInTimeAreAskedForAtTheNextLook) {
+  std::vector<agent::RunHandle> runs;
+  for (int job = 1; job <= 3; ++job) {
+    runs.push_back(AddRun(job, 10 + job));
+  }
+  std::filesystem::remove(root_ + "/queue");
+  for (int job = 1; job <= 3; ++job) AddRow(runs[job - 1], 10 + job, "FAILED");
+  for (uint64_t look = 1; look <= 3; ++look) {
+    Look(runs);
+    EXPECT_EQ(backend_->SchedulerCalls()["scontrol"], look);
+  }
+}
+
+TEST_F(RoundTest, StraysOfAllRunsAreCanceledInOneCallAndOnce) {
+  const std::vector<agent::RunHandle> runs = {AddRun(1, 11), AddRun(2, 12)};
+  AddRow(runs[0], 21, "PENDING");
+  AddRow(runs[1], 22, "PENDING");
+  for (int look = 0; look < 2; ++look) Look(runs);
+  EXPECT_EQ(Canceled(), "21 22\n");
+}
+
+TEST_F(RoundTest, RunsThatAreCanceledTogetherAreOneCall) {
+  const std::vector<agent::RunHandle> runs = {AddRun(1, 11), AddRun(2, 12), AddRun(3, 13)};
+  for (const absl::Status& status : backend_->CancelMany(runs)) EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(Canceled(), "11 12 13\n");
+  EXPECT_EQ(backend_->SchedulerCalls()["squeue"], 1) << "none of them had been seen alive";
+}
+
+TEST_F(RoundTest, WhichNodesThereAreIsAskedOnceForAllThatAreLaunchedTogether) {
+  std::vector<std::shared_ptr<const v1::Assignment>> assignments;
+  for (int job = 1; job <= 3; ++job) {
+    auto assignment = std::make_shared<v1::Assignment>();
+    assignment->set_run_key(fmt::format("k7m2-{}-2", job));
+    assignment->mutable_spec()->mutable_command()->set_script("true");
+    assignment->add_excluded_nodes(fmt::format("n{}", job));
+    assignments.push_back(std::move(assignment));
+  }
+  for (const agent::LaunchOutcome& outcome : backend_->LaunchMany(assignments))
+    EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kLaunched) << outcome.evidence.detail();
+  EXPECT_EQ(backend_->SchedulerCalls()["sinfo"], 1);
+}
+
+}  // namespace
+}  // namespace muster::slurm
