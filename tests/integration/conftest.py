@@ -9,6 +9,7 @@ from harness import stubs
 stubs.generate()
 
 from harness.daemons import BIN  # noqa: E402  needs the generated stubs
+from harness.slurm import start_shared_broker  # noqa: E402
 from harness.world import World  # noqa: E402
 
 
@@ -57,8 +58,10 @@ def world(request):
 
 
 @pytest.fixture
-def broker(world):
-    """A broker that runs."""
+def broker(request, world):
+    """A broker that runs. In the tests of a Slurm file other users' agents may connect, too."""
+    if request.node.get_closest_marker("slurm"):
+        return start_shared_broker(world)
     return world.make_broker().start()
 
 
@@ -69,6 +72,8 @@ def api(world, broker):
 
 
 @pytest.fixture
-def agent(world, broker):
-    """A machines agent that is connected to it, cluster "box"."""
+def agent(request, world, broker):
+    """An agent that is connected to it: of the file's Slurm cluster, "lab"; in other files of this machine, "box"."""
+    if request.node.get_closest_marker("slurm"):
+        return request.getfixturevalue("slurm").make_agent(world).start()
     return world.make_agent().start()

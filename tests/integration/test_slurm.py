@@ -10,29 +10,15 @@ from muster.v1 import cluster_pb2, job_pb2, job_spec_pb2
 import pytest
 
 from harness.api import CANCELED, FAILED, SUCCEEDED, argv_spec, script_spec
-from harness.slurm import USER, SlurmCluster, start_shared_broker
+from harness.fixtures import cluster_fixture
+from harness.slurm import USER
 from harness.trio import VICTIMS, Trio
 from harness.wait import eventually, holds_for
 
 MANY_JOBS = 500
 
 
-@pytest.fixture(scope="module")
-def slurm():
-    made = SlurmCluster("--nodes", "2", "--cpus", "8", "--gpus", "4", "--min-job-age", "5", restd=True)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def broker(world):
-    return start_shared_broker(world)
-
-
-@pytest.fixture
-def agent(world, broker, slurm):
-    del broker
-    return slurm.make_agent(world).start()
+slurm = cluster_fixture("--nodes", "2", "--cpus", "8", "--gpus", "4", "--min-job-age", "5", restd=True)
 
 
 @pytest.fixture

@@ -1,10 +1,9 @@
 """Why a run failed on a real Slurm: its class, whether another run may do better, and the words that say so."""
 
 from muster.v1 import job_pb2
-import pytest
 
 from harness.api import FAILED, argv_spec, script_spec
-from harness.slurm import SlurmCluster, start_shared_broker
+from harness.fixtures import cluster_fixture
 from harness.wait import eventually
 
 INFRA = job_pb2.FAILURE_CLASS_INFRA
@@ -12,22 +11,7 @@ OOM = job_pb2.FAILURE_CLASS_OOM
 PROGRAM = job_pb2.FAILURE_CLASS_PROGRAM
 
 
-@pytest.fixture(scope="module")
-def slurm():
-    made = SlurmCluster("--nodes", "2", "--cpus", "8", "--min-job-age", "5")
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def broker(world):
-    return start_shared_broker(world)
-
-
-@pytest.fixture
-def agent(world, broker, slurm):
-    del broker
-    return slurm.make_agent(world).start()
+slurm = cluster_fixture("--nodes", "2", "--cpus", "8", "--min-job-age", "5")
 
 
 def failure_of(api, spec):

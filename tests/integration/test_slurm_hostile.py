@@ -11,7 +11,8 @@ import shlex
 import pytest
 
 from harness.api import SUCCEEDED, argv_spec, script_spec
-from harness.slurm import USER, SlurmCluster, start_shared_broker
+from harness.fixtures import cluster_fixture
+from harness.slurm import USER
 
 # With each of the two agents, not counting what jobs are named.
 STRINGS = 10_000
@@ -47,16 +48,7 @@ exit
 """
 
 
-@pytest.fixture(scope="module")
-def slurm():
-    made = SlurmCluster("--nodes", "2", "--cpus", "8", "--min-job-age", "600", sshd=True)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def broker(world):
-    return start_shared_broker(world)
+slurm = cluster_fixture("--nodes", "2", "--cpus", "8", "--min-job-age", "600", sshd=True)
 
 
 @pytest.fixture(params=["local", "ssh"])

@@ -9,7 +9,8 @@ import pytest
 
 from harness.api import FAILED, SUCCEEDED
 from harness.daemons import BIN
-from harness.slurm import USER, SlurmCluster, start_shared_broker
+from harness.fixtures import cluster_fixture
+from harness.slurm import USER
 
 from muster.v1 import job_pb2
 
@@ -18,18 +19,7 @@ SECRET = "open-sesame"
 COMMAND_TIMEOUT_S = 60
 
 
-@pytest.fixture(scope="module")
-def slurm():
-    if not PLUGIN.exists():
-        pytest.skip(f"{PLUGIN} is not built: it needs libslurm-dev")
-    made = SlurmCluster("--nodes", "2", "--no-dbd", "--pyxis", PLUGIN, sshd=True)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def broker(world):
-    return start_shared_broker(world)
+slurm = cluster_fixture("--nodes", "2", "--no-dbd", "--pyxis", PLUGIN, sshd=True)
 
 
 @pytest.fixture(params=["on the login node", "over ssh"])

@@ -1,23 +1,12 @@
 """A job over its memory on a real Slurm that enforces it with cgroups."""
 
 from muster.v1 import job_pb2
-import pytest
 
 from harness.api import FAILED, script_spec
-from harness.slurm import SlurmCluster, start_shared_broker
+from harness.fixtures import cluster_fixture
 
-
-@pytest.fixture(scope="module")
-def slurm():
-    # The nodes' names name the cgroups, so they are this cluster's own.
-    made = SlurmCluster("--nodes", "1", "--no-dbd", "--cgroup", "--node-prefix", "musterpy")
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def broker(world):
-    return start_shared_broker(world)
+# The nodes' names name the cgroups, so they are this cluster's own.
+slurm = cluster_fixture("--nodes", "1", "--no-dbd", "--cgroup", "--node-prefix", "musterpy")
 
 
 def test_out_of_memory(world, broker, api, slurm):

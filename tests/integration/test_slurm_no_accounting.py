@@ -1,28 +1,12 @@
 """Jobs on a real Slurm without slurmdbd: queue and exit record tell the ends."""
 
 from muster.v1 import job_pb2
-import pytest
 
 from harness.api import CANCELED, FAILED, SUCCEEDED, argv_spec, script_spec
-from harness.slurm import SlurmCluster, start_shared_broker
+from harness.fixtures import cluster_fixture
 
 
-@pytest.fixture(scope="module")
-def slurm():
-    made = SlurmCluster("--nodes", "1", "--no-dbd", "--min-job-age", "5")
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def broker(world):
-    return start_shared_broker(world)
-
-
-@pytest.fixture
-def agent(world, broker, slurm):
-    del broker
-    return slurm.make_agent(world).start()
+slurm = cluster_fixture("--nodes", "1", "--no-dbd", "--min-job-age", "5")
 
 
 def test_ends_are_told(world, api, slurm, agent):

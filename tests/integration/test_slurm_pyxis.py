@@ -25,12 +25,6 @@ COULD_NOT_START = ("pyxis: couldn't start container",
                    "error: Failed to invoke spank plugin stack")
 
 
-def can_unshare():
-    """Pyxis and its stand-in both need user namespaces for ordinary users."""
-    probe = subprocess.run([*AS_USER, "unshare", "--user", "--mount", "true"], capture_output=True, check=False)
-    return probe.returncode == 0
-
-
 class Lab:
     """A cluster whose nodes have containers, and the home of its user."""
 
@@ -90,12 +84,7 @@ class Lab:
 
 @pytest.fixture(scope="module")
 def lab():
-    if not PLUGIN.exists():
-        pytest.skip(f"{PLUGIN} is not built: it needs libslurm-dev")
     made = Lab()
-    if not can_unshare():
-        made.cluster.close()
-        pytest.skip("this machine gives ordinary users no namespaces")
     yield made
     made.cluster.close()
 

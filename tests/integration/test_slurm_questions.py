@@ -3,30 +3,14 @@
 import shutil
 
 from muster.v1 import job_pb2
-import pytest
 
 from harness.api import SUCCEEDED, script_spec
 from harness.checks import OK, WARN, check_locally, failures, line
-from harness.slurm import SlurmCluster, start_shared_broker
+from harness.fixtures import cluster_fixture
 from harness.wait import eventually
 
 
-@pytest.fixture(scope="module")
-def slurm():
-    made = SlurmCluster("--nodes", "1", "--cpus", "8", "--gpus", "2", "--no-dbd", sshd=True)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def broker(world):
-    return start_shared_broker(world)
-
-
-@pytest.fixture
-def agent(world, broker, slurm):
-    del broker
-    return slurm.make_agent(world).start()
+slurm = cluster_fixture("--nodes", "1", "--cpus", "8", "--gpus", "2", "--no-dbd", sshd=True)
 
 
 def test_a_preflight_through_the_broker_says_what_it_saw(api, agent):

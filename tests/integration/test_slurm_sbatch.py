@@ -7,7 +7,8 @@ from muster.v1 import job_pb2
 import pytest
 
 from harness.api import CANCELED, FAILED, SUCCEEDED
-from harness.slurm import AS_USER, USER, SlurmCluster, start_shared_broker
+from harness.fixtures import cluster_fixture
+from harness.slurm import AS_USER, USER
 from harness.wait import eventually
 
 # As Slurm's manual has them: one node, 8 cores, 10 GB, a GPU by its type, the number in the output's name.
@@ -54,22 +55,7 @@ echo "array $((SLURM_ARRAY_JOB_ID > 0))"
 """
 
 
-@pytest.fixture(scope="module")
-def slurm():
-    made = SlurmCluster("--nodes", "2", "--cpus", "8", "--gpus", "2", "--no-dbd", "--min-job-age", "30")
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def broker(world):
-    return start_shared_broker(world)
-
-
-@pytest.fixture
-def agent(world, broker, slurm):
-    del broker
-    return slurm.make_agent(world).start()
+slurm = cluster_fixture("--nodes", "2", "--cpus", "8", "--gpus", "2", "--no-dbd", "--min-job-age", "30")
 
 
 class Desk:

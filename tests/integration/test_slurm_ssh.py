@@ -6,22 +6,14 @@ from muster.v1 import job_pb2
 import pytest
 
 from harness.api import FAILED, SUCCEEDED, script_spec
-from harness.slurm import USER, SlurmCluster, start_shared_broker
+from harness.fixtures import cluster_fixture
+from harness.slurm import USER
 from harness.wait import eventually, holds_for
 
 MANY_JOBS = 30
 
 
-@pytest.fixture(scope="module")
-def slurm():
-    made = SlurmCluster("--nodes", "2", "--cpus", "8", "--min-job-age", "30", sshd=True)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def broker(world):
-    return start_shared_broker(world)
+slurm = cluster_fixture("--nodes", "2", "--cpus", "8", "--min-job-age", "30", sshd=True)
 
 
 @pytest.fixture

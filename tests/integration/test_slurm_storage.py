@@ -8,7 +8,7 @@ import pytest
 
 from harness.api import FAILED, SUCCEEDED, argv_spec, bad_fields, script_spec
 from harness.checks import failures, line
-from harness.slurm import USER, SlurmCluster, start_shared_broker
+from harness.slurm import USER, SlurmCluster
 from harness.wait import eventually
 
 CONFIG = job_pb2.FAILURE_CLASS_CONFIG
@@ -24,11 +24,6 @@ def slurm():
     (made.root / "data" / "train").mkdir()
     yield made
     made.close()
-
-
-@pytest.fixture
-def broker(world):
-    return start_shared_broker(world)
 
 
 @pytest.fixture

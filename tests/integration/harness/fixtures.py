@@ -1,0 +1,15 @@
+"""Fixtures that differ from file to file."""
+
+import pytest
+
+from harness.slurm import SlurmCluster
+
+
+def cluster_fixture(*options, **doors):
+    """A fixture: the cluster of a test file, which calls it `slurm`."""
+    @pytest.fixture(scope="module")
+    def slurm():
+        made = SlurmCluster(*options, **doors)
+        yield made
+        made.close()
+    return slurm
