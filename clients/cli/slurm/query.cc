@@ -75,15 +75,6 @@ absl::StatusOr<std::vector<v1::Job>> ByFilter(client::Client& client, const JobQ
   return jobs;
 }
 
-void AddList(const client::slurm::Settings& given, std::string_view option,
-             std::vector<std::string>* list) {
-  const Setting* setting = given.Find(option);
-  if (setting == nullptr) return;
-  for (std::string_view one : contract::Split(setting->value, ',')) {
-    if (!one.empty()) list->emplace_back(one);
-  }
-}
-
 }  // namespace
 
 bool JobQuery::Takes(const JobRecord& record) const {
@@ -97,6 +88,30 @@ bool JobQuery::Takes(const JobRecord& record) const {
          TakesWord(states, StateWord(record));
 }
 
+void AddList(const client::slurm::Settings& given, std::string_view option,
+             std::vector<std::string>* list) {
+  const Setting* setting = given.Find(option);
+  if (setting == nullptr) return;
+  for (std::string_view one : contract::Split(setting->value, ',')) {
+    if (!one.empty()) list->emplace_back(one);
+  }
+}
+
+void AddListUnlessAll(const client::slurm::Settings& given, std::string_view option,
+                      std::vector<std::string>* list) {
+  const Setting* setting = given.Find(option);
+  if (setting != nullptr && setting->value != "all") AddList(given, option, list);
+}
+
+absl::Status CheckNamedNodes(std::string_view option, const std::vector<std::string>& nodes) {
+  for (const std::string& node : nodes) {
+    if (node.find('[') == std::string::npos) continue;
+    return absl::InvalidArgumentError(fmt::format(
+        "--{}: {} has brackets; name the nodes one by one", option, contract::Quoted(node)));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadSelection(const client::slurm::Settings& given, JobQuery* query) {
   AddList(given, "user", &query->users);
   AddList(given, "name", &query->names);
@@ -104,13 +119,8 @@ absl::Status ReadSelection(const client::slurm::Settings& given, JobQuery* query
   AddList(given, "account", &query->accounts);
   AddList(given, "qos", &query->qos);
   AddList(given, "nodelist", &query->nodes);
-  const Setting* clusters = given.Find("clusters");
-  if (clusters != nullptr && clusters->value != "all") AddList(given, "clusters", &query->clusters);
-  for (const std::string& node : query->nodes) {
-    if (node.find('[') == std::string::npos) continue;
-    return absl::InvalidArgumentError(fmt::format(
-        "--nodelist: {} has brackets; name the nodes one by one", contract::Quoted(node)));
-  }
+  AddListUnlessAll(given, "clusters", &query->clusters);
+  if (absl::Status status = CheckNamedNodes("nodelist", query->nodes); !status.ok()) return status;
   if (given.Find("me") == nullptr) return absl::OkStatus();
   const absl::StatusOr<std::string> own = OwnUser();
   if (own.ok()) query->users.push_back(*own);
@@ -146,6 +156,8 @@ absl::Status ReadStates(std::string_view list, std::vector<std::string>* states)
   }
   return absl::OkStatus();
 }
+
+bool IsKnownUser(const std::string& name) { return getpwnam(name.c_str()) != nullptr; }
 
 absl::StatusOr<std::string> OwnUser() {
   const passwd* entry = getpwuid(geteuid());

@@ -30,6 +30,15 @@ struct JobQuery {
   bool Takes(const JobRecord& record) const;
 };
 
+// Adds the words of "a,b,c", as the option has them.
+void AddList(const client::slurm::Settings& given, std::string_view option,
+             std::vector<std::string>* list);
+// The same, where "all" means that none is left out.
+void AddListUnlessAll(const client::slurm::Settings& given, std::string_view option,
+                      std::vector<std::string>* list);
+// INVALID_ARGUMENT: a name stands for several nodes ("n[1-3]").
+absl::Status CheckNamedNodes(std::string_view option, const std::vector<std::string>& nodes);
+
 // Reads -u, --me, --name, -p, -A, -q, -M and -w, by the options' names, into the query; others are
 // left alone. INVALID_ARGUMENT: this machine does not know its own user's name.
 absl::Status ReadSelection(const client::slurm::Settings& given, JobQuery* query);
@@ -37,6 +46,8 @@ absl::Status ReadSelection(const client::slurm::Settings& given, JobQuery* query
 absl::Status ReadIds(std::string_view list, std::vector<JobName>* ids);
 // "PD,RUNNING", "all" (none is added). INVALID_ARGUMENT: no state that jobs of Muster can have.
 absl::Status ReadStates(std::string_view list, std::vector<std::string>* states);
+// Whether this machine knows a user of that name.
+bool IsKnownUser(const std::string& name);
 // The name of the user who runs this.
 absl::StatusOr<std::string> OwnUser();
 

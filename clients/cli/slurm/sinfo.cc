@@ -75,12 +75,6 @@ struct Asked {
   bool with_heading = true;
 };
 
-void AddList(const Settings& given, std::string_view option, std::vector<std::string>* list) {
-  const Setting* setting = given.Find(option);
-  if (setting == nullptr || setting->value == "all") return;
-  for (std::string_view one : contract::Split(setting->value, ',')) list->emplace_back(one);
-}
-
 std::string_view FormatOf(const Settings& given) {
   if (const Setting* own = given.Find("format"); own != nullptr) return own->value;
   const bool is_long = given.Find("long") != nullptr;
@@ -100,15 +94,13 @@ absl::StatusOr<Asked> Read(const std::vector<std::string>& words) {
         fmt::format("unrecognized argument {}", contract::Quoted(read->operands.front())));
   }
   Asked asked;
-  AddList(given, "clusters", &asked.clusters);
-  AddList(given, "partition", &asked.query.partitions);
-  AddList(given, "nodes", &asked.query.nodes);
-  AddList(given, "states", &asked.query.states);
+  AddListUnlessAll(given, "clusters", &asked.clusters);
+  AddListUnlessAll(given, "partition", &asked.query.partitions);
+  AddListUnlessAll(given, "nodes", &asked.query.nodes);
+  AddListUnlessAll(given, "states", &asked.query.states);
   for (std::string& state : asked.query.states) state = NodeState(state);
-  for (const std::string& node : asked.query.nodes) {
-    if (node.find('[') == std::string::npos) continue;
-    return absl::InvalidArgumentError(
-        fmt::format("--nodes: {} has brackets; name the nodes one by one", contract::Quoted(node)));
+  if (absl::Status status = CheckNamedNodes("nodes", asked.query.nodes); !status.ok()) {
+    return status;
   }
   asked.query.by_node = given.Find("Node") != nullptr;
   asked.query.with_reason = given.Find("list-reasons") != nullptr;

@@ -298,6 +298,18 @@ absl::StatusOr<Asked> Read(const std::vector<std::string>& words) {
   return asked;
 }
 
+// As squeue does, which goes on all the same. Users of other machines may have jobs, too.
+void NoteUnknownUsers(Session& session, const JobQuery& query,
+                      const std::vector<JobRecord>& records) {
+  for (const std::string& user : query.users) {
+    const bool has_jobs = std::any_of(records.begin(), records.end(), [&](const JobRecord& record) {
+      return record.job.user() == user;
+    });
+    if (has_jobs || IsKnownUser(user)) continue;
+    session.terminal.Err(fmt::format("squeue: error: Invalid user: {}\n", Harmless(user)));
+  }
+}
+
 }  // namespace
 
 int Squeue(Session& session) {
@@ -308,6 +320,7 @@ int Squeue(Session& session) {
   }
   auto records = FindJobs(session.client, asked->query, asked->with_runs);
   if (!records.ok()) return Fail(session, records.status());
+  NoteUnknownUsers(session, asked->query, *records);
   const absl::Time now = absl::Now();
   Sort(asked->sort, now, &*records);
   std::vector<std::vector<std::string>> rows;

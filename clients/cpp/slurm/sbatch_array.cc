@@ -33,7 +33,7 @@ std::optional<Range> ParseRange(std::string_view text) {
   return Range{*first, *last, *step};
 }
 
-absl::Status Bad(std::string text) { return absl::InvalidArgumentError(std::move(text)); }
+absl::Status Bad(const std::string& text) { return absl::InvalidArgumentError(text); }
 
 }  // namespace
 

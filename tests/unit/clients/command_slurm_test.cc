@@ -48,6 +48,8 @@ TEST_F(SlurmVerbsTest, SqueueChoosesAndShowsAsItIsTold) {
   EXPECT_EQ(with({"-t", "r"}), first);
   EXPECT_EQ(with({"-p", "gpu"}), first);
   EXPECT_EQ(with({"-n", "second,third"}), second);
+  EXPECT_EQ(with({"-n", "all"}), "") << "a name like any other";
+  EXPECT_EQ(with({"-M", "all"}), second + first);
   EXPECT_EQ(with({"-j7,99"}), first);
   EXPECT_EQ(with({"-w", "n2"}), first);
   EXPECT_EQ(with({"-M", "elsewhere"}), "");
@@ -61,6 +63,13 @@ TEST_F(SlurmVerbsTest, JobsThatNoClusterHasAndThatAreHeldSaySo) {
   jobs_[0].clear_cluster();
   jobs_[1].set_held(true);
   EXPECT_EQ(Run({"squeue", "-ho", "%i %r", "-Si"}).out, "7 MusterQueue\n8 JobHeldUser\n");
+}
+
+TEST_F(SlurmVerbsTest, SqueueSaysWhichUserNobodyKnows) {
+  const Outcome outcome = Run({"squeue", "-h", "-u", "bob,root,no-such-user", "-o", "%u"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, "bob\n") << "the broker knows him";
+  EXPECT_EQ(outcome.err, "squeue: error: Invalid user: no-such-user\n");
 }
 
 TEST_F(SlurmVerbsTest, AProcessOfAMachineIsNoNumberOfSlurms) {
