@@ -41,5 +41,16 @@ TEST(AgentConfig, TheRootOfResultsIsAbsolute) {
               HasSubstr("\"results\" is not an absolute path"));
 }
 
+TEST(AgentConfig, HowOftenATimeoutMayRequeueIsBounded) {
+  AgentConfig config;
+  EXPECT_EQ(config.slurm.max_timeout_requeues, 100);
+  ASSERT_TRUE(Set("slurm.max_timeout_requeues", "10000", &config).ok());
+  EXPECT_EQ(config.slurm.max_timeout_requeues, 10000);
+  for (const char* bad : {"0", "10001", "-1", "often"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(Set("slurm.max_timeout_requeues", bad, &config))) << bad;
+    EXPECT_EQ(config.slurm.max_timeout_requeues, 10000) << bad;
+  }
+}
+
 }  // namespace
 }  // namespace muster::agent
