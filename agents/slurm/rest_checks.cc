@@ -53,14 +53,14 @@ bool JudgeServes(const std::string& url, const absl::StatusOr<RestServes>& serve
   const std::string subject = "slurmrestd at " + url;
   if (serves.ok()) {
     checks->Ok(subject, fmt::format("it serves API {}; {} is spoken",
-                                    fmt::join(serves->versions, ", "), kRestVersion));
+                                    fmt::join(serves->versions, ", "), serves->version));
     return true;
   }
   const bool is_reached = absl::IsFailedPrecondition(serves.status());
   checks->Fail(subject, Words(serves.status()),
-               is_reached
-                   ? fmt::format("have it started with -s openapi/{0},openapi/db{0}", kRestVersion)
-                   : "see that slurmrestd runs, and that slurm.rest_url is its address");
+               is_reached ? fmt::format("have it started with -s openapi/{0},openapi/db{0}",
+                                        kRestVersions.front())
+                          : "see that slurmrestd runs, and that slurm.rest_url is its address");
   return false;
 }
 
@@ -100,8 +100,13 @@ absl::StatusOr<std::vector<Association>> RestAssociations(const json& answer,
   for (const json& one : *list) {
     if (TextOf(Member(one, "user")) != user) continue;
     if (!cluster.empty() && TextOf(Member(one, "cluster")) != cluster) continue;
-    mine.push_back({TextOf(Member(one, "account")), TextOf(Member(one, "partition")),
-                    WordsOf(Member(one, "qos"))});
+    std::vector<std::string> qos = WordsOf(Member(one, "qos"));
+    // v0.0.37 tells their numbers, which say nothing about what a partition allows.
+    std::erase_if(qos, [](const std::string& name) {
+      return name.find_first_not_of("0123456789") == std::string::npos;
+    });
+    mine.push_back(
+        {TextOf(Member(one, "account")), TextOf(Member(one, "partition")), std::move(qos)});
   }
   return mine;
 }

@@ -42,12 +42,16 @@ RestServes ReadRestServes(const json& description) {
   if (!paths.is_object()) return serves;
   constexpr std::string_view kJobs = "/slurm/";
   constexpr std::string_view kLast = "/jobs";
+  const auto has = [&](const std::string& path) { return paths.find(path) != paths.end(); };
   for (const auto& [path, unused] : paths.items()) {
     if (!path.ends_with(kLast)) continue;
-    if (path == fmt::format("/slurmdb/{}/jobs", kRestVersion)) serves.accounting = true;
     if (!path.starts_with(kJobs)) continue;
     serves.versions.push_back(path.substr(kJobs.size(), path.size() - kJobs.size() - kLast.size()));
-    if (serves.versions.back() == kRestVersion) serves.jobs = true;
+  }
+  for (std::string_view version : kRestVersions) {
+    if (!serves.version.empty() || !has(fmt::format("/slurm/{}/jobs", version))) continue;
+    serves.version = version;
+    serves.accounting = has(fmt::format("/slurmdb/{}/jobs", version));
   }
   return serves;
 }
@@ -71,7 +75,7 @@ absl::Status RestClient::Refused(int status, const std::string& name) const {
     return absl::UnavailableError(fmt::format(
         "{}: slurmrestd at {} does not serve API {} (any more): have it started with -s "
         "openapi/{}, or leave out slurm.rest_url, and Slurm's commands are used",
-        name, where_, kRestVersion, kRestVersion));
+        name, where_, version_.load(), version_.load()));
   }
   return absl::OkStatus();
 }
@@ -85,7 +89,7 @@ absl::StatusOr<RestAnswer> RestClient::Ask(const RestQuestion& question) {
   request.method = question.method;
   request.path = question.base.empty()
                      ? question.path
-                     : fmt::format("/{}/{}{}", question.base, kRestVersion, question.path);
+                     : fmt::format("/{}/{}{}", question.base, version_.load(), question.path);
   request.headers = {"X-SLURM-USER-NAME: " + user_, "X-SLURM-USER-TOKEN: " + *token};
   request.body = question.body;
   request.timeout = question.timeout;

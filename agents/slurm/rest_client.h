@@ -3,6 +3,8 @@
 #ifndef MUSTER_AGENTS_SLURM_REST_CLIENT_H_
 #define MUSTER_AGENTS_SLURM_REST_CLIENT_H_
 
+#include <array>
+#include <atomic>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -18,14 +20,15 @@
 
 namespace muster::slurm {
 
-// The version of slurmrestd's API that this agent speaks.
-inline constexpr std::string_view kRestVersion = "v0.0.38";
+// The versions of slurmrestd's API that this agent speaks, the one that it likes best first. Later
+// ones ignore members that they do not know, and a job would lose options in silence.
+inline constexpr std::array<std::string_view, 2> kRestVersions = {"v0.0.38", "v0.0.37"};
 
 // Of the paths of slurmrestd's description of itself: "/slurm/v0.0.38/jobs" and so on.
 struct RestServes {
-  bool jobs = false;                  // in kRestVersion
-  bool accounting = false;            // likewise
   std::vector<std::string> versions;  // all that it has for jobs
+  std::string_view version;           // the best one of kRestVersions; empty: none of them
+  bool accounting = false;            // in that version
 };
 RestServes ReadRestServes(const nlohmann::json& description);
 
@@ -36,7 +39,7 @@ struct RestQuestion {
   std::string name;  // for counts and errors: "rest-jobs"
   CallKind kind = CallKind::kOther;
   std::string method = "GET";
-  std::string path;  // after "/slurm/v0.0.38" or what `base` says
+  std::string path;  // after "/slurm/" and the version, or what `base` says
   std::string body;
   std::string base = "slurm";  // or "slurmdb", or empty: `path` is whole
   absl::Duration timeout;
@@ -54,6 +57,8 @@ class RestClient {
   RestClient(std::string where, std::string user, std::unique_ptr<Http> http,
              std::unique_ptr<TokenSource> tokens, CallGate* gate);
 
+  // Which of kRestVersions is spoken from now on. Before, it is the first one.
+  void Speak(std::string_view version) { version_ = version.data(); }
   // What the next question would bring. The errors are those of TokenSource.
   absl::StatusOr<std::string> Token() { return tokens_->Get(absl::Now()); }
   // The answer, if it is JSON, whatever it says. UNAVAILABLE says what kept slurmrestd from being
@@ -70,6 +75,7 @@ class RestClient {
   const std::string where_;
   const std::string user_;
   // Thread-safe by themselves.
+  std::atomic<const char*> version_ = kRestVersions.front().data();  // one of kRestVersions
   const std::unique_ptr<Http> http_;
   const std::unique_ptr<TokenSource> tokens_;
   CallGate* const gate_;

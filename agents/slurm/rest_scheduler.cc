@@ -121,15 +121,16 @@ absl::StatusOr<RestServes> RestScheduler::AskServes() {
   const absl::StatusOr<RestAnswer> answer = Get("rest-openapi", "/openapi/v3", "");
   if (!answer.ok()) return answer.status();
   RestServes serves = ReadRestServes(*answer->json);
-  if (!serves.jobs) {
+  if (serves.version.empty()) {
     return absl::FailedPreconditionError(fmt::format(
         "slurmrestd at {} serves API {}, and this agent speaks {}: have it started with -s "
         "openapi/{}, or leave out slurm.rest_url, and Slurm's commands are used",
         config_.rest_url,
         serves.versions.empty() ? "of no version"
                                 : fmt::format("{}", fmt::join(serves.versions, ", ")),
-        kRestVersion, kRestVersion));
+        fmt::join(kRestVersions, " and "), kRestVersions.front()));
   }
+  client_.Speak(serves.version);
   const std::lock_guard lock(mutex_);
   serves_ = serves;
   return serves;
@@ -305,7 +306,7 @@ absl::StatusOr<std::vector<HistoryRow>> RestScheduler::History(std::string query
   if (!serves->accounting) {
     return absl::FailedPreconditionError(
         "slurmrestd serves no accounting: the cluster keeps none, or slurmrestd was started "
-        "without openapi/dbv0.0.38");
+        "without openapi/dbv0.0.38 (for v0.0.37: dbv0.0.37)");
   }
   const absl::StatusOr<RestAnswer> answer = Get(
       "rest-history",

@@ -1,4 +1,4 @@
-// A submission as slurmrestd takes it: JSON of API v0.0.38.
+// A submission as slurmrestd takes it: JSON of API v0.0.38 and v0.0.37.
 #ifndef MUSTER_AGENTS_SLURM_REST_SUBMISSION_H_
 #define MUSTER_AGENTS_SLURM_REST_SUBMISSION_H_
 

@@ -77,8 +77,8 @@ struct SlurmConfig {
   Profile profile;
 
   // ---- slurmrestd in place of Slurm's commands; the files of runs still go through the host
-  // "http://host:port", "https://host:port" or "unix:/path". Empty: commands. API v0.0.38 is
-  // spoken, which Slurm 22.05 to 23.11 serve.
+  // "http://host:port", "https://host:port" or "unix:/path". Empty: commands. API v0.0.38 and
+  // v0.0.37 are spoken, which Slurm 21.08 to 23.11 serve.
   std::string rest_url;
   // Who the token is for. Default: the commands' user.
   std::string rest_user;

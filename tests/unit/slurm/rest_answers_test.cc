@@ -185,10 +185,27 @@ TEST(RestServesTest, TheDescriptionTellsVersionsAndAccounting) {
   const RestServes serves = ReadRestServes(Parse(
       R"j({"paths": {"/slurm/v0.0.38/jobs": {"get": {}}, "/slurm/v0.0.39/jobs": {},
           "/slurm/v0.0.38/job/submit": {}, "/slurmdb/v0.0.38/jobs": {}, "/openapi": {}}})j"));
-  EXPECT_TRUE(serves.jobs);
+  EXPECT_EQ(serves.version, "v0.0.38");
   EXPECT_TRUE(serves.accounting);
   EXPECT_THAT(serves.versions, ElementsAre("v0.0.38", "v0.0.39"));
-  EXPECT_FALSE(ReadRestServes(Parse("{}")).jobs);
+  EXPECT_EQ(ReadRestServes(Parse("{}")).version, "");
+  const RestServes later = ReadRestServes(
+      Parse(R"j({"paths": {"/slurm/v0.0.39/jobs": {}, "/slurmdb/v0.0.39/jobs": {}}})j"));
+  EXPECT_EQ(later.version, "") << "it is not spoken";
+  EXPECT_FALSE(later.accounting);
+}
+
+TEST(RestServesTest, TheBestOfTheVersionsThatAreSpokenIsChosen) {
+  const RestServes both = ReadRestServes(Parse(
+      R"j({"paths": {"/slurm/v0.0.37/jobs": {}, "/slurmdb/v0.0.37/jobs": {},
+          "/slurm/v0.0.38/jobs": {}}})j"));
+  EXPECT_EQ(both.version, "v0.0.38");
+  EXPECT_FALSE(both.accounting) << "in that version it has none";
+  const RestServes old = ReadRestServes(Parse(
+      R"j({"paths": {"/slurm/v0.0.36/jobs": {}, "/slurm/v0.0.37/jobs": {},
+          "/slurmdb/v0.0.37/jobs": {}}})j"));
+  EXPECT_EQ(old.version, "v0.0.37");
+  EXPECT_TRUE(old.accounting);
 }
 
 // A slurmrestd that says what the test wants.

@@ -75,9 +75,10 @@ TEST(JudgeTokenTest, ItsOwnerAndItsEndAreTold) {
 TEST(JudgeServesTest, AnOldVersionIsNotAnAbsentServer) {
   RestServes serves;
   serves.versions = {"v0.0.37", "v0.0.38"};
+  serves.version = "v0.0.38";
   CheckList good;
   EXPECT_TRUE(JudgeServes("http://slurm:6820", serves, &good));
-  EXPECT_THAT(Only(good).seen(), HasSubstr("v0.0.37, v0.0.38"));
+  EXPECT_THAT(Only(good).seen(), HasSubstr("v0.0.37, v0.0.38; v0.0.38 is spoken"));
   CheckList old;
   EXPECT_FALSE(JudgeServes("http://slurm:6820", absl::FailedPreconditionError("v0.0.35"), &old));
   EXPECT_THAT(Only(old).remedy(), HasSubstr("openapi/dbv0.0.38"));
@@ -106,7 +107,7 @@ TEST(JudgePingTest, OneControllerThatIsUpWillDo) {
 TEST(RestAssociationsTest, OnlyThoseOfTheUserOnTheCluster) {
   const RestAnswer answer = Answer(R"j({"associations": [
       {"account": "test", "cluster": "lab", "partition": null, "user": "ada",
-       "qos": ["normal", "one"]},
+       "qos": ["normal", "one", "17"]},
       {"account": "test", "cluster": "other", "partition": "gpu", "user": "ada", "qos": []},
       {"account": "root", "cluster": "lab", "partition": null, "user": null, "qos": ["normal"]}]})j");
   const auto mine = RestAssociations(*answer.json, "lab", "ada");
