@@ -9,7 +9,7 @@
 #include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/integration/slurm/test_cluster.h"
+#include "tests/integration/slurm/image_fixture.h"
 
 namespace muster::slurm {
 namespace {
@@ -23,32 +23,15 @@ constexpr char kSlow[] = "registry.test/muster/slow:1";
 constexpr char kSlowName[] = "muster-image-registry.test+muster+slow=1.sqsh";
 constexpr char kEnroot[] = "/home/slurmtest/.config/enroot";
 
-class SlurmContainerTest : public testing::Test {
+class SlurmContainerTest : public ImageFixture {
  protected:
-  static void SetUpTestSuite() {
-    if (fs::exists(MUSTER_PYXIS))
-      cluster_ = new TestCluster("--nodes 2 --no-dbd --pyxis " MUSTER_PYXIS);
-  }
-  static void TearDownTestSuite() {
-    delete cluster_;
-    cluster_ = nullptr;
-  }
-
   void SetUp() override {
-    if (cluster_ == nullptr) GTEST_SKIP() << MUSTER_PYXIS << " is not built: it needs libslurm-dev";
     fs::remove_all(kEnroot);
     backend_ = cluster_->MakeBackend(Config());
   }
   void TearDown() override { fs::remove_all(kEnroot); }
 
-  static SlurmConfig Config() {
-    SlurmConfig config = cluster_->Config();
-    config.image_dir = cluster_->runs() + "/images";
-    config.conversion_partition = "short";
-    config.conversion_memory_mib = 1024;
-    config.conversion_time_limit = absl::Minutes(1);
-    return config;
-  }
+  static SlurmConfig Config() { return ConfigWith(cluster_->runs() + "/images"); }
 
   static v1::JobSpec SpecOf(const std::string& image, const std::string& script) {
     v1::JobSpec spec = ScriptSpec("#!/bin/bash\n" + script);
@@ -86,11 +69,8 @@ class SlurmContainerTest : public testing::Test {
     WaitFor("an import waits", [] { return fs::exists(fs::path(kEnroot) / "held"); });
   }
 
-  static TestCluster* cluster_;
   std::unique_ptr<agent::Backend> backend_;
 };
-
-TestCluster* SlurmContainerTest::cluster_ = nullptr;
 
 TEST_F(SlurmContainerTest, AContainerIsWrittenIntoOnlyIfTheJobSaysSo) {
   v1::JobSpec spec = SpecOf(kBash, "touch /etc/x 2>/dev/null && echo yes || echo no");

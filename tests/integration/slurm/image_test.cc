@@ -16,7 +16,7 @@
 #include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/integration/slurm/test_cluster.h"
+#include "tests/integration/slurm/image_fixture.h"
 
 namespace muster::slurm {
 namespace {
@@ -57,31 +57,14 @@ struct Agent {
   ImageCache cache;
 };
 
-class SlurmImageTest : public testing::Test {
+class SlurmImageTest : public ImageFixture {
  protected:
-  static void SetUpTestSuite() {
-    if (fs::exists(MUSTER_PYXIS))
-      cluster_ = new TestCluster("--nodes 2 --no-dbd --pyxis " MUSTER_PYXIS);
-  }
-  static void TearDownTestSuite() {
-    delete cluster_;
-    cluster_ = nullptr;
-  }
-
   void SetUp() override {
-    if (cluster_ == nullptr) GTEST_SKIP() << MUSTER_PYXIS << " is not built: it needs libslurm-dev";
     static int last = 0;
     images_ = fmt::format("{}/images-{}", cluster_->runs(), ++last);
   }
 
-  Agent MakeAgent() const {
-    SlurmConfig config = cluster_->Config();
-    config.image_dir = images_;
-    config.conversion_partition = "short";
-    config.conversion_memory_mib = 1024;
-    config.conversion_time_limit = absl::Minutes(1);
-    return Agent(std::move(config));
-  }
+  Agent MakeAgent() const { return Agent(ConfigWith(images_)); }
 
   std::unique_ptr<agent::Backend> MakeBackend(bool convert = true) const {
     SlurmConfig config = MakeAgent().config;
@@ -115,11 +98,8 @@ class SlurmImageTest : public testing::Test {
     return names;
   }
 
-  static TestCluster* cluster_;
   std::string images_;
 };
-
-TestCluster* SlurmImageTest::cluster_ = nullptr;
 
 constexpr char kBash[] = "registry.test/muster/bash:1";
 constexpr char kBashFile[] = "registry.test+muster+bash=1.sqsh";

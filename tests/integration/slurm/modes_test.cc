@@ -1,5 +1,4 @@
 // How runs are laid out and started: their files, their environment, their kinds of programs.
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -19,8 +18,8 @@ using ::testing::Not;
 class SlurmModesTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    const std::string pyxis = std::filesystem::exists(MUSTER_PYXIS) ? " --pyxis " MUSTER_PYXIS : "";
-    cluster_ = new TestCluster("--nodes 2 --gpus 4 --min-job-age 60 --no-dbd" + pyxis);
+    cluster_ =
+        new TestCluster("--nodes 2 --gpus 4 --min-job-age 60 --no-dbd --pyxis " MUSTER_PYXIS);
   }
   static void TearDownTestSuite() { delete cluster_; }
 
@@ -157,8 +156,6 @@ class SlurmRanksTest : public SlurmModesTest, public testing::WithParamInterface
 
 TEST_P(SlurmRanksTest, EachTaskKnowsItsNodeAndNoTaskOfSlurms) {
   const auto [nodes, image] = GetParam();
-  if (*image != '\0' && !std::filesystem::exists(MUSTER_PYXIS))
-    GTEST_SKIP() << MUSTER_PYXIS << " is not built: it needs libslurm-dev";
   v1::JobSpec spec = ScriptSpec("#!/bin/bash\nenv -0 | tr '\\n\\0' ',\\n'");
   spec.set_nodes(nodes);
   spec.set_image(image);
@@ -341,7 +338,7 @@ TEST_F(SlurmModesTest, ARoleThatEndsWithZeroLeavesTheOthersAtWork) {
 TEST_F(SlurmModesTest, RolesAreStoppedAtATimeoutAndRunInContainers) {
   v1::JobSpec spec = RolesSpec("trap 'echo $MUSTER_ROLE; exit 3' TERM; while :; do sleep 0.1; done",
                                "while :; do sleep 0.1; done");
-  if (std::filesystem::exists(MUSTER_PYXIS)) spec.set_image("registry.test/muster/bash:1");
+  spec.set_image("registry.test/muster/bash:1");
   spec.mutable_slurm()->mutable_timeout()->set_seconds(5);
   spec.mutable_slurm()->set_requeue(false);
   const TestRun run = RunToEnd(spec);
