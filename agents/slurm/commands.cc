@@ -184,7 +184,12 @@ absl::StatusOr<std::string> Commands::Ask(std::vector<std::string> argv) {
   const std::string name = argv.front();
   absl::StatusOr<hosts::CommandResult> result = Run(std::move(argv));
   if (!result.ok()) {
-    return absl::UnavailableError(fmt::format("{}: {}", name, ToStd(result.status().message())));
+    absl::Status status =
+        absl::UnavailableError(fmt::format("{}: {}", name, ToStd(result.status().message())));
+    // The gate's mark that nobody was asked.
+    result.status().ForEachPayload(
+        [&](auto type, const absl::Cord& payload) { status.SetPayload(type, payload); });
+    return status;
   }
   if (!result->ok() || IsDoubtful(*result)) return Failed(name, *result);
   return std::move(result->stdout_data);

@@ -4,6 +4,7 @@
 
 #include "absl/time/clock.h"
 #include "agents/core/job_storage.h"
+#include "agents/slurm/call_gate.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -47,7 +48,9 @@ LaunchOutcome Unclear(std::string detail) {
 }
 
 LaunchOutcome Unclear(const absl::Status& status) {
-  return Unclear(std::string(ToStd(status.message())));
+  LaunchOutcome outcome = Unclear(std::string(ToStd(status.message())));
+  if (CallGate::HadNoTurn(status)) outcome.kind = LaunchOutcome::Kind::kNotSent;
+  return outcome;
 }
 
 LookupOutcome MakeLookup(LookupOutcome::Kind kind, v1::EvidenceSource source, std::string detail) {

@@ -16,6 +16,7 @@ v1::Evidence MakeEvidence(v1::EvidenceSource source, std::string detail);
 agent::LaunchOutcome RefusedBecause(const absl::Status& status);
 agent::LaunchOutcome RefusedFor(const v1::Failure& failure);
 agent::LaunchOutcome Unclear(std::string detail);
+// kNotSent if the question had no turn at the CallGate.
 agent::LaunchOutcome Unclear(const absl::Status& status);
 
 agent::LookupOutcome MakeLookup(agent::LookupOutcome::Kind kind, v1::EvidenceSource source,

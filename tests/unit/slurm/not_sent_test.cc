@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "agents/slurm/call_gate.h"
+#include "agents/slurm/outcomes.h"
 #include "agents/slurm/run_files.h"
 #include "agents/slurm/slurm.h"
 #include "agents/slurm/submit.h"
@@ -59,6 +61,13 @@ TEST_F(NotSentTest, ASubmissionWithoutATurnIsNotInDoubtAndNotLookedUp) {
     EXPECT_EQ(outcome.external_id, "");
   }
   EXPECT_THAT(backend_->SchedulerCalls(), ElementsAre(Pair("sbatch", 1)));
+}
+
+TEST(UnclearTest, ALaunchWhoseQuestionBeforeItHadNoTurnWasNotSent) {
+  CallGate gate(1, absl::Milliseconds(1));
+  ASSERT_TRUE(gate.Enter("sbatch", CallKind::kSubmit).ok());
+  EXPECT_EQ(Unclear(gate.Enter("sbatch", CallKind::kSubmit)).kind, Kind::kNotSent);
+  EXPECT_EQ(Unclear(absl::UnavailableError("the host is away")).kind, Kind::kUnclear);
 }
 
 TEST(NoAnswerTest, OnlyTheGatesOwnErrorMeansThatNobodyWasAsked) {
