@@ -1,8 +1,6 @@
 // Runs that are launched together, with commands in Slurm's place.
 #include "agents/slurm/arrays.h"
 
-#include <stdlib.h>
-
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -15,6 +13,7 @@
 #include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/slurm/stub_commands.h"
 
 namespace muster::slurm {
 namespace {
@@ -32,24 +31,16 @@ std::string ReadWhole(const std::string& path) {
   return text.str();
 }
 
-class ArraysTest : public ::testing::Test {
+class ArraysTest : public StubCommandsTest {
  protected:
   ArraysTest() {
-    std::string pattern = ::testing::TempDir() + "arrays-XXXXXX";
-    root_ = mkdtemp(pattern.data());
     runs_ = root_ + "/runs";
     for (const char* command : {"squeue", "sacct", "scancel", "sinfo"}) AddCommand(command, "");
     SetSbatch("echo 17");
     SetConfig(1001);
     Restart();
   }
-  ~ArraysTest() override { std::filesystem::remove_all(root_); }
 
-  void AddCommand(const std::string& name, const std::string& text) {
-    const std::string path = root_ + "/" + name;
-    std::ofstream(path) << "#!/bin/sh\n" << text << "\n";
-    std::filesystem::permissions(path, std::filesystem::perms(0700));
-  }
   // Its words go into a file, one call a line.
   void SetSbatch(const std::string& text) {
     AddCommand("sbatch", fmt::format("[ \"$1\" != --version ] || exit 0\n"
@@ -101,7 +92,6 @@ class ArraysTest : public ::testing::Test {
     return handle;
   }
 
-  std::string root_;
   std::string runs_;
   int last_job_ = 0;
   std::unique_ptr<agent::Backend> backend_;

@@ -1,6 +1,4 @@
 // What the backend makes of a run's claim, with commands in Slurm's place that know no job.
-#include <stdlib.h>
-
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -8,15 +6,14 @@
 #include "agents/slurm/run_files.h"
 #include "agents/slurm/slurm.h"
 #include "gtest/gtest.h"
+#include "tests/unit/slurm/stub_commands.h"
 
 namespace muster::slurm {
 namespace {
 
-class ClaimTest : public ::testing::Test {
+class ClaimTest : public StubCommandsTest {
  protected:
   ClaimTest() {
-    std::string pattern = ::testing::TempDir() + "claim-XXXXXX";
-    root_ = mkdtemp(pattern.data());
     AddCommand("squeue", "");
     AddCommand("sacct", "");
     AddCommand("scancel", "");
@@ -31,16 +28,9 @@ class ClaimTest : public ::testing::Test {
     assignment_.mutable_spec()->mutable_command()->set_script("true");
     handle_.run_key = assignment_.run_key();
   }
-  ~ClaimTest() override { std::filesystem::remove_all(root_); }
 
-  void AddCommand(const std::string& name, const std::string& text) {
-    const std::string path = root_ + "/" + name;
-    std::ofstream(path) << "#!/bin/sh\n" << text << "\n";
-    std::filesystem::permissions(path, std::filesystem::perms(0700));
-  }
   std::string Claim() const { return RunPaths(root_ + "/runs", assignment_.run_key()).claim(); }
 
-  std::string root_;
   std::unique_ptr<agent::Backend> backend_;
   v1::Assignment assignment_;
   agent::RunHandle handle_;

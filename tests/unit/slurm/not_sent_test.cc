@@ -1,8 +1,4 @@
 // Submissions that get no turn among the calls that are allowed.
-#include <stdlib.h>
-
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 
@@ -14,6 +10,7 @@
 #include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/slurm/stub_commands.h"
 
 namespace muster::slurm {
 namespace {
@@ -22,14 +19,10 @@ using Kind = agent::LaunchOutcome::Kind;
 using ::testing::ElementsAre;
 using ::testing::Pair;
 
-class NotSentTest : public ::testing::Test {
+class NotSentTest : public StubCommandsTest {
  protected:
   NotSentTest() {
-    std::string pattern = ::testing::TempDir() + "not-sent-XXXXXX";
-    root_ = mkdtemp(pattern.data());
-    const std::string sbatch = root_ + "/sbatch";
-    std::ofstream(sbatch) << "#!/bin/sh\necho 17\n";
-    std::filesystem::permissions(sbatch, std::filesystem::perms(0700));
+    AddCommand("sbatch", "echo 17");
     SlurmConfig config;
     config.cluster = "lab";
     config.run_dir = root_ + "/runs";
@@ -39,7 +32,6 @@ class NotSentTest : public ::testing::Test {
     config.submit_patience = absl::Milliseconds(1);
     backend_ = CreateSlurmBackend(config, root_);
   }
-  ~NotSentTest() override { std::filesystem::remove_all(root_); }
 
   agent::LaunchOutcome Launch(int job) {
     v1::Assignment assignment;
@@ -48,7 +40,6 @@ class NotSentTest : public ::testing::Test {
     return backend_->Launch(assignment);
   }
 
-  std::string root_;
   std::unique_ptr<agent::Backend> backend_;
 };
 

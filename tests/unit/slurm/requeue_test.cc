@@ -1,7 +1,5 @@
 // What the backend reports of a run that Slurm puts back, from squeue's answers and the records
 // that lie about. squeue is a script that shows a file, and fails if there is none.
-#include <stdlib.h>
-
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -13,15 +11,14 @@
 #include "agents/slurm/slurm.h"
 #include "fmt/format.h"
 #include "gtest/gtest.h"
+#include "tests/unit/slurm/stub_commands.h"
 
 namespace muster::slurm {
 namespace {
 
-class RequeueTest : public ::testing::Test {
+class RequeueTest : public StubCommandsTest {
  protected:
   RequeueTest() {
-    std::string pattern = ::testing::TempDir() + "requeue-XXXXXX";
-    root_ = mkdtemp(pattern.data());
     AddCommand("squeue", fmt::format("exec cat {}/queue", root_));
     AddCommand("sacct", "exit 0");
     std::filesystem::create_directories(RunPaths::EndedDirectory(root_));
@@ -30,7 +27,6 @@ class RequeueTest : public ::testing::Test {
     run_.launch_time = absl::Now();
     backend_ = MakeBackend();
   }
-  ~RequeueTest() override { std::filesystem::remove_all(root_); }
 
   std::unique_ptr<agent::Backend> MakeBackend() {
     SlurmConfig config;
@@ -41,11 +37,6 @@ class RequeueTest : public ::testing::Test {
     config.observe_interval = absl::Nanoseconds(1);
     config.max_scheduler_calls_per_minute = 0;
     return CreateSlurmBackend(config, root_);
-  }
-  void AddCommand(const std::string& name, const std::string& script) {
-    const std::string path = root_ + "/" + name;
-    std::ofstream(path) << "#!/bin/sh\n" << script << "\n";
-    std::filesystem::permissions(path, std::filesystem::perms(0700));
   }
   // As batch.sh writes it at the end of a start.
   void Record(int restart, int code) {
@@ -77,7 +68,6 @@ class RequeueTest : public ::testing::Test {
     return run_.state;
   }
 
-  std::string root_;
   agent::RunHandle run_;
   agent::Observation last_;
   std::unique_ptr<agent::Backend> backend_;

@@ -1,7 +1,5 @@
 // How many calls one look at the runs, or one launch of many, makes beside squeue and sbatch.
 // Slurm's commands are scripts.
-#include <stdlib.h>
-
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -14,15 +12,14 @@
 #include "agents/slurm/slurm.h"
 #include "fmt/format.h"
 #include "gtest/gtest.h"
+#include "tests/unit/slurm/stub_commands.h"
 
 namespace muster::slurm {
 namespace {
 
-class RoundTest : public ::testing::Test {
+class RoundTest : public StubCommandsTest {
  protected:
   RoundTest() {
-    std::string pattern = ::testing::TempDir() + "round-XXXXXX";
-    root_ = mkdtemp(pattern.data());
     std::filesystem::create_directories(RunPaths::EndedDirectory(root_));
     AddCommand("squeue", fmt::format("exec cat {}/queue", root_));
     AddCommand("sacct", "echo 'Slurm accounting storage is disabled' >&2; exit 1");
@@ -40,13 +37,7 @@ class RoundTest : public ::testing::Test {
     config.round_patience = absl::ZeroDuration();
     backend_ = CreateSlurmBackend(config, root_);
   }
-  ~RoundTest() override { std::filesystem::remove_all(root_); }
 
-  void AddCommand(const std::string& name, const std::string& script) {
-    const std::string path = root_ + "/" + name;
-    std::ofstream(path) << "#!/bin/sh\n" << script << "\n";
-    std::filesystem::permissions(path, std::filesystem::perms(0700));
-  }
   agent::RunHandle AddRun(int job, uint64_t id) {
     agent::RunHandle run;
     run.run_key = fmt::format("k7m2-{}-1", job);
@@ -75,7 +66,6 @@ class RoundTest : public ::testing::Test {
     return text.str();
   }
 
-  std::string root_;
   std::unique_ptr<agent::Backend> backend_;
 };
 
