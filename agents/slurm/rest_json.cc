@@ -52,10 +52,10 @@ std::optional<json> ParseRestJson(std::string_view text) {
 }
 
 const json& Member(const json& object, std::string_view name) {
-  static const json kNone;
-  if (!object.is_object()) return kNone;
+  static const json none;
+  if (!object.is_object()) return none;
   const auto found = object.find(name);
-  return found == object.end() ? kNone : *found;
+  return found == object.end() ? none : *found;
 }
 
 const json* ListIn(const json& answer, std::string_view name) {

@@ -9,7 +9,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr v1::CheckResult kOk = v1::CHECK_RESULT_OK;
 constexpr v1::CheckResult kWarn = v1::CHECK_RESULT_WARN;
