@@ -23,6 +23,9 @@ constexpr size_t kHelperBytes = 4096;
 // New bytes of the host may bring any channel further, so all are asked again; then the link looks
 // at its queue.
 constexpr int kMaxPasses = 16;
+// A host may refuse a session because it has not yet cleared away those that have just ended. Each
+// try is a round trip, in which it does that.
+constexpr int kMaxRefusalsInVain = 20;
 
 }  // namespace
 
@@ -106,6 +109,10 @@ absl::Status SshChannels::StepChannels() {
     if (absl::Status status = channel.exec.Step(); !status.ok()) return status;
     const bool is_open =
         channel.exec.has_channel() || channel.exec.state() == SshExec::State::kRefused;
+    if (opener_ == channel.number && channel.exec.has_channel()) {
+      has_granted_ = true;
+      refusals_in_vain_ = 0;
+    }
     if (opener_ == channel.number && is_open) opener_ = 0;
     sender_ = session_->is_sending() ? channel.number : 0;
     if (sender_ != 0) return absl::OkStatus();
@@ -252,14 +259,14 @@ void SshChannels::OnRefused(Channel& channel) {
   const auto others = std::count_if(channels_.begin(), channels_.end(), [](const Channel& other) {
     return other.exec.has_channel() && !other.exec.is_closed();
   });
-  if (others == 0) {
+  if (others == 0 && (!has_granted_ || ++refusals_in_vain_ > kMaxRefusalsInVain)) {
     Answer(channel, absl::UnavailableError(
                         fmt::format("{} grants no session on its connection (MaxSessions)",
                                     session_->host().ToString())));
     return;
   }
   // One of those that it grants stays free for killing.
-  limit_ = std::clamp(static_cast<int>(others) - 1, 1, limit_);
+  if (others > 0) limit_ = std::clamp(static_cast<int>(others) - 1, 1, limit_);
   refused_.push_back(channel.call);
   channel.is_answered = true;
   channel.exec.Close();

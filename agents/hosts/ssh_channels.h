@@ -88,6 +88,8 @@ class SshChannels {
   uint64_t opener_ = 0;  // the channel that is being opened; 0: none
   uint64_t sender_ = 0;  // the channel whose packet is sent in part; 0: none
   int limit_;            // calls at the same time
+  bool has_granted_ = false;
+  int refusals_in_vain_ = 0;  // since the last session that was granted, with no other one open
   absl::Duration last_ping_;
   absl::Status dead_end_;  // not OK: the session is of no more use
   std::vector<std::shared_ptr<SshCall>> refused_;
