@@ -122,8 +122,11 @@ class SlurmBackend : public agent::Backend {
                                                const ImageCache::Ready& image);
   absl::Status WriteRunFiles(std::vector<Fresh>* runs, const Submission& submission);
   absl::StatusOr<Submission> SubmissionOf(const std::vector<Fresh>& runs);
-  void Submit(std::vector<Fresh> runs, std::vector<agent::LaunchOutcome>* outcomes);
-  void SubmitInHalves(std::vector<Fresh> runs, std::vector<agent::LaunchOutcome>* outcomes);
+  void SubmitAll(std::vector<Fresh> runs, std::vector<agent::LaunchOutcome>* outcomes);
+  std::optional<SubmitOutcome> Submit(std::vector<Fresh>* part,
+                                      std::vector<agent::LaunchOutcome>* outcomes);
+  void Answer(const std::vector<Fresh>& runs, const SubmitOutcome& submitted,
+              std::vector<agent::LaunchOutcome>* outcomes);
   void RemoveScripts(const std::vector<Fresh>& runs);
   agent::LaunchOutcome OutcomeOf(const v1::Assignment& assignment, SubmitOutcome submitted,
                                  const JobId& id);
@@ -140,6 +143,9 @@ class SlurmBackend : public agent::Backend {
   // Which Slurm job owns the run: nothing if none has claimed it yet, or if one died over its
   // claim; an error if that cannot be read.
   absl::StatusOr<std::optional<JobId>> ReadOwner(const RunPaths& paths);
+  // Takes away a claim that some job died over, for no job has claimed the run as far as one can
+  // tell. UNAVAILABLE: one has by now, or it cannot be told.
+  absl::Status TakeDeadClaim(const RunPaths& paths);
   // Less the submissions that were refused.
   absl::StatusOr<std::vector<HistoryRow>> HistoryByName(const agent::RunHandle& run,
                                                         const std::string& name);

@@ -24,8 +24,11 @@ std::vector<absl::Status> SlurmBackend::CancelMany(const std::vector<agent::RunH
       }
     }
   }
+  // First those that need no look at the queue, which may have to wait.
+  std::map<std::string, absl::Status> ended = EndJobs(jobs, absl::InfiniteFuture());
+  jobs.clear();
   const absl::Status looked = FindAlive(unseen, &jobs);
-  const std::map<std::string, absl::Status> ended = EndJobs(jobs, absl::InfiniteFuture());
+  ended.merge(EndJobs(jobs, absl::InfiniteFuture()));
   std::vector<absl::Status> statuses;
   for (const agent::RunHandle& run : runs) {
     const auto answer = ended.find(run.run_key);

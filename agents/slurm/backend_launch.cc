@@ -26,10 +26,13 @@ constexpr int kMaxUnknownRefusals = 3;
 // Of one write, which is one request over SSH.
 constexpr size_t kMaxWriteBytes = 8 << 20;
 
-// Slurm's words for an array that is too large where its runs one by one need not be.
-bool IsTooManyTasks(std::string_view words) {
-  return words.find("Invalid job array specification") != std::string_view::npos ||
-         words.find("MaxSubmit") != std::string_view::npos;
+// Whether Slurm will not have an array of that many runs, and fewer of them perhaps.
+bool IsTooManyTasks(const SubmitOutcome& submitted) {
+  const bool has_answered =
+      submitted.kind == LaunchOutcome::Kind::kRefused || submitted.unknown_words;
+  const bool is_too_large =
+      submitted.words.find("Invalid job array specification") != std::string::npos;
+  return has_answered && (submitted.is_full || is_too_large);
 }
 
 absl::Status NotWritten(const absl::Status& status) {
@@ -110,7 +113,7 @@ std::vector<LaunchOutcome> SlurmBackend::LaunchMany(
       group->push_back(std::move(fresh));
     }
   }
-  for (std::vector<Fresh>& group : groups) Submit(std::move(group), &outcomes);
+  for (std::vector<Fresh>& group : groups) SubmitAll(std::move(group), &outcomes);
   return outcomes;
 }
 
@@ -199,8 +202,7 @@ std::optional<LaunchOutcome> SlurmBackend::FindLaunched(
     outcome.evidence = found.evidence;
     return outcome;
   }
-  // No job has claimed the run, so a claim that is there is a dead one's, and nobody's.
-  const absl::Status status = host_->RemoveTree(PathsOf(run_key).claim());
+  const absl::Status status = TakeDeadClaim(PathsOf(run_key));
   if (!status.ok()) return Unclear(status);
   return std::nullopt;
 }
@@ -265,33 +267,64 @@ absl::Status SlurmBackend::WriteRunFiles(std::vector<Fresh>* runs, const Submiss
   return host_->WriteMany(chunk);
 }
 
-// All of the runs ask for the same.
-void SlurmBackend::Submit(std::vector<Fresh> runs, std::vector<LaunchOutcome>* outcomes) {
+// All of the runs ask for the same. As many as are allowed get in: of a refused array nothing is
+// there, and its halves are tried. Where not even one run has room any more, the rest has none
+// either, and gets that answer without a call.
+void SlurmBackend::SubmitAll(std::vector<Fresh> runs, std::vector<LaunchOutcome>* outcomes) {
+  std::vector<std::vector<Fresh>> parts;  // the next one last
+  parts.push_back(std::move(runs));
+  std::optional<SubmitOutcome> full;
+  while (!parts.empty()) {
+    std::vector<Fresh> part = std::move(parts.back());
+    parts.pop_back();
+    if (!full.has_value()) {
+      const std::optional<SubmitOutcome> submitted = Submit(&part, outcomes);
+      if (!submitted.has_value()) continue;
+      if (part.size() > 1 && IsTooManyTasks(*submitted)) {
+        const auto middle = part.begin() + static_cast<ptrdiff_t>(part.size() / 2);
+        parts.emplace_back(std::make_move_iterator(middle), std::make_move_iterator(part.end()));
+        part.erase(middle, part.end());
+        parts.push_back(std::move(part));
+        continue;
+      }
+      if (submitted->is_full) full = submitted;
+      Answer(part, *submitted, outcomes);
+    } else {
+      Answer(part, *full, outcomes);
+    }
+  }
+}
+
+// Slurm's answer; nothing if it was not asked, and the outcomes say why.
+std::optional<SubmitOutcome> SlurmBackend::Submit(std::vector<Fresh>* part,
+                                                  std::vector<LaunchOutcome>* outcomes) {
+  std::vector<Fresh>& runs = *part;
   const auto fail = [&](const absl::Status& status) {
     const bool is_refused = status.code() == absl::StatusCode::kInvalidArgument;
     for (const Fresh& run : runs)
       (*outcomes)[run.index] = is_refused ? RefusedBecause(status) : Unclear(status);
+    return std::nullopt;
   };
   const absl::StatusOr<Submission> submission = SubmissionOf(runs);
   if (!submission.ok()) return fail(submission.status());
   if (absl::Status status = NotWritten(WriteRunFiles(&runs, *submission)); !status.ok())
     return fail(status);
   watcher_.SetActive(true);
-  const SubmitOutcome submitted = scheduler_->Submit(*submission);
+  SubmitOutcome submitted = scheduler_->Submit(*submission);
   {
     const std::lock_guard lock(mutex_);
     last_submit_ = time_.Now();
   }
   if (submitted.kind == LaunchOutcome::Kind::kNotSent) RemoveScripts(runs);
-  const bool is_array = runs.size() > 1;
-  const bool has_answered =
-      submitted.kind == LaunchOutcome::Kind::kRefused || submitted.unknown_words;
-  if (is_array && has_answered && IsTooManyTasks(submitted.words)) {
-    return SubmitInHalves(std::move(runs), outcomes);
-  }
+  return submitted;
+}
+
+// Each of the runs is told what became of the job of all of them.
+void SlurmBackend::Answer(const std::vector<Fresh>& runs, const SubmitOutcome& submitted,
+                          std::vector<LaunchOutcome>* outcomes) {
   for (size_t task = 0; task < runs.size(); ++task) {
     JobId id{submitted.job_id};
-    if (is_array) id.task = static_cast<uint32_t>(task);
+    if (runs.size() > 1) id.task = static_cast<uint32_t>(task);
     LaunchOutcome& outcome = (*outcomes)[runs[task].index];
     outcome = OutcomeOf(*runs[task].assignment, submitted, id);
     if (!runs[task].pulled_because.empty()) {
@@ -327,16 +360,6 @@ absl::StatusOr<Submission> SlurmBackend::SubmissionOf(const std::vector<Fresh>& 
   if (!name.ok()) return NotWritten(name.status());
   const TaskArray array{*name, ArrayPaths(config_.run_dir, *name), runs.size()};
   return MakeSubmission(*first.assignment, paths, gpu_types, first.conversion, &array);
-}
-
-// Nothing of the refused array is there. As many as are allowed get in; the others are refused by
-// themselves.
-void SlurmBackend::SubmitInHalves(std::vector<Fresh> runs, std::vector<LaunchOutcome>* outcomes) {
-  const auto middle = runs.begin() + static_cast<ptrdiff_t>(runs.size() / 2);
-  std::vector<Fresh> halves[2];
-  halves[0].assign(std::make_move_iterator(runs.begin()), std::make_move_iterator(middle));
-  halves[1].assign(std::make_move_iterator(middle), std::make_move_iterator(runs.end()));
-  for (std::vector<Fresh>& half : halves) Submit(std::move(half), outcomes);
 }
 
 LaunchOutcome SlurmBackend::OutcomeOf(const v1::Assignment& assignment, SubmitOutcome submitted,

@@ -16,6 +16,8 @@ using agent::LookupOutcome;
 
 // A claim holds one job id.
 constexpr size_t kMaxClaimBytes = 64;
+// Of a rename or a link in one directory; more, and the file server is stuck.
+constexpr absl::Duration kClaimTimeout = absl::Seconds(30);
 // A claim is written at once, and file servers show it within a minute; one that holds no id for
 // longer never will.
 constexpr absl::Duration kClaimGrace = absl::Minutes(2);
@@ -23,7 +25,8 @@ constexpr absl::Duration kClaimGrace = absl::Minutes(2);
 constexpr absl::Duration kLongestMemory = absl::Hours(24 * 30);
 // Clocks of the agent's host and of slurmctld differ by less.
 constexpr absl::Duration kClockSlack = absl::Hours(1);
-// A hundred runs whose array's answer was lost are looked up in one moment: one squeue is for all.
+// After a break hundreds of runs whose answers were lost are looked up in one moment: one squeue is
+// for all.
 constexpr absl::Duration kSharedAnswerAge = absl::Seconds(1);
 
 // The best of the jobs with the run's name: one that has not ended, then the lowest id. A
@@ -58,6 +61,12 @@ std::optional<uint64_t> NumberOf(const std::string& array, const std::vector<Row
   return std::nullopt;
 }
 
+// The Slurm job that a claim names, if it does.
+std::optional<JobId> OwnerIn(std::string_view claim) {
+  if (claim.ends_with('\n')) claim.remove_suffix(1);
+  return ParseJobId(claim);
+}
+
 }  // namespace
 
 std::string SlurmBackend::RunOf(const std::string& name, const JobId& id) const {
@@ -69,14 +78,43 @@ absl::StatusOr<std::optional<JobId>> SlurmBackend::ReadOwner(const RunPaths& pat
   const absl::StatusOr<std::string> text = host_->ReadFile(paths.claim(), kMaxClaimBytes);
   if (text.status().code() == absl::StatusCode::kNotFound) return std::nullopt;
   if (!text.ok()) return text.status();
-  std::string_view line = *text;
-  if (line.ends_with('\n')) line.remove_suffix(1);
-  const std::optional<JobId> owner = ParseJobId(line);
-  if (owner.has_value()) return owner;
+  if (const std::optional<JobId> owner = OwnerIn(*text); owner.has_value()) return owner;
   const absl::StatusOr<hosts::FileInfo> claim = host_->Stat(paths.claim());
   if (claim.ok() && absl::Now() - claim->modify_time > kClaimGrace) return std::nullopt;
   return absl::UnavailableError(
       fmt::format("\"{}\" does not hold a Slurm job id yet", paths.claim()));
+}
+
+// Never removes what it has not seen: a job whose submission is late may claim the run at any
+// moment. What it takes away stays there, and is read again: its job may have written meanwhile.
+absl::Status SlurmBackend::TakeDeadClaim(const RunPaths& paths) {
+  const absl::Status there = host_->Stat(paths.claim()).status();
+  if (absl::IsNotFound(there)) return absl::OkStatus();
+  if (!there.ok()) return there;
+  const absl::StatusOr<std::optional<JobId>> owner = ReadOwner(paths);
+  if (!owner.ok()) return owner.status();
+  const auto claimed_by = [](const JobId& job) {
+    return absl::UnavailableError(
+        fmt::format("Slurm job {} claimed the run while it was looked up", job.ToString()));
+  };
+  if (owner->has_value()) return claimed_by(**owner);
+  const auto move = [&](std::vector<std::string> argv) -> absl::Status {
+    const absl::StatusOr<hosts::CommandResult> result =
+        host_->Run({.argv = std::move(argv), .timeout = kClaimTimeout});
+    if (!result.ok()) return absl::UnavailableError(result.status().message());
+    if (result->ok()) return absl::OkStatus();
+    return absl::UnavailableError(fmt::format("\"{}\" could not be taken away or put back: {}",
+                                              paths.claim(), result->stderr_data));
+  };
+  if (absl::Status status = move({"mv", "-T", paths.claim(), paths.dead_claim()}); !status.ok())
+    return status;
+  const absl::StatusOr<std::string> taken = host_->ReadFile(paths.dead_claim(), kMaxClaimBytes);
+  if (!taken.ok()) return taken.status();
+  const std::optional<JobId> late = OwnerIn(*taken);
+  if (!late.has_value()) return absl::OkStatus();
+  if (absl::Status status = move({"ln", "-T", paths.dead_claim(), paths.claim()}); !status.ok())
+    return status;
+  return claimed_by(*late);
 }
 
 absl::StatusOr<std::vector<HistoryRow>> SlurmBackend::HistoryByName(const agent::RunHandle& run,
@@ -126,8 +164,7 @@ std::vector<SlurmBackend::JobToEnd> SlurmBackend::StraysOf(const std::string& ru
 LookupOutcome SlurmBackend::Lookup(const agent::RunHandle& run) {
   if (absl::Status status = arrays_.Load(); !status.ok()) return CouldNotAsk(status);
   const std::vector<ArrayPlace> places = arrays_.PlacesOf(run.run_key);
-  const absl::StatusOr<std::vector<QueueRow>> queue =
-      places.empty() ? scheduler_->Queue(run.run_key) : SharedQueue();
+  const absl::StatusOr<std::vector<QueueRow>> queue = SharedQueue();
   if (!queue.ok()) return CouldNotAsk(queue.status());
   // After the queue: a job that the queue did not show yet cannot have claimed the run and be
   // forgotten already.

@@ -33,6 +33,8 @@ class RunPaths {
   std::string script() const { return directory_ + "/sbatch/batch.sh"; }
   std::string command_line() const { return directory_ + "/sbatch/command"; }
   std::string claim() const { return directory_ + "/claim"; }
+  // A claim without a job's id, taken away.
+  std::string dead_claim() const { return claim() + ".dead"; }
   std::string slurm_output() const { return directory_ + "/slurm-logs/slurm.out"; }
   std::string standard_output(uint32_t rank) const { return RankFile(rank, "out"); }
   std::string standard_error(uint32_t rank) const { return RankFile(rank, "err"); }

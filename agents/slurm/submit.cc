@@ -144,6 +144,9 @@ SubmitOutcome ClassifyError(std::string_view slurm_words, std::string_view limit
                   fmt::format("Slurm refused the run: {}{}{}. Slurm said: {}", refusal->meaning,
                               limit.empty() ? "" : ": ", limit, slurm_words),
                   refusal->remedy);
+  outcome.is_full = limit.find("SubmitJob") != std::string_view::npos;
+  outcome.failure.set_retriable(refusal->retriable || outcome.is_full);
+  agent::AddQuote("sbatch", slurm_words, &outcome.failure);
   return outcome;
 }
 

@@ -65,7 +65,9 @@ struct SubmitOutcome {
   agent::LaunchOutcome::Kind kind = agent::LaunchOutcome::Kind::kUnclear;
   uint64_t job_id = 0;  // kLaunched
   v1::Failure failure;  // kRefused
-  std::string words;    // what was said, for the evidence
+  // kRefused: no more jobs may be submitted now; others make room when they end.
+  bool is_full = false;
+  std::string words;  // what was said, for the evidence
   bool unknown_words =
       false;  // kUnclear: slurmctld answered with an error that the tables do not hold
 };

@@ -164,6 +164,42 @@ echo 17)sh");
   EXPECT_THAT(Submitted(), SizeIs(5)) << "all three, then one, then two, then one and one";
 }
 
+// Slurm, where `room` more jobs may be submitted.
+TEST_F(ArraysTest, OfAFullSubmitLimitAsManyAsHaveRoomGoInAndTheOthersAreNotTriedOneByOne) {
+  const auto set_room = [this](int room) {
+    std::ofstream(root_ + "/room") << room << std::flush;
+    SetSbatch(fmt::format(R"sh(tasks=1
+for word; do case $word in --array=*) tasks=$((${{word#--array=0-}} + 1)) ;; esac; done
+room=$(cat {0}/room)
+if [ $tasks -gt $room ]; then
+  echo 'sbatch: error: QOSMaxSubmitJobPerUserLimit' >&2
+  echo 'sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (x)' >&2
+  exit 1
+fi
+echo $((room - tasks)) >{0}/room
+echo 17)sh",
+                          root_));
+  };
+  const auto launch = [this] {
+    size_t launched = 0;
+    for (const agent::LaunchOutcome& outcome :
+         Launch(std::vector<v1::JobSpec>(100, SpecOf("true")))) {
+      if (outcome.kind == Kind::kLaunched) ++launched;
+      if (outcome.kind == Kind::kLaunched) continue;
+      EXPECT_EQ(outcome.kind, Kind::kRefused);
+      EXPECT_TRUE(outcome.failure.retriable()) << outcome.failure.DebugString();
+      EXPECT_THAT(outcome.failure.message(), HasSubstr("QOSMaxSubmitJobPerUserLimit"));
+    }
+    return launched;
+  };
+  set_room(0);
+  EXPECT_EQ(launch(), 0u);
+  EXPECT_THAT(Submitted(), SizeIs(7)) << "100, 50, 25, 12, 6, 3 and 1";
+  set_room(37);
+  EXPECT_EQ(launch(), 37u);
+  EXPECT_LE(Submitted().size(), 7u + 14u);
+}
+
 TEST_F(ArraysTest, AnAnswerThatWasLostLeavesEachRunInDoubtUntilItsArrayIsFound) {
   SetSbatch(
       "echo 'sbatch: error: Batch job submission failed: Socket timed out on "

@@ -1,15 +1,19 @@
 // What the backend makes of a run's claim, with commands in Slurm's place that know no job.
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "agents/slurm/run_files.h"
 #include "agents/slurm/slurm.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/slurm/stub_commands.h"
 
 namespace muster::slurm {
 namespace {
+
+using ::testing::HasSubstr;
 
 class ClaimTest : public StubCommandsTest {
  protected:
@@ -46,6 +50,33 @@ TEST_F(ClaimTest, AnEmptyClaimTellsNothingWhileItIsNewAndNobodysWhenItIsOld) {
   EXPECT_EQ(backend_->Lookup(handle_).kind, agent::LookupOutcome::Kind::kAbsent);
   EXPECT_EQ(backend_->Launch(assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
   EXPECT_FALSE(std::filesystem::exists(Claim())) << "the new job could not claim the run";
+}
+
+// A late sbatch's job, which began after the claim was read and before sacct had answered.
+TEST_F(ClaimTest, AClaimThatComesWhileTheRunIsLookedUpStaysAndNothingIsSubmitted) {
+  ASSERT_EQ(backend_->Launch(assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  AddCommand("sacct", "echo 99 >" + Claim());
+  const agent::LaunchOutcome outcome = backend_->Launch(assignment_);
+  EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kUnclear);
+  EXPECT_THAT(outcome.evidence.detail(), HasSubstr("Slurm job 99 claimed the run"));
+  EXPECT_EQ(backend_->SchedulerCalls()["sbatch"], 1u);
+  EXPECT_EQ(backend_->Lookup(handle_).external_id, "99");
+}
+
+TEST_F(ClaimTest, AnOldEmptyClaimThatIsWrittenAfterAllIsPutBack) {
+  ASSERT_EQ(backend_->Launch(assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  std::ofstream(Claim()).flush();
+  std::filesystem::last_write_time(
+      Claim(), std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  // Its job writes at the last moment.
+  AddCommand("mv", "echo 99 >\"$2\"; exec /bin/mv \"$@\"");
+  const std::string path = getenv("PATH");
+  setenv("PATH", (root_ + ":" + path).c_str(), 1);
+  const agent::LaunchOutcome outcome = backend_->Launch(assignment_);
+  setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kUnclear);
+  EXPECT_EQ(backend_->SchedulerCalls()["sbatch"], 1u);
+  EXPECT_EQ(backend_->Lookup(handle_).external_id, "99");
 }
 
 TEST_F(ClaimTest, AWholeClaimNamesTheJob) {

@@ -97,6 +97,26 @@ TEST_F(RoundTest, RunsThatAreCanceledTogetherAreOneCall) {
   EXPECT_EQ(backend_->SchedulerCalls()["squeue"], 1) << "none of them had been seen alive";
 }
 
+TEST_F(RoundTest, WhoseJobIsKnownIsCanceledBeforeTheQueueIsAskedForTheOthers) {
+  const std::vector<agent::RunHandle> runs = {AddRun(1, 11), AddRun(2, 12)};
+  Look({runs[0]});
+  AddCommand("squeue", fmt::format("[ -e {0}/canceled ] && exec cat {0}/queue", root_));
+  for (const absl::Status& status : backend_->CancelMany(runs)) EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(Canceled(), "11\n12\n");
+}
+
+TEST_F(RoundTest, RunsInDoubtShareASqueue) {
+  for (const char* command : {"squeue", "sacct"}) AddCommand(command, "");
+  uint64_t lookups = 0;
+  for (; lookups < 10; ++lookups) {
+    agent::RunHandle run;
+    run.run_key = fmt::format("k7m2-{}-1", lookups);
+    run.launch_time = absl::Now();
+    EXPECT_EQ(backend_->Lookup(run).kind, agent::LookupOutcome::Kind::kAbsent);
+  }
+  EXPECT_LT(backend_->SchedulerCalls()["squeue"], lookups);
+}
+
 TEST_F(RoundTest, WhichNodesThereAreIsAskedOnceForAllThatAreLaunchedTogether) {
   std::vector<std::shared_ptr<const v1::Assignment>> assignments;
   for (int job = 1; job <= 3; ++job) {

@@ -1,6 +1,7 @@
 #include "agents/slurm/submit.h"
 
 #include "contract/errors.h"
+#include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -83,6 +84,37 @@ TEST(ClassifySubmitTest, ARefusalIsQuotedExplainedAndAnswered) {
     EXPECT_THAT(outcome.failure.message(), HasSubstr(c.quoted));
     EXPECT_NE(outcome.failure.suggestion(), "") << c.err;
   }
+}
+
+SubmitOutcome OverLimit(const std::string& limit) {
+  return Failed(
+      fmt::format("sbatch: error: {}\nsbatch: error: Batch job submission failed: Job "
+                  "violates accounting/QOS policy (job submit limit, user's size and/or "
+                  "time limits)\n",
+                  limit));
+}
+
+TEST(ClassifySubmitTest, WhatTheSiteLiftsAgainIsWorthAnotherRunAndNothingElse) {
+  EXPECT_TRUE(Failed("sbatch: error: Batch job submission failed: Required partition not available "
+                     "(inactive or drain)\n")
+                  .failure.retriable());
+  EXPECT_FALSE(
+      Failed("sbatch: error: Batch job submission failed: Invalid partition name specified\n")
+          .failure.retriable());
+  for (const char* limit :
+       {"QOSMaxSubmitJobPerUserLimit", "AssocGrpSubmitJobsLimit", "MaxSubmitJobsPerAccount"}) {
+    EXPECT_TRUE(OverLimit(limit).failure.retriable()) << limit;
+    EXPECT_TRUE(OverLimit(limit).is_full) << limit;
+  }
+  EXPECT_FALSE(OverLimit("QOSMaxCpuPerUserLimit").failure.retriable());
+  EXPECT_FALSE(OverLimit("QOSMaxCpuPerUserLimit").is_full);
+}
+
+TEST(ClassifySubmitTest, ARefusalHasSlurmsWordsAsAQuote) {
+  const v1::Failure failure = OverLimit("QOSMaxCpuPerUserLimit").failure;
+  ASSERT_EQ(failure.quotes_size(), 1);
+  EXPECT_EQ(failure.quotes(0).source(), "sbatch");
+  EXPECT_THAT(failure.quotes(0).text(), StartsWith("Job violates accounting/QOS policy"));
 }
 
 TEST(ClassifySubmitTest, ABrokenConversationIsUnclear) {
