@@ -58,7 +58,8 @@ void FillMeasure(const v1::JobSpec& defaults, v1::JobSpec* spec) {
   if (resources.gpus().empty()) *resources.mutable_gpus() = defaults.resources().gpus();
 }
 
-// A stop before the time limit makes sense only if there is time left after it.
+// It belongs to the profile's time limit: a job that names a longer one would be stopped long
+// before its end. A stop makes sense only if there is time left after it.
 void FillTimeout(const v1::SlurmOptions& defaults, v1::JobSpec* spec) {
   if (!defaults.has_timeout() || spec->slurm().has_timeout()) return;
   if (spec->has_time_limit() && spec->time_limit().seconds() > defaults.timeout().seconds())
@@ -91,6 +92,7 @@ absl::Status TakeWholeNodes(uint64_t gpus_per_node, v1::JobSpec* spec) {
 absl::StatusOr<v1::JobSpec> ApplyProfile(v1::JobSpec spec, const Profile& profile) {
   const v1::SlurmOptions& defaults = profile.defaults.slurm();
   const bool is_script = spec.slurm().has_batch_script();
+  const bool has_own_limit = spec.has_time_limit();
   if (spec.slurm().partition().empty() && spec.placement().pool().empty()) {
     if (is_script) {
       spec.mutable_slurm()->set_partition(defaults.partition());
@@ -102,7 +104,7 @@ absl::StatusOr<v1::JobSpec> ApplyProfile(v1::JobSpec spec, const Profile& profil
   FillSlurmOptions(defaults, spec.mutable_slurm());
   FillExtraOptions(defaults, spec.mutable_slurm());
   if (is_script) return spec;
-  FillTimeout(defaults, &spec);
+  if (!has_own_limit) FillTimeout(defaults, &spec);
   if (absl::Status status = TakeWholeNodes(profile.gpus_per_node, &spec); !status.ok())
     return status;
   return spec;

@@ -14,7 +14,8 @@ struct Profile {
   // partition, account, qos, reservation, constraint, comment, mail_type, mail_user, requeue,
   // timeout and extra_options. How much a job gets (time limit, cores, memory, GPUs) is filled in
   // only if it names no partition, because it is the default partition's measure; nor is it for
-  // batch scripts, which say what they want in their own way.
+  // batch scripts, which say what they want in their own way. The timeout comes with the time
+  // limit: a job with one of its own gets none.
   v1::JobSpec defaults;
   // A job with that many GPUs on a node gets its nodes for itself. 0: only one that asks for it.
   uint32_t gpus_per_node = 0;

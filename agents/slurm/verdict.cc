@@ -122,6 +122,15 @@ Observation Finishing(const RunFacts& facts) {
   return observation;
 }
 
+// There is a record, and nobody could be asked whether Slurm stopped the job.
+Observation FinishingUnasked(const RunFacts& facts) {
+  Observation observation = Finishing(facts);
+  observation.reason = fmt::format(
+      "it has ended, and Slurm's accounting cannot be asked how; its exit record counts after {}",
+      absl::FormatDuration(kMaxSilence));
+  return observation;
+}
+
 void SetTimesAndExit(const RunFacts& facts, bool slurm_code_counts, Observation* observation) {
   if (facts.queue.has_value()) {
     observation->start_time = facts.queue->start_time;
@@ -208,6 +217,14 @@ Observation LaunchFailed(const RunFacts& facts) {
   return observation;
 }
 
+// What is said of a job of whose end Slurm itself says nothing.
+std::string Unsaid(const RunFacts& facts) {
+  if (facts.history_answer != RunFacts::History::kNoAnswer)
+    return "gone from the queue, and no history tells of its end";
+  return fmt::format("gone from the queue, and its accounting could not be asked for {}",
+                     absl::FormatDuration(absl::Trunc(facts.missing_for, absl::Seconds(1))));
+}
+
 // sacct tells a number, slurmrestd a name.
 std::string UserWords(const std::string& user) {
   return fmt::format("user {}{}", ParseNumber<uint64_t>(user).has_value() ? "id " : "", user);
@@ -220,9 +237,8 @@ Observation Ended(const RunFacts& facts, const SlurmEnd& end) {
   if (end.phase == JobPhase::kCancelled) state = v1::RUN_STATE_CANCELED;
 
   Observation observation = MakeObservation(facts, state);
-  std::string detail = fmt::format(
-      "Slurm job {}: {}", facts.job_id.ToString(),
-      end.words.empty() ? "gone from the queue, and no history tells of its end" : end.words);
+  std::string detail = fmt::format("Slurm job {}: {}", facts.job_id.ToString(),
+                                   end.words.empty() ? Unsaid(facts) : end.words);
   if (facts.record.has_value()) detail += "; " + RecordWords(*facts.record);
   if (state == v1::RUN_STATE_CANCELED && facts.history.has_value() &&
       !facts.history->state.cancelled_by.empty()) {
@@ -297,14 +313,27 @@ Observation CanceledInTheQueue(const RunFacts& facts) {
   return observation;
 }
 
+// How long an exit record waits for Slurm's own word on a job that has left the queue.
+absl::Duration WaitForHistory(const RunFacts& facts, const Patience& patience) {
+  switch (facts.history_answer) {
+    case RunFacts::History::kUnavailable:
+      return absl::ZeroDuration();
+    case RunFacts::History::kAnswered:
+      return patience.record_grace;
+    default:
+      return kMaxSilence;
+  }
+}
+
 // squeue answered and has no such job.
 std::optional<Observation> JudgeMissing(const RunFacts& facts, const Patience& patience) {
   if (std::optional<SlurmEnd> end = EndAccordingToSlurm(facts)) return Ended(facts, *end);
   const bool silent = facts.history_answer == RunFacts::History::kUnavailable;
   if (facts.record.has_value()) {
-    if (silent || facts.missing_for >= patience.record_grace)
+    if (facts.missing_for >= WaitForHistory(facts, patience))
       return Ended(facts, EndAccordingToRecord(facts));
-    return Finishing(facts);
+    return facts.history_answer == RunFacts::History::kNoAnswer ? FinishingUnasked(facts)
+                                                                : Finishing(facts);
   }
   if (silent && PhaseInOutput(facts.slurm_output) != JobPhase::kUnknown &&
       facts.missing_for >= patience.record_grace) {
@@ -386,8 +415,10 @@ std::optional<Observation> Judge(const RunFacts& facts, const Patience& patience
   }
   if (!facts.queue.has_value()) {
     if (facts.queue_answered) return JudgeMissing(facts, patience);
-    // Of a run that waits, the record may be one from before a requeue: only Slurm can tell.
-    if (facts.record.has_value() && facts.last_state != v1::RUN_STATE_PENDING)
+    // Of a run that waits, the record may be one from before a requeue: only Slurm can tell. And of
+    // one that is known to be finishing, the reason that the last squeue led to still holds.
+    if (facts.record.has_value() && facts.last_state != v1::RUN_STATE_PENDING &&
+        facts.last_state != v1::RUN_STATE_FINISHING)
       return Finishing(facts);
     return std::nullopt;
   }

@@ -77,6 +77,11 @@ struct Patience {
   absl::Duration absence_grace;
 };
 
+// An exit record alone decides so long after the job has left the queue if its accounting cannot be
+// asked. 10 min: slurmdbd restarts in less, and people wait for the end. Counted anew when the
+// agent starts.
+inline constexpr absl::Duration kMaxSilence = absl::Minutes(10);
+
 // Why a record that says 0 is not believed before Slurm has said how the job ended.
 enum class Doubt {
   kNone,       // the command ended with 0 by itself, and batch.sh never runs it again

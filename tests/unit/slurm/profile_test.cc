@@ -68,7 +68,17 @@ TEST(ProfileTest, WhatAJobSaysStays) {
   EXPECT_EQ(applied.slurm().account(), "other");
   EXPECT_FALSE(applied.slurm().requeue());
   EXPECT_THAT(applied.slurm().extra_options(), ElementsAre("--wait-all-nodes=0"));
-  EXPECT_FALSE(applied.slurm().has_timeout()) << "it is longer than the time limit";
+}
+
+TEST(ProfileTest, TheTimeoutIsForTheProfilesOwnTimeLimit) {
+  for (const int hours : {1, 24}) {
+    v1::JobSpec spec = Plain();
+    spec.mutable_time_limit()->set_seconds(hours * 3600);
+    EXPECT_FALSE(Applied(spec).slurm().has_timeout()) << hours << " h";
+  }
+  Profile profile = Tao();
+  profile.defaults.mutable_time_limit()->set_seconds(600);
+  EXPECT_FALSE(Applied(Plain(), profile).slurm().has_timeout()) << "it is longer than the limit";
 }
 
 TEST(ProfileTest, OneCoreAndNoGpusAreKeptWhereTheyAreAskedFor) {

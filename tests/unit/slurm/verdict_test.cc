@@ -312,9 +312,23 @@ TEST(JudgeTest, ADoubtedZeroIsBelievedOnceNobodyCanTellMore) {
   EXPECT_EQ(
       ClassOf(Facts().Record(0).Continued().Answer(History::kUnavailable).Output(kTimeLimitOutput)),
       v1::FAILURE_CLASS_TIMEOUT);
-  const Facts silent = Facts().Record(0).Continued().Answer(History::kNoAnswer);
-  EXPECT_EQ(StateOf(Facts(silent).For(absl::Seconds(29))), v1::RUN_STATE_FINISHING);
-  EXPECT_EQ(StateOf(Facts(silent).For(absl::Seconds(30))), v1::RUN_STATE_SUCCEEDED);
+  const Facts lagging = Facts().Record(0).Continued().Answer(History::kAnswered);
+  EXPECT_EQ(StateOf(Facts(lagging).For(absl::Seconds(29))), v1::RUN_STATE_FINISHING);
+  EXPECT_EQ(StateOf(Facts(lagging).For(absl::Seconds(30))), v1::RUN_STATE_SUCCEEDED);
+}
+
+TEST(JudgeTest, AccountingThatCannotBeAskedIsNoVerdictForTenMinutes) {
+  for (const int code : {0, 143}) {
+    Facts facts = Facts().Record(code).Terminated().Answer(History::kNoAnswer);
+    const auto waits = Judged(facts.For(absl::Minutes(10) - absl::Seconds(1)));
+    EXPECT_EQ(waits->state, v1::RUN_STATE_FINISHING) << code;
+    EXPECT_THAT(waits->reason, HasSubstr("accounting cannot be asked"));
+    const auto told = Judged(facts.For(absl::Minutes(10)));
+    EXPECT_EQ(told->state, code == 0 ? v1::RUN_STATE_SUCCEEDED : v1::RUN_STATE_FAILED);
+    EXPECT_THAT(told->evidence.detail(), HasSubstr("could not be asked for 10m"));
+    EXPECT_FALSE(Judged(facts.NoAnswer().LastState(v1::RUN_STATE_FINISHING)).has_value())
+        << "the reason stays between two squeue";
+  }
 }
 
 TEST(JudgeTest, ACancelNamesWhoAskedIfAccountingTells) {
