@@ -104,6 +104,26 @@ class TestOnSlurm:
         assert api.stdout(job_id, run=1) == b"run 1\n"
         assert api.stdout(job_id) == b"run 2\n"
 
+    def test_jobs_above_a_limit_on_submitted_jobs_run_when_others_have_made_room(self, api, agent, slurm, world):
+        slurm.slurm("sacctmgr", "-i", "modify", "qos", "two", "set", "MaxSubmitJobsPerUser=2")
+        gate = world.path("gate")
+        spec = self.spec(f"until [ -e {gate} ]; do sleep 0.1; done", backoff_s=1)
+        spec.slurm.qos = "two"
+        jobs = api.submit_many([spec] * 5)
+
+        def refused():
+            return [run for job_id in jobs for run in api.get(job_id).runs if run.HasField("failure")]
+
+        eventually(lambda: len(refused()) >= 3, "three are refused")
+        for run in refused():
+            assert run.failure.retriable
+            assert "(QOSMaxSubmitJobPerUserLimit)" in run.failure.message
+            assert [quote.source for quote in run.failure.quotes] == ["sbatch"]
+        gate.touch()
+        for job_id in jobs:
+            assert api.wait_state(job_id, SUCCEEDED, FAILED).state == SUCCEEDED
+        slurm.slurm("sacctmgr", "-i", "modify", "qos", "two", "set", "MaxSubmitJobsPerUser=-1")
+
     def test_a_cancel_while_the_job_waits_for_its_next_run_ends_it(self, api, agent, slurm):
         job_id = api.submit(self.spec("sleep 1000", backoff_s=3600))
         node = self.node_of(api, job_id)
