@@ -115,6 +115,8 @@ class SlurmBackend : public agent::Backend {
   // That its inputs are there and its results have a directory; nothing: it may be submitted.
   std::optional<agent::LaunchOutcome> PrepareStorage(const v1::JobSpec& spec);
   // Of a spec without an image: nothing is needed.
+  // Nothing: jobs may have an image, or nobody can tell.
+  std::optional<v1::Failure> WhyNoContainers();
   absl::StatusOr<ImageCache::Ready> PrepareImage(const v1::JobSpec& spec);
   // `image.image` is empty: the run has no container.
   absl::StatusOr<std::vector<RunFile>> FilesOf(const v1::Assignment& assignment,
@@ -208,6 +210,7 @@ class SlurmBackend : public agent::Backend {
   std::vector<v1::Pool> pools_;  // as they were last seen; empty before
   bool keeps_accounting_ = true;
   size_t max_array_size_ = 0;                          // before it is known: no arrays
+  bool has_containers_ = false;                        // srun has been seen to know them
   absl::Time last_submit_ = absl::InfinitePast();      // by time_; when its answer came
   absl::Time last_queue_time_ = absl::InfinitePast();  // by time_
   absl::Duration last_queue_duration_;

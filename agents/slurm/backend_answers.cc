@@ -134,6 +134,8 @@ void SlurmBackend::PlanImage(const v1::JobSpec& spec, CheckList* checks) {
   const absl::StatusOr<contract::Image> image = contract::ParseImage(spec.image());
   if (!image.ok())
     return checks->Fail(kSubject, agent::WhatIsWrong(image.status()), "Correct the job.");
+  if (const std::optional<v1::Failure> impossible = WhyNoContainers())
+    return checks->Fail(kSubject, impossible->message(), impossible->suggestion());
   const std::string file = images_.NameFor(*image);
   if (!file.starts_with('/')) return checks->Ok(kSubject, "each node pulls it: " + file);
   const absl::Status there = host_->Stat(file).status();

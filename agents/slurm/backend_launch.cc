@@ -211,6 +211,11 @@ absl::StatusOr<ImageCache::Ready> SlurmBackend::PrepareImage(const v1::JobSpec& 
   if (spec.image().empty()) return ImageCache::Ready();
   const absl::StatusOr<contract::Image> image = contract::ParseImage(spec.image());
   if (!image.ok()) return image.status();
+  if (std::optional<v1::Failure> impossible = WhyNoContainers()) {
+    ImageCache::Ready ready;
+    ready.refused = *std::move(impossible);
+    return ready;
+  }
   return images_.Prepare(*image, spec.slurm().container().refresh_image());
 }
 

@@ -12,8 +12,10 @@ namespace {
 // for a long row of submissions would else hide how all other runs fare; and both have every other
 // turn while there are cancels and holds, for a long row of those would else let nothing start.
 constexpr absl::Duration kPatience = absl::Seconds(20);
-// Without a token, the queue is looked at as rarely as this.
+// With one call a minute, the queue is looked at as rarely as this.
 constexpr absl::Duration kLongestInterval = absl::Minutes(1);
+// Without a token, looks at the queue take this part of what comes: users wait to see their jobs.
+constexpr double kObserveShare = 0.25;
 // Sixteen times the interval is over a minute at the default one; users want to see more than that.
 constexpr int kMaxFactor = 16;
 
@@ -86,7 +88,8 @@ absl::Duration CallQueue::ObserveInterval(absl::Time now) {
   if (per_minute_ == 0) return absl::ZeroDuration();
   Refill(now);
   if (tokens_ >= burst_) return absl::ZeroDuration();
-  return kLongestInterval / std::max<double>(1, per_minute_ * tokens_ / burst_);
+  return kLongestInterval /
+         std::max({1.0, per_minute_ * kObserveShare, per_minute_ * tokens_ / burst_});
 }
 
 bool BackOff::Says(std::string_view words) {

@@ -1,5 +1,6 @@
 // Directories, and what containers need.
 #include "agents/slurm/checks.h"
+#include "agents/slurm/image_cache.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -38,7 +39,7 @@ bool JudgePyxis(const absl::StatusOr<hosts::CommandResult>& help, CheckList* che
                                                  : ToStd(help.status().message())));
     return false;
   }
-  if (help->stdout_data.find("--container-image") != std::string::npos) {
+  if (KnowsContainers(help->stdout_data)) {
     checks->Ok(kSubject, "srun knows --container-image");
     return true;
   }

@@ -18,6 +18,10 @@ constexpr size_t kMaxRemembered = 10'000;
 
 bool IsSquashfs(std::string_view bytes) { return bytes.starts_with(kMagic); }
 
+bool KnowsContainers(std::string_view srun_help) {
+  return srun_help.find("--container-image") != std::string_view::npos;
+}
+
 std::string ConversionName(const contract::Image& image) {
   return "muster-image-" + contract::SquashFileName(image);
 }

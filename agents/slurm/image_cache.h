@@ -33,6 +33,9 @@ std::string_view ConvertScript();
 // Whether these are the first bytes of a squashfs file.
 bool IsSquashfs(std::string_view bytes);
 
+// Whether this is what an srun with Pyxis says of its options.
+bool KnowsContainers(std::string_view srun_help);
+
 // What the Slurm job that converts an image is called.
 std::string ConversionName(const contract::Image& image);
 

@@ -180,7 +180,9 @@ std::string LocalTime(const google::protobuf::Timestamp& timestamp, std::string_
                           absl::LocalTimeZone());
 }
 
+// As sacct of jobs whose program never began: scripts take 0:0 for a success.
 std::string ExitCodeText(const JobRecord& record) {
+  if (record.job.state() == v1::JOB_STATE_FAILED && !record.job.has_exit()) return "1:0";
   return fmt::format("{}:{}", record.job.exit().code(), record.job.exit().signal());
 }
 

@@ -162,6 +162,21 @@ TEST_F(SlurmAnswersTest, APlanHasTheScriptAndAnEstimateAndLeavesNothing) {
   EXPECT_FALSE(fs::exists(cluster_->runs() + "/plan-1-1"));
 }
 
+TEST_F(SlurmAnswersTest, AJobWithAnImageIsRefusedWhereThereIsNoPyxis) {
+  v1::JobSpec spec = ScriptSpec("true");
+  spec.set_image("docker.io/library/busybox:1");
+  const agent::LaunchOutcome outcome = backend_->Launch(*NewRun(spec).handle.assignment);
+  EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kRefused);
+  EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_IMAGE);
+  EXPECT_THAT(outcome.failure.message(), HasSubstr("no Pyxis"));
+  const auto plan = backend_->Plan(spec, "ada");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const auto image = std::find_if(plan->checks().begin(), plan->checks().end(),
+                                  [](const auto& check) { return check.subject() == "image"; });
+  ASSERT_NE(image, plan->checks().end());
+  EXPECT_EQ(image->result(), v1::CHECK_RESULT_FAIL) << image->DebugString();
+}
+
 TEST_F(SlurmAnswersTest, APlanOfWhatSlurmWouldRefuseSaysWhy) {
   ASSERT_TRUE(backend_->Inventory().ok());
   v1::JobSpec spec = ScriptSpec("true");
