@@ -1,4 +1,4 @@
-// What people ask of the cluster: a preflight, its details, a plan; and holds.
+// What people ask of the cluster: a preflight, its details, a plan.
 #include <pwd.h>
 #include <unistd.h>
 
@@ -149,7 +149,7 @@ void SlurmBackend::PlanImage(const v1::JobSpec& spec, CheckList* checks) {
                         "Name a squashfs file that is on the cluster, or an image of a registry.");
   }
   checks->Ok(kSubject, fmt::format("\"{}\" is not there yet: a Slurm job converts the image before "
-                                   "the run gets nodes",
+                                   "the run gets nodes (whether Slurm takes that job is not tried)",
                                    file));
 }
 

@@ -52,8 +52,9 @@ absl::StatusOr<Submission> MakeSubmission(const v1::Assignment& assignment, cons
                                           const TaskArray* array = nullptr);
 
 // Whether the run means the same as a task of an array: not if it waits for jobs by their name or
-// task by task, if mails are asked for, of which an array sends one for all, or if it is a user's
-// own batch script.
+// task by task, if mails are asked for, of which an array sends one for all, if it is a user's own
+// batch script, or if it may act on its Slurm job by number, which may be the array's: if it asks
+// for a signal before the time limit, or its texts name that number, scontrol or scancel.
 bool MayBeTask(const v1::JobSpec& spec);
 
 // The spec's time limit as Slurm counts it; 0 if it has none.

@@ -4,7 +4,7 @@
 
 # run PROGRAM RANK: runs it and waits for it. Sets status, signal and problem.
 run() {
-  local pid='' said='' code=0
+  local pid='' said='' code=0 file=$run_dir/pid.${SLURMD_NODENAME:-localhost}.$rank.${SLURM_LOCALID:-0}
   local words=(/bin/bash "$run_dir/sbatch/batch.sh" "$run_dir" become "$1" "$2")
   # A program that may be stopped leads a process group, so that its children are stopped with it.
   if [[ $stoppable ]]; then words=(setsid "${words[@]}"); fi
@@ -12,6 +12,8 @@ run() {
   # A pipeline whose second half is this shell: the command is not one of the shell's asynchronous ones, which would
   # ignore INT, and yet it is among its jobs.
   {
+    # Before the program is there to be warned.
+    [[ ! $warning ]] || printf '%s\n' "$BASHPID" >"$file"
     printf '%s\n' "$BASHPID"
     if [[ $out_fd ]]; then
       use_streams
@@ -37,10 +39,8 @@ run() {
 # list of jobs tells an end by signal N from an exit with 128+N. If the process ends in the very moment in which a TERM
 # comes here, bash (5.2) loses its status, says 0 of the pipeline, and -1 of the wait.
 await() {
-  local file=$run_dir/pid.${SLURMD_NODENAME:-localhost}.$rank.${SLURM_LOCALID:-0}
   read -r pid
   [[ $pid ]] || return
-  [[ ! $warning ]] || printf '%s\n' "$pid" >"$file"
   if [[ $stoppable ]]; then start_timer group "$pid"; fi
   wait_for "$pid"
   ((code >= 0 && code <= 128)) || said=$(jobs -l)

@@ -30,7 +30,8 @@ run_batch_script() {
   done
 }
 
-# Sets the streams and copiers, and opening to the option and file that it is at. What the script writes goes to the run's log, and a copy of it to its own files.
+# Sets the streams and copiers, and opening to the option and file that it is at. What the script writes goes to the
+# run's log, and a copy of it to its own files.
 open_streams() {
   local in=/dev/null file='' error
   if file_name "${settings[2]}"; then in=$name; fi

@@ -82,6 +82,19 @@ std::string_view RemedyFor(std::string_view option) {
                                       : found->second;
 }
 
+// Whether a line of it, comments aside, gives the array's number to a command that acts on jobs.
+bool HandsArrayToSlurm(std::string_view script) {
+  for (std::string_view line : Split(script, '\n')) {
+    const size_t first = line.find_first_not_of(" \t");
+    if (first == line.npos || line[first] == '#') continue;
+    if (line.find("SLURM_ARRAY_JOB_ID") == line.npos) continue;
+    for (std::string_view command : {"scancel", "scontrol", "sbatch"}) {
+      if (line.find(command) != line.npos) return true;
+    }
+  }
+  return false;
+}
+
 // Maps the settings one after the other; remembers every one that cannot be used.
 class Mapper {
  public:
@@ -96,6 +109,12 @@ class Mapper {
     spec().set_name(DefaultName(submission));
     MapArray(submission.options.Find("array"));
     batch_script().set_output(job_.tasks.empty() ? "slurm-%j.out" : "slurm-%A_%a.out");
+    if (!job_.tasks.empty() && HandsArrayToSlurm(submission.script)) {
+      job_.notes.emplace_back(
+          "SLURM_ARRAY_JOB_ID is Muster's number, not Slurm's: to scancel, scontrol and sbatch in "
+          "the script it is another job or none; use SLURM_JOB_ID for the task itself, or muster "
+          "scancel and muster sbatch where muster can be reached");
+    }
     MapShape(submission.options, &spec(), &errors_);
     for (const Setting& setting : submission.options.settings) MapOne(setting);
     for (const std::string& unknown : submission.options.not_understood) {

@@ -185,7 +185,6 @@ TEST_F(SlurmArrayTest, ARequeuedTaskRunsAgainUnderTheSameId) {
   EXPECT_EQ(SlurmId(runs[0]), id);
 }
 
-// What a submission leaves that arrived although its answer said that it had not.
 // For one of the tasks the array's number is its own, too.
 TEST_F(SlurmArrayTest, ATaskAtItsTimeoutIsPutBackWithoutTheOthers) {
   v1::JobSpec stopped = ScriptSpec(
@@ -222,6 +221,29 @@ v1::JobSpec TwoRoles(const std::string& first, const std::string& second) {
   return spec;
 }
 
+TEST_F(SlurmArrayTest, AProgramThatRequeuesItsJobRequeuesItselfAndNoOther) {
+  const std::string requeue =
+      "[ $MUSTER_RESTART_COUNT -gt 0 ] || { until [ -e go ]; do sleep 0.02; done;\n"
+      "scontrol requeue $SLURM_JOB_ID; sleep 300; }\n";
+  std::vector<TestRun> runs = LaunchTogether({kWaitForGo, requeue});
+  WaitFor("the other's start", [&] { return Output(*backend_, runs[0]) == "up\n"; });
+  Go(runs[1]);
+  ObserveToEnd(*backend_, {&runs[1]});
+  EXPECT_EQ(runs[1].handle.state, v1::RUN_STATE_SUCCEEDED) << runs[1].last.evidence.DebugString();
+  Go(runs[0]);
+  ObserveToEnd(*backend_, {&runs[0]});
+  EXPECT_EQ(runs[0].handle.state, v1::RUN_STATE_SUCCEEDED) << runs[0].last.evidence.DebugString();
+  EXPECT_EQ(Output(*backend_, runs[0]), "up\n") << "it was not put back";
+}
+
+TEST_F(SlurmArrayTest, ATaskMakesStepsOfItsOwn) {
+  const std::string script = "srun -n1 bash -c 'echo step $SLURM_STEP_ID'";
+  std::vector<TestRun> runs = LaunchTogether({script, script});
+  EXPECT_TRUE(SlurmId(runs[1]).ends_with("_1"));
+  ObserveToEnd(*backend_, PointersTo(runs));
+  for (const TestRun& run : runs) EXPECT_EQ(Output(*backend_, run), "step 0\n");
+}
+
 TEST_F(SlurmArrayTest, ARoleThatFailsEndsItsOwnTaskAndNoOther) {
   const v1::JobSpec failing = TwoRoles("exit 7", "sleep 300");
   const v1::JobSpec waiting = TwoRoles(kWaitForGo, "exit 0");
@@ -241,6 +263,7 @@ TEST_F(SlurmArrayTest, ARoleThatFailsEndsItsOwnTaskAndNoOther) {
   }
 }
 
+// What a submission leaves that arrived although its answer said that it had not.
 TEST_F(SlurmArrayTest, TheTasksOfADoubledArrayDoNothingAndAreCanceled) {
   std::vector<TestRun> runs = LaunchTogether(std::vector<std::string>(2, kWaitForGo));
   ObserveUntil(*backend_, PointersTo(runs), v1::RUN_STATE_RUNNING);

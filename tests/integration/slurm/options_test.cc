@@ -70,14 +70,17 @@ TEST_F(SlurmOptionsTest, WhatTheJobSaysIsWhatSlurmHas) {
   slurm.set_mail_type("END,FAIL");
   slurm.set_mail_user("nobody");
   slurm.set_exclude("n2");
-  slurm.add_extra_options("--contiguous");
+  // slurmrestd has nothing for it.
+  const bool is_contiguous = !cluster_->is_over_rest();
+  if (is_contiguous) slurm.add_extra_options("--contiguous");
   slurm.add_extra_options("--time-min=5");
   TestRun run = NewRun(spec);
   Launch(*backend_, &run);
   const std::string job = ShowJob(run);
   for (const char* words :
        {"Partition=debug,gpu", "Nice=7", "Requeue=0", "MailType=END,FAIL", "MailUser=nobody",
-        "ExcNodeList=n2", "Contiguous=1", "TimeLimit=00:10:00", "TimeMin=00:05:00"}) {
+        "ExcNodeList=n2", is_contiguous ? "Contiguous=1" : "Contiguous=0", "TimeLimit=00:10:00",
+        "TimeMin=00:05:00"}) {
     EXPECT_THAT(job, HasSubstr(words));
   }
   EXPECT_THAT(job, HasSubstr("afterany:" + first.handle.external_id));

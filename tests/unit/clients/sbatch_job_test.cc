@@ -171,6 +171,18 @@ TEST(MapSbatchTest, AnArrayHasTasksAndAnOutputForEach) {
   EXPECT_THAT(Mapped("#SBATCH --array=''").tasks, IsEmpty());
 }
 
+TEST(MapSbatchTest, AnArraysNumberThatIsGivenToSlurmGetsARemark) {
+  for (const char* line :
+       {"scancel ${SLURM_ARRAY_JOB_ID}_5", "sbatch -d afterok:$SLURM_ARRAY_JOB_ID next.sh"}) {
+    EXPECT_THAT(Mapped(fmt::format("#SBATCH -a 1,3\n{}", line)).notes,
+                ElementsAre(HasSubstr("SLURM_ARRAY_JOB_ID is Muster's number")));
+    EXPECT_THAT(Mapped(line).notes, IsEmpty()) << "it is no array";
+    EXPECT_THAT(Mapped(fmt::format("#SBATCH -a 1,3\n# {}", line)).notes, IsEmpty());
+  }
+  EXPECT_THAT(Mapped("#SBATCH -a 1,3\nscancel 5; echo x\necho $SLURM_ARRAY_JOB_ID").notes,
+              IsEmpty());
+}
+
 TEST(MapSbatchTest, AHeldJobIsHeldFromTheStart) {
   EXPECT_TRUE(contract::IsHeldFromTheStart(Mapped("#SBATCH -H").spec));
   EXPECT_FALSE(contract::IsHeldFromTheStart(Mapped("").spec));

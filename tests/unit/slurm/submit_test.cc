@@ -214,6 +214,26 @@ TEST_F(SubmissionTest, ARunThatAnArrayWouldMeanOtherwiseIsNoTask) {
   EXPECT_FALSE(MayBeTask(spec()));
 }
 
+TEST_F(SubmissionTest, ARunThatMayActOnItsJobByNumberIsNoTask) {
+  const v1::JobSpec plain = spec();
+  spec().mutable_slurm()->set_signal("USR1@90");
+  EXPECT_FALSE(MayBeTask(spec())) << "a library's handler may have the job requeued";
+  for (const char* text :
+       {"scontrol requeue $SLURM_JOB_ID", "scancel --me", "echo $((SLURM_JOBID % 1000))"}) {
+    spec() = plain;
+    spec().mutable_command()->set_script(text);
+    EXPECT_FALSE(MayBeTask(spec())) << text;
+    spec().mutable_command()->mutable_argv()->add_args(text);
+    EXPECT_FALSE(MayBeTask(spec())) << text;
+    spec() = plain;
+    spec().set_setup(text);
+    EXPECT_FALSE(MayBeTask(spec())) << text;
+    spec() = plain;
+    spec().add_roles()->mutable_command()->set_script(text);
+    EXPECT_FALSE(MayBeTask(spec())) << text;
+  }
+}
+
 TEST_F(SubmissionTest, AmountsAreRoundedUp) {
   spec().set_nodes(3);
   spec().mutable_resources()->set_cpu_millis(7500);
