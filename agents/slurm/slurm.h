@@ -1,5 +1,5 @@
 // Runs on a Slurm cluster, driven with Slurm's own commands from a host that has them (a login
-// node).
+// node), or through its slurmrestd.
 //
 // What the backend keeps outside Slurm is under SlurmConfig::run_dir, which the compute nodes must
 // see under the same path; README.md in this folder says what is there.
