@@ -173,6 +173,15 @@ class Backend {
   virtual std::vector<LogSource> Logs(const RunHandle& run) = 0;
   // The directory of the run's results, for jobs with status_json; empty: it has none.
   virtual std::string ResultsDirectory(const RunHandle& /*run*/) { return {}; }
+  // A file that is written where the run begins each time, before its program: it is dated by the
+  // file server, as the results are, and not by the node. Empty: the cluster has none.
+  virtual std::string StartMark(const RunHandle& /*run*/) { return {}; }
+  // Whether the run may have GPUs: what its output says of them is the cluster's fault only then.
+  virtual bool MayHaveGpus(const RunHandle& run) {
+    if (run.assignment == nullptr) return true;
+    const v1::Resources& resources = run.assignment->spec().resources();
+    return resources.gpus_size() > 0 && resources.gpus(0).count_millis() > 0;
+  }
   // Where logs and results are read, as long as the backend lives; null: on this machine.
   virtual hosts::Host* LogHost() { return nullptr; }
   // The broker has the end and the logs: clean up what is not the user's.

@@ -15,14 +15,18 @@ namespace {
 
 // TAO writes it into the results directory or a directory or two below.
 constexpr const char* kSearchDepth = "3";
-// Clocks of the node that says when the run began and of the file server that dates the file differ
-// by less: preflights warn from there on. An older file is of an earlier run of the job, and says
-// nothing of this one.
+// A status.json that is older than the run's begin is of an earlier run of the job, and says
+// nothing of this one. Both are dated by file servers where the cluster has a start mark; where it
+// has none, and where logs and results are on two servers, clocks are taken to differ by less than
+// this.
 constexpr absl::Duration kClockSlack = absl::Seconds(5);
 // A search of a directory with a hundred thousand files takes seconds.
 constexpr absl::Duration kSearchTimeout = absl::Seconds(30);
 // Hundreds of paths; nobody has more of these files.
 constexpr size_t kMaxSearchBytes = 1 << 20;
+// Why an end is held back for which a round had no time.
+constexpr std::string_view kNoTurn =
+    "it has ended, and what it has left is not read yet: the host is slow, or many have ended";
 // Of what find complains about, people are shown so much.
 constexpr size_t kMaxComplaintBytes = 200;
 
@@ -109,37 +113,54 @@ void EndReader::Complete(const std::vector<RunHandle>& runs, ObserveOutcome* out
   const auto is_forgotten = [&](const auto& entry) { return !by_key.contains(entry.first); };
   std::erase_if(answered_since_, is_forgotten);
   std::erase_if(held_since_, is_forgotten);
-  std::vector<Observation> complete;
-  complete.reserve(outcome->observations.size());
+  std::map<std::string, Observation*> ends;
   for (Observation& seen : outcome->observations) {
     const auto run = by_key.find(seen.run_key);
-    const bool ended = seen.state == v1::RUN_STATE_FAILED || seen.state == v1::RUN_STATE_SUCCEEDED;
-    if (ended && run != by_key.end()) {
-      if (time_.Now() >= until) continue;
-      seen = ReadOrHold(*run->second, std::move(seen));
-    }
-    complete.push_back(std::move(seen));
+    if (run == by_key.end() || !NeedsReading(*run->second, seen)) continue;
+    ends.emplace(seen.run_key, &seen);
+    held_since_.emplace(seen.run_key, time_.Now());
   }
-  outcome->observations = std::move(complete);
+  // A host that hangs takes a whole round for one of them.
+  const auto first = ends.upper_bound(last_read_);
+  std::vector<Observation*> in_turn;
+  for (auto end = first; end != ends.end(); ++end) in_turn.push_back(end->second);
+  for (auto end = ends.begin(); end != first; ++end) in_turn.push_back(end->second);
+  for (Observation* seen : in_turn) {
+    if (time_.Now() < until) {
+      last_read_ = seen->run_key;
+      *seen = ReadOrHold(*by_key.at(last_read_), std::move(*seen));
+    } else {
+      *seen = HoldOrTell({Reading::Kind::kNoAnswer, std::string(kNoTurn)}, *seen, *seen);
+    }
+  }
+}
+
+bool EndReader::NeedsReading(const RunHandle& run, const Observation& seen) {
+  const bool has_status = run.assignment != nullptr && run.assignment->spec().status_json();
+  return MayLogsTell(seen) || (has_status && seen.state == v1::RUN_STATE_SUCCEEDED);
 }
 
 Observation EndReader::ReadOrHold(const RunHandle& run, Observation seen) {
   Observation refined = seen;
   const Reading reading = Read(run, &refined);
+  return HoldOrTell(reading, std::move(seen), std::move(refined));
+}
+
+Observation EndReader::HoldOrTell(const Reading& reading, Observation seen, Observation told) {
   const absl::Time now = time_.Now();
   bool is_held = false;
   if (reading.kind == Reading::Kind::kMayChange) {
     is_held = now - answered_since_.emplace(seen.run_key, now).first->second < options_.grace;
   } else if (reading.kind == Reading::Kind::kNoAnswer) {
-    is_held = now - held_since_.emplace(seen.run_key, now).first->second < options_.max_hold;
-    refined.evidence.set_detail(fmt::format("{}; {}, and is told without after {}",
-                                            refined.evidence.detail(), reading.why,
-                                            absl::FormatDuration(options_.max_hold)));
+    is_held = now - held_since_.at(seen.run_key) < options_.max_hold;
+    told.evidence.set_detail(fmt::format("{}; {}, and is told without after {}",
+                                         told.evidence.detail(), reading.why,
+                                         absl::FormatDuration(options_.max_hold)));
   }
   if (is_held) return HeldBack(std::move(seen), reading.why);
   answered_since_.erase(seen.run_key);
   held_since_.erase(seen.run_key);
-  return refined;
+  return told;
 }
 
 EndReader::Reading EndReader::Read(const RunHandle& run, Observation* seen) {
@@ -147,7 +168,7 @@ EndReader::Reading EndReader::Read(const RunHandle& run, Observation* seen) {
   if (reading.kind == Reading::Kind::kNoAnswer || !MayLogsTell(*seen)) return reading;
   const absl::StatusOr<std::vector<LogEnd>> logs = ReadLogs(run, *seen);
   if (!logs.ok()) return Unread("logs", logs.status());
-  RefineByLogs(patterns_, *logs, &*seen->failure);
+  RefineByLogs(patterns_, *logs, backend_.MayHaveGpus(run), &*seen->failure);
   return reading;
 }
 
@@ -163,9 +184,9 @@ EndReader::Reading EndReader::Unread(std::string_view what, const absl::Status& 
 EndReader::Reading EndReader::ReadStatus(const RunHandle& run, Observation* seen) {
   if (run.assignment == nullptr || !run.assignment->spec().status_json()) return {};
   const bool succeeded = seen->state == v1::RUN_STATE_SUCCEEDED;
-  if (!succeeded && !MayLogsTell(*seen)) return {};
+  const absl::StatusOr<absl::Time> since = StartOf(run, *seen);
   const absl::StatusOr<std::optional<StatusFile>> file =
-      FindStatus(backend_.ResultsDirectory(run), seen->start_time.value_or(absl::InfinitePast()));
+      since.ok() ? FindStatus(backend_.ResultsDirectory(run), *since) : since.status();
   if (!file.ok()) {
     Reading unread = Unread("status.json", file.status());
     // Whether it failed at all is in that file.
@@ -185,6 +206,16 @@ EndReader::Reading EndReader::ReadStatus(const RunHandle& run, Observation* seen
   if (!succeeded || status.status == TrainingStatus::kFailure) return {};
   return {Reading::Kind::kMayChange,
           "it has ended, and the last entry of its status.json may still come"};
+}
+
+absl::StatusOr<absl::Time> EndReader::StartOf(const RunHandle& run, const Observation& seen) {
+  const std::string mark = backend_.StartMark(run);
+  if (!mark.empty()) {
+    const absl::StatusOr<hosts::FileInfo> info = host_.Stat(mark);
+    if (info.ok()) return info->modify_time;
+    if (!absl::IsNotFound(info.status())) return info.status();
+  }
+  return seen.start_time.value_or(absl::InfinitePast());
 }
 
 absl::StatusOr<std::optional<StatusFile>> EndReader::FindStatus(const std::string& directory,

@@ -36,9 +36,10 @@ struct EndReaderOptions {
   // read, is reported as it is so long after the host has first said so. 0 s: at once. 30 s: until
   // then, clients of NFS may remember a directory as it was.
   absl::Duration grace = absl::Seconds(30);
-  // An end that nothing more can be read about is told as the backend has it so long after it was
-  // first held back, and its evidence says what could not be read. 10 min: a login host restarts in
-  // less, and people wait for the end. Counted anew when the agent starts.
+  // An end that nothing more can be read about, or whose turn does not come, is told as the backend
+  // has it so long after the round that first saw it, and its evidence says what could not be read.
+  // 10 min: a login host restarts in less, and people wait for the end. Counted anew when the agent
+  // starts.
   absl::Duration max_hold = absl::Minutes(10);
 };
 
@@ -50,7 +51,8 @@ class EndReader {
   // Completes the failures among the observations. An end that is held back is FINISHING, with the
   // reason, and the backend tells of it again: for options.grace at most once the host has
   // answered, and for options.max_hold at most while it cannot be asked, or cannot say whether a
-  // status.json that decides about success is there. What max_round leaves no time for is left out.
+  // status.json that decides about success is there. What max_round leaves no time for is held back
+  // likewise, and is first in the next round.
   void Complete(const std::vector<RunHandle>& runs, ObserveOutcome* outcome);
 
  private:
@@ -64,9 +66,15 @@ class EndReader {
     std::string why;  // unless it is done: a reason for people
   };
 
+  // Whether the run has left anything that may change what is told of its end.
+  static bool NeedsReading(const RunHandle& run, const Observation& seen);
   Observation ReadOrHold(const RunHandle& run, Observation seen);
   Reading Read(const RunHandle& run, Observation* seen);
+  // An end about which nothing is known yet, for want of an answer or of a turn.
+  Observation HoldOrTell(const Reading& reading, Observation seen, Observation told);
   Reading ReadStatus(const RunHandle& run, Observation* seen);
+  // When the run began, as the file server that dates its results tells the time, if that is known.
+  absl::StatusOr<absl::Time> StartOf(const RunHandle& run, const Observation& seen);
   static Reading Unread(std::string_view what, const absl::Status& status);
   // The newest status.json that this run has written; nothing if the host says that there is none.
   // An error: it cannot say.
@@ -82,8 +90,10 @@ class EndReader {
   hosts::Host& host_;
   // By run key, by time_: when the host first answered about an end that is held back.
   std::map<std::string, absl::Time> answered_since_;
-  // Likewise: when it was first held back.
+  // Likewise: when it was first seen to be there to read.
   std::map<std::string, absl::Time> held_since_;
+  // The run whose end was read last: the next round begins with the one after it.
+  std::string last_read_;
 };
 
 }  // namespace muster::agent

@@ -22,11 +22,11 @@ struct Found {
 
 // One for each log that tells something, what counts most first.
 std::vector<Found> FindAll(const contract::FailurePatterns& patterns,
-                           const std::vector<LogEnd>& logs) {
+                           const std::vector<LogEnd>& logs, bool may_have_gpus) {
   std::vector<Found> found;
   for (const LogEnd& log : logs) {
     std::optional<contract::LogVerdict> verdict =
-        patterns.Find(LastLines(log.text, kMaxEvidenceLines));
+        patterns.Find(LastLines(log.text, kMaxEvidenceLines), may_have_gpus);
     // The program ran, so its container had started: it speaks of another image.
     if (!verdict.has_value() || verdict->failure_class == v1::FAILURE_CLASS_IMAGE) continue;
     found.push_back({&log, *std::move(verdict)});
@@ -78,8 +78,8 @@ std::string_view LastLines(std::string_view text, size_t max_lines) {
 }
 
 void RefineByLogs(const contract::FailurePatterns& patterns, const std::vector<LogEnd>& logs,
-                  v1::Failure* failure) {
-  const std::vector<Found> found = FindAll(patterns, logs);
+                  bool may_have_gpus, v1::Failure* failure) {
+  const std::vector<Found> found = FindAll(patterns, logs, may_have_gpus);
   if (!found.empty() && Decides(found.front().verdict, *failure)) {
     const contract::LogVerdict& verdict = found.front().verdict;
     failure->set_failure_class(verdict.failure_class);

@@ -36,8 +36,9 @@ std::string_view LastLines(std::string_view text, size_t max_lines);
 // Refines the failure by the first row of the table that fits any of the logs: its class, whether
 // another run may do better, what to do, and the line that says so. Logs that tell nothing, or that
 // are not there, leave the failure as it is, with the last words of the first stderr quoted.
+// Of a run that has no GPUs, the rows about faults of GPUs do not count.
 void RefineByLogs(const contract::FailurePatterns& patterns, const std::vector<LogEnd>& logs,
-                  v1::Failure* failure);
+                  bool may_have_gpus, v1::Failure* failure);
 
 // Adds a quote if there is room for it: without control characters, cut after kMaxQuoteBytes.
 void AddQuote(std::string_view source, std::string_view text, v1::Failure* failure);

@@ -53,6 +53,8 @@ class SlurmBackend : public agent::Backend {
   size_t MaxCancelBatch() const override;
   std::vector<agent::LogSource> Logs(const agent::RunHandle& run) override;
   std::string ResultsDirectory(const agent::RunHandle& run) override;
+  std::string StartMark(const agent::RunHandle& run) override;
+  bool MayHaveGpus(const agent::RunHandle& run) override;
   hosts::Host* LogHost() override { return config_.user_on_host.empty() ? nullptr : host_.get(); }
   void Forget(const agent::RunHandle& run) override;
   void ForgetMany(const std::vector<agent::RunHandle>& runs) override;

@@ -19,6 +19,17 @@ absl::StatusOr<v1::Assignment> SlurmBackend::Complete(
   return complete;
 }
 
+std::string SlurmBackend::StartMark(const agent::RunHandle& run) {
+  return PathsOf(run.run_key).start_note();
+}
+
+bool SlurmBackend::MayHaveGpus(const agent::RunHandle& run) {
+  if (run.assignment == nullptr) return true;
+  // Settings that have changed since the launch may refuse it; nobody knows then.
+  const absl::StatusOr<v1::JobSpec> spec = ApplyProfile(run.assignment->spec(), config_.profile);
+  return !spec.ok() || slurm::MayHaveGpus(*spec);
+}
+
 absl::StatusOr<std::set<std::string>> SlurmBackend::KnownNodesOf(
     const std::vector<std::shared_ptr<const v1::Assignment>>& assignments) {
   std::set<std::string> excluded;

@@ -35,6 +35,11 @@ void FillSlurmOptions(const v1::SlurmOptions& defaults, v1::SlurmOptions* slurm)
   slurm->MergeFrom(missing);
 }
 
+// "--gpus=4", "--gres=gpu:4", "--tres-per-task=gres/gpu:1", "--exclusive".
+bool AsksForGpus(const std::string& option) {
+  return option.find("gpu") != option.npos || option.starts_with("--exclusive");
+}
+
 std::string_view NameOf(std::string_view option) { return option.substr(0, option.find('=')); }
 
 void FillExtraOptions(const v1::SlurmOptions& defaults, v1::SlurmOptions* slurm) {
@@ -108,6 +113,13 @@ absl::StatusOr<v1::JobSpec> ApplyProfile(v1::JobSpec spec, const Profile& profil
   if (absl::Status status = TakeWholeNodes(profile.gpus_per_node, &spec); !status.ok())
     return status;
   return spec;
+}
+
+bool MayHaveGpus(const v1::JobSpec& spec) {
+  const v1::SlurmOptions& slurm = spec.slurm();
+  return spec.resources().gpus_size() > 0 || slurm.exclusive() || slurm.has_batch_script() ||
+         slurm.gres().find("gpu") != std::string::npos ||
+         std::any_of(slurm.extra_options().begin(), slurm.extra_options().end(), AsksForGpus);
 }
 
 WholeNodes RoundToWholeNodes(uint64_t nodes, uint64_t gpus, uint64_t gpus_per_node) {

@@ -26,6 +26,10 @@ struct Profile {
 // that would do.
 absl::StatusOr<v1::JobSpec> ApplyProfile(v1::JobSpec spec, const Profile& profile);
 
+// Whether a job, as it is submitted, may have GPUs: Slurm gives a whole node with them, and more
+// options and batch scripts ask for them in ways of their own.
+bool MayHaveGpus(const v1::JobSpec& spec);
+
 // How many whole nodes a request for GPUs comes to.
 struct WholeNodes {
   uint64_t nodes = 1;

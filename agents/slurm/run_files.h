@@ -30,6 +30,8 @@ class RunPaths {
     return directory_ + "/env/" + std::string(name);
   }
   std::string meta() const { return directory_ + "/meta"; }
+  // Written by batch.sh at each start.
+  std::string start_note() const { return meta() + "/slurm.json"; }
   std::string script() const { return directory_ + "/sbatch/batch.sh"; }
   std::string command_line() const { return directory_ + "/sbatch/command"; }
   std::string claim() const { return directory_ + "/claim"; }

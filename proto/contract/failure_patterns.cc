@@ -22,8 +22,10 @@ struct Row {
   v1::FailureClass failure_class;
   bool retriable;
   std::string_view suggestion;
+  bool needs_gpus = false;  // nothing of a run without GPUs
 };
 
+constexpr bool kNeedsGpus = true;
 constexpr std::string_view kSmaller = "Use a smaller batch or model, or GPUs with more memory.";
 constexpr std::string_view kFaultyGpu =
     "A GPU or its driver is at fault; it is worth another try on another node. Tell the cluster's "
@@ -56,24 +58,30 @@ constexpr std::array kRows = {
         "Ask for more memory, or make the program use less (fewer workers, a smaller batch)."},
     // The GPU, its driver, the links between GPUs and nodes.
     Row{"gpu-lost", R"(GPU.{0,80}fallen off the bus|Unable to determine the device handle for GPU)",
-        kInfra, true, kFaultyGpu},
+        kInfra, true, kFaultyGpu, kNeedsGpus},
     Row{"gpu-memory-fault",
         R"(uncorrectable (double-bit )?ECC error|ECC error.{0,40}(uncorrect|double bit)|cudaErrorECCUncorrectable)",
-        kInfra, true, kFaultyGpu},
-    Row{"xid", R"(NVRM: Xid|\bXid\b.{0,40}(error|\b\d{2,3}\b))", kInfra, true, kFaultyGpu},
+        kInfra, true, kFaultyGpu, kNeedsGpus},
+    // Databases have xids, too.
+    Row{"xid",
+        R"(NVRM: Xid|\bGPU.{0,80}\bXid\b.{0,40}(error|\b\d{2,3}\b)|\bXid\b.{0,40}(error|\b\d{2,3}\b).{0,80}\bGPU)",
+        kInfra, true, kFaultyGpu, kNeedsGpus},
     Row{"driver-too-old", R"(NVIDIA driver.{0,80}too old|CUDA driver version is insufficient)",
         kInfra, true,
         "The node's driver is older than the program's CUDA; use nodes with a newer driver, or an "
-        "image with an older CUDA."},
+        "image with an older CUDA.",
+        kNeedsGpus},
     Row{"no-gpu",
         R"(no CUDA-capable device|No CUDA GPUs are available|cuda\.is_available\(\).{0,20}False|GPU.{0,20}not found)",
         kInfra, true,
-        "The program saw no GPU; check that the job asks for one, else the node is at fault."},
+        "The program saw none of the GPUs that the job asks for; the node is at fault, or the "
+        "program.",
+        kNeedsGpus},
     Row{"cuda-start",
         R"(CUDA initialization.{0,80}error|cuInit.{0,40}failed|CUDA_ERROR_(NOT_INITIALIZED|SYSTEM_NOT_READY|SYSTEM_DRIVER_MISMATCH)|system not yet initialized)",
-        kInfra, true, kFaultyGpu},
+        kInfra, true, kFaultyGpu, kNeedsGpus},
     Row{"gpu-hot", R"(GPU.{0,40}temperature.{0,40}(exceed|critical|shutdown|too high))", kInfra,
-        true, kFaultyGpu},
+        true, kFaultyGpu, kNeedsGpus},
     Row{"nccl-transport",
         R"(nccl(System|Internal|Remote)Error|NCCL WARN.{0,120}(Connection (refused|reset|timed out|closed)|No route to host|Broken pipe))",
         kInfra, true, kNetwork},
@@ -153,12 +161,14 @@ FailurePatterns::FailurePatterns()
 
 FailurePatterns::~FailurePatterns() = default;
 
-std::optional<LogVerdict> FailurePatterns::Find(std::string_view log_tail) const {
+std::optional<LogVerdict> FailurePatterns::Find(std::string_view log_tail,
+                                                bool may_have_gpus) const {
   if (log_tail.size() > kMaxLogTailBytes) {
     log_tail.remove_prefix(log_tail.size() - kMaxLogTailBytes);
   }
   const re2::StringPiece text(log_tail.data(), log_tail.size());
   for (size_t i = 0; i < kRows.size(); ++i) {
+    if (kRows[i].needs_gpus && !may_have_gpus) continue;
     re2::StringPiece match;
     if (!table_->rows[i]->Match(text, 0, text.size(), RE2::UNANCHORED, &match, 1)) continue;
     const Row& row = kRows[i];

@@ -43,8 +43,10 @@ class FailurePatterns {
   FailurePatterns& operator=(const FailurePatterns&) = delete;
 
   // `log_tail`: the end of one rank's output; any bytes. Nothing if no row fits: a log that tells
-  // nothing, or no log at all, is no sign of a fault of the infrastructure.
-  std::optional<LogVerdict> Find(std::string_view log_tail) const;
+  // nothing, or no log at all, is no sign of a fault of the infrastructure. `may_have_gpus`:
+  // whether the run may have had GPUs. Of one without, what is said of them is said on purpose, and
+  // the rows about faults of GPUs and their drivers do not count.
+  std::optional<LogVerdict> Find(std::string_view log_tail, bool may_have_gpus = true) const;
 
  private:
   struct Table;

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/time/clock.h"
 #include "agents/hosts/local_host.h"
 #include "tests/unit/agents/fake_backend.h"
 #include "tests/unit/hosts/temp_dir.h"
@@ -18,7 +19,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr char kKey[] = "k7m2-1-1";
-constexpr char kXid[] = "GPU has fallen off the bus\n";
+constexpr char kFault[] = "slurmstepd: Stale file handle\n";
 
 // Of one run with many ranks; its files and its results are where the test puts them.
 class RunWithFiles : public FakeBackend {
@@ -36,12 +37,15 @@ class RunWithFiles : public FakeBackend {
     }
     return sources;
   }
-  std::string ResultsDirectory(const RunHandle&) override {
-    return has_results ? directory_ + "/results" : "";
+  std::string ResultsDirectory(const RunHandle& run) override {
+    if (!has_results) return "";
+    return directory_ + "/results" + (run.run_key == kKey ? "" : "-" + run.run_key);
   }
+  std::string StartMark(const RunHandle&) override { return start_mark; }
   hosts::Host* LogHost() override { return host_; }
 
   bool has_results = true;
+  std::string start_mark;
 
  private:
   const std::string directory_;
@@ -54,9 +58,13 @@ class SilentHost : public hosts::LocalHost {
   bool is_silent = true;
   std::optional<hosts::CommandResult> search;  // what find comes to instead
   absl::Status file_error;                     // not OK: of each file that is read
+  std::vector<std::string> searched;           // directories
+  absl::Duration search_takes;
 
   absl::StatusOr<hosts::CommandResult> Run(const hosts::Command& command) override {
     if (is_silent) return absl::UnavailableError("no route");
+    searched.push_back(command.argv.at(2));
+    absl::SleepFor(search_takes);
     return search.has_value() ? *search : LocalHost::Run(command);
   }
   absl::StatusOr<std::string> ReadFileRange(std::string_view path, uint64_t offset,
@@ -87,6 +95,11 @@ class EndReaderTest : public testing::Test {
     std::filesystem::create_directories(dir_.path() + "/results/a/b");
   }
 
+  void AskForGpus() {
+    auto assignment = std::make_shared<v1::Assignment>(*run_.assignment);
+    assignment->mutable_spec()->mutable_resources()->add_gpus()->set_count_millis(1000);
+    run_.assignment = assignment;
+  }
   void Write(const std::string& name, const std::string& text) {
     std::ofstream(dir_.path() + "/" + name) << text;
   }
@@ -134,11 +147,11 @@ class EndReaderTest : public testing::Test {
 
 TEST_F(EndReaderTest, ReadsTheRankThatFailedFirstAndTheLowestOnes) {
   host_.is_silent = false;
-  Write("rank-99.err", kXid);
-  Write("rank-50.err", kXid);
+  Write("rank-99.err", kFault);
+  Write("rank-50.err", kFault);
   EXPECT_TRUE(Complete(v1::RUN_STATE_FAILED, 99).failure->retriable());
   EXPECT_FALSE(Complete(v1::RUN_STATE_FAILED, 0).failure->retriable());
-  Write("rank-1.out", kXid);
+  Write("rank-1.out", kFault);
   const auto seen = Complete(v1::RUN_STATE_FAILED, 0);
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
   EXPECT_EQ(seen.failure->quotes(0).source(), "rank-1.out");
@@ -146,14 +159,14 @@ TEST_F(EndReaderTest, ReadsTheRankThatFailedFirstAndTheLowestOnes) {
 
 TEST_F(EndReaderTest, OfALongLogOnlyTheEndIsRead) {
   host_.is_silent = false;
-  Write("rank-0.err", kXid + std::string(contract::kMaxLogTailBytes, 'x'));
+  Write("rank-0.err", kFault + std::string(contract::kMaxLogTailBytes, 'x'));
   EXPECT_FALSE(Complete(v1::RUN_STATE_FAILED).failure->retriable());
-  Write("rank-0.err", std::string(2 * contract::kMaxLogTailBytes, 'x') + "\n" + kXid);
+  Write("rank-0.err", std::string(2 * contract::kMaxLogTailBytes, 'x') + "\n" + kFault);
   EXPECT_TRUE(Complete(v1::RUN_STATE_FAILED).failure->retriable());
 }
 
 TEST_F(EndReaderTest, AHostThatIsAwayHoldsAFailureBackUntilItAnswers) {
-  Write("rank-0.err", kXid);
+  Write("rank-0.err", kFault);
   for (int i = 0; i < 4; ++i) ExpectHeld(CompleteInTheEnd(v1::RUN_STATE_FAILED), "no route");
   host_.is_silent = false;
   EXPECT_TRUE(CompleteInTheEnd(v1::RUN_STATE_FAILED).failure->retriable());
@@ -274,7 +287,7 @@ TEST_F(EndReaderTest, AStatusJsonOfAnEarlierRunSaysNothing) {
 TEST_F(EndReaderTest, AClustersFaultThatTheProgramCaughtIsWorthAnotherRun) {
   host_.is_silent = false;
   WriteStatus("FAILURE");
-  Write("rank-0.err", kXid);
+  Write("rank-0.err", kFault);
   EXPECT_TRUE(Complete(v1::RUN_STATE_SUCCEEDED).failure->retriable());
 }
 
@@ -303,6 +316,78 @@ TEST_F(EndReaderTest, AnEndIsHeldBackForABoundedTimeAndThenToldWithWhatCouldNotB
   const Observation failed = Ask(&weary, v1::RUN_STATE_FAILED, 0);
   EXPECT_EQ(failed.state, v1::RUN_STATE_FAILED);
   EXPECT_THAT(failed.evidence.detail(), HasSubstr("no route"));
+}
+
+TEST_F(EndReaderTest, EndsTakeTurnsAndAreHeldTogetherFromTheFirstRound) {
+  host_.is_silent = false;
+  std::vector<RunHandle> runs;
+  ObserveOutcome ends;
+  for (const char* key : {"k7m2-1-1", "k7m2-2-1", "k7m2-3-1"}) {
+    runs.push_back(run_);
+    runs.back().run_key = key;
+    Observation& seen = ends.observations.emplace_back();
+    seen.run_key = key;
+    seen.state = v1::RUN_STATE_SUCCEEDED;
+  }
+  hosts::CommandResult search;
+  search.exit_code = 1;
+  search.stderr_data = "find: 'results': Input/output error\n";
+  host_.search = search;
+  // Over before it has read the first one, and then after any.
+  EndReader busy(&backend_, {.max_round = absl::ZeroDuration()});
+  ObserveOutcome outcome = ends;
+  busy.Complete(runs, &outcome);
+  ASSERT_EQ(outcome.observations.size(), 3u);
+  for (const Observation& seen : outcome.observations) ExpectHeld(seen, "is not read yet");
+  EXPECT_THAT(host_.searched, testing::IsEmpty());
+  // Time enough for one.
+  host_.search_takes = absl::Milliseconds(20);
+  EndReader slow(&backend_, {.max_round = absl::Milliseconds(10)});
+  for (int round = 0; round < 4; ++round) {
+    outcome = ends;
+    slow.Complete(runs, &outcome);
+  }
+  const std::string results = dir_.path() + "/results";
+  EXPECT_THAT(host_.searched,
+              testing::ElementsAre(results, results + "-k7m2-2-1", results + "-k7m2-3-1", results));
+  EndReader weary(&backend_, {.max_round = absl::ZeroDuration(), .max_hold = absl::ZeroDuration()});
+  weary.Complete(runs, &ends);
+  for (const Observation& seen : ends.observations) {
+    EXPECT_EQ(seen.state, v1::RUN_STATE_SUCCEEDED);
+    EXPECT_THAT(seen.evidence.detail(), HasSubstr("is not read yet"));
+  }
+}
+
+TEST_F(EndReaderTest, AnEndThatHasLeftNothingToReadWaitsForNoTurn) {
+  run_.assignment = nullptr;
+  EndReader busy(&backend_, {.max_round = absl::ZeroDuration()});
+  EXPECT_EQ(Ask(&busy, v1::RUN_STATE_SUCCEEDED, 0).state, v1::RUN_STATE_SUCCEEDED);
+}
+
+TEST_F(EndReaderTest, WhetherAStatusJsonIsTheRunsIsAskedOfTheFileServersClock) {
+  host_.is_silent = false;
+  Write("mark", "");
+  backend_.start_mark = dir_.path() + "/mark";
+  WriteStatus("SUCCESS");
+  start_time_ = absl::Now() + absl::Hours(1);  // the node's clock
+  EXPECT_EQ(CompleteInTheEnd(v1::RUN_STATE_SUCCEEDED).state, v1::RUN_STATE_SUCCEEDED);
+  start_time_ = absl::Now() - absl::Hours(1);
+  const auto now = std::filesystem::last_write_time(backend_.start_mark);
+  std::filesystem::last_write_time(backend_.start_mark, now + std::chrono::minutes(1));
+  EXPECT_EQ(CompleteInTheEnd(v1::RUN_STATE_SUCCEEDED).state, v1::RUN_STATE_FAILED);
+  std::filesystem::remove(backend_.start_mark);
+  EXPECT_EQ(CompleteInTheEnd(v1::RUN_STATE_SUCCEEDED).state, v1::RUN_STATE_SUCCEEDED)
+      << "then the begin that the cluster tells counts";
+}
+
+TEST_F(EndReaderTest, WhatARunWithoutGpusSaysOfThemIsItsOwnFailure) {
+  host_.is_silent = false;
+  Write("rank-0.err", "torch.cuda.is_available(): False\nValueError: bad data\n");
+  const Observation plain = Complete(v1::RUN_STATE_FAILED);
+  EXPECT_EQ(plain.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
+  EXPECT_FALSE(plain.failure->retriable());
+  AskForGpus();
+  EXPECT_TRUE(Complete(v1::RUN_STATE_FAILED).failure->retriable());
 }
 
 }  // namespace

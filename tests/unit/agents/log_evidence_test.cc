@@ -21,7 +21,7 @@ v1::Failure ProgramFailure() {
 }
 
 v1::Failure Refined(const std::vector<LogEnd>& logs, v1::Failure failure = ProgramFailure()) {
-  RefineByLogs(contract::FailurePatterns(), logs, &failure);
+  RefineByLogs(contract::FailurePatterns(), logs, true, &failure);
   return failure;
 }
 

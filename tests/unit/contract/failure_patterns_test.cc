@@ -94,6 +94,22 @@ TEST(FailurePatterns, HarmlessLinesAreNoVerdict) {
   EXPECT_FALSE(patterns.Find(kNoise).has_value());
   EXPECT_FALSE(patterns.Find("").has_value());
   EXPECT_FALSE(patterns.Find("ValueError: bad learning rate\n").has_value());
+  EXPECT_FALSE(patterns.Find("ERROR: transaction with xid 742 was rolled back\n").has_value());
+  EXPECT_FALSE(patterns.Find("xid error\nno GPU\n").has_value());
+}
+
+TEST(FailurePatterns, WhatARunWithoutGpusSaysOfThemIsNoFaultOfTheCluster) {
+  const FailurePatterns patterns;
+  for (const char* line :
+       {"torch.cuda.is_available(): False", "RuntimeError: No CUDA GPUs are available",
+        "GPU not found, using the CPU", "Xid 79 on GPU 3", "GPU has fallen off the bus",
+        "cudaErrorECCUncorrectable", "CUDA driver version is insufficient for CUDA runtime version",
+        "cuInit(0) failed", "GPU temperature is too high"}) {
+    EXPECT_TRUE(patterns.Find(line, true).has_value()) << line;
+    EXPECT_FALSE(patterns.Find(line, false).has_value()) << line;
+  }
+  EXPECT_EQ(patterns.Find("No CUDA GPUs are available\nStale file handle\n", false)->pattern,
+            "stale-file-handle");
 }
 
 TEST(FailurePatterns, WhatTheProgramDidIsNotTakenForTheNetworkThatSufferedFromIt) {

@@ -153,5 +153,22 @@ TEST(ProfileTest, WholeNodesAreCountedAsTaoCountsThem) {
   EXPECT_EQ(RoundToWholeNodes(2, 32, 8), (WholeNodes{4, 8, true}));
 }
 
+TEST(ProfileTest, AJobThatMayHaveGpusIsToldFromOneThatHasNone) {
+  EXPECT_FALSE(MayHaveGpus(Plain()));
+  EXPECT_TRUE(MayHaveGpus(Applied(Plain()))) << "the profile's";
+  v1::JobSpec none = Plain();
+  none.mutable_resources()->add_gpus()->set_count_millis(0);
+  none.mutable_slurm()->set_gres("nvme:1");
+  EXPECT_FALSE(MayHaveGpus(Applied(none)));
+  v1::JobSpec whole = Plain();
+  whole.mutable_slurm()->set_exclusive(true);
+  v1::JobSpec script = Plain();
+  script.mutable_slurm()->mutable_batch_script();
+  v1::JobSpec words = Plain();
+  words.mutable_slurm()->add_extra_options("--gpus-per-node=4");
+  for (const v1::JobSpec& spec : {whole, script, words})
+    EXPECT_TRUE(MayHaveGpus(spec)) << spec.ShortDebugString();
+}
+
 }  // namespace
 }  // namespace muster::slurm
