@@ -189,7 +189,7 @@ std::vector<Setting> SlurmSettings(slurm::SlurmConfig* slurm) {
       {"slurm.bin_dir", "directory of sbatch, squeue and so on [found in PATH]",
        AbsolutePathInto(&slurm->bin_dir)},
       {"slurm.job_path", "PATH of the jobs [the usual directories]", TextInto(&slurm->job_path)},
-      {"slurm.observe_interval", "least time between two squeue [5s]",
+      {"slurm.observe_interval", "time between two squeue, half of it after an end [5s]",
        DurationInto(&slurm->observe_interval)},
       {"slurm.command_timeout", "any command but sbatch is given up after this [1m]",
        DurationInto(&slurm->command_timeout)},

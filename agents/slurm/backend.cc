@@ -17,7 +17,7 @@
 namespace muster::slurm {
 namespace {
 
-// squeue may cost slurmctld at most a fifth of its time.
+// squeue may cost slurmctld at most a fifth of its time, and twice that while runs end.
 constexpr int kQueueShare = 5;
 // Jobs' files hold users' data and secrets.
 constexpr uint32_t kPrivateDirectory = 0700;

@@ -44,8 +44,8 @@ struct SlurmConfig {
   // How long after its squeue a look at the runs still begins calls about single jobs: those whose
   // turn has not come then wait for the next look, for no state and no end is told meanwhile.
   absl::Duration round_patience = absl::Seconds(20);
-  // The least time between two squeue. It grows to five times what the last one took, and with what
-  // is left of max_scheduler_calls_per_minute.
+  // The time between two squeue; an end that wakes the agent may make it half as long. It grows to
+  // five times what the last one took, and with what is left of max_scheduler_calls_per_minute.
   absl::Duration observe_interval = absl::Seconds(5);
   // How often the directory of exit records is listed, so that an end is seen before the next
   // squeue.
