@@ -1,0 +1,175 @@
+#include "agents/kubernetes/api.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/random/random.h"
+#include "absl/strings/numbers.h"
+#include "absl/time/clock.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+
+namespace muster::kubernetes {
+namespace {
+
+// A list of five hundred Jobs with their pods; lists are asked for in pages of that.
+constexpr size_t kMaxAnswerBytes = size_t{64} << 20;
+// Waits between repetitions if the server names none.
+constexpr absl::Duration kFirstWait = absl::Milliseconds(200);
+constexpr absl::Duration kLongestWait = absl::Seconds(10);
+// Enough for a server that restarts, at the waits above; the call's own time is the other bound.
+constexpr int kMaxTries = 10;
+
+ApiAnswer ToAnswer(const HttpAnswer& http) {
+  ApiAnswer answer;
+  answer.status = http.status;
+  answer.body = Json::parse(http.body, nullptr, /*allow_exceptions=*/false);
+  if (answer.body.is_discarded()) answer.body = nullptr;
+  if (answer.ok()) return answer;
+  if (answer.body.is_object() && TextAt(answer.body, "kind") == "Status") {
+    answer.reason = TextAt(answer.body, "reason");
+    answer.message = TextAt(answer.body, "message");
+  } else {
+    answer.message = http.body;  // of a proxy, say
+  }
+  return answer;
+}
+
+bool MayBeAskedAgain(const ApiCall& call, int status) {
+  // A call that was told to come later has not been looked at.
+  if (status == 429) return true;
+  return status >= 500 && call.method == "GET";
+}
+
+// With jitter, so that many that were sent away together do not come back together.
+absl::Duration WaitBefore(int next_try, const std::map<std::string, std::string>& headers) {
+  thread_local absl::BitGen random;
+  absl::Duration wait =
+      std::min(kLongestWait, kFirstWait * static_cast<double>(1 << std::min(next_try - 1, 10)));
+  int64_t seconds = 0;
+  const auto told = headers.find("retry-after");
+  if (told != headers.end() && absl::SimpleAtoi(told->second, &seconds) && seconds > 0)
+    wait = std::max(wait, absl::Seconds(seconds));
+  return wait * absl::Uniform(random, 1.0, 1.5);
+}
+
+}  // namespace
+
+absl::Status RefusalOf(const ApiAnswer& answer, std::string_view what) {
+  const std::string text =
+      fmt::format("{}: the API server answered {}{}{}: {}", what, answer.status,
+                  answer.reason.empty() ? "" : " ", answer.reason,
+                  answer.message.empty() ? std::string("without a word") : answer.message);
+  switch (answer.status) {
+    case 400:
+    case 413:
+    case 422:
+      return absl::InvalidArgumentError(text);
+    case 401:
+      return absl::UnauthenticatedError(text);
+    case 403:
+      return absl::PermissionDeniedError(text);
+    case 404:
+      return absl::NotFoundError(text);
+    case 409:
+      return answer.reason == "AlreadyExists" ? absl::AlreadyExistsError(text)
+                                              : absl::AbortedError(text);
+    case 410:
+      return absl::OutOfRangeError(text);
+    case 429:
+      return absl::ResourceExhaustedError(text);
+    default:
+      return answer.status >= 500 ? absl::InternalError(text) : absl::UnknownError(text);
+  }
+}
+
+Api::Api(Endpoint endpoint, hosts::Host* host)
+    : endpoint_(std::move(endpoint)), credentials_(endpoint_, host) {}
+
+void Api::Count(const std::string& what) {
+  const std::lock_guard lock(mutex_);
+  ++calls_[what];
+}
+
+std::map<std::string, uint64_t> Api::Calls() const {
+  const std::lock_guard lock(mutex_);
+  return calls_;
+}
+
+absl::StatusOr<HttpCall> Api::Prepare(const std::string& method, const std::string& path,
+                                      Credential* credential) {
+  absl::StatusOr<Credential> present = credentials_.Get();
+  if (!present.ok()) return present.status();
+  *credential = *std::move(present);
+  HttpCall call;
+  call.method = method;
+  call.url = endpoint_.server + path;
+  call.proxy_url = endpoint_.proxy_url;
+  call.headers = {"Accept: application/json", "User-Agent: muster-agent/" MUSTER_VERSION};
+  if (!credential->authorization.empty())
+    call.headers.push_back("Authorization: " + credential->authorization);
+  call.tls = {.ca_pem = endpoint_.ca_pem,
+              .server_name = endpoint_.tls_server_name,
+              .skips_verify = endpoint_.skips_tls_verify,
+              .certificate_pem = credential->certificate_pem,
+              .key_pem = credential->key_pem};
+  return call;
+}
+
+absl::StatusOr<ApiAnswer> Api::Call(const ApiCall& call) {
+  const absl::Time end = absl::Now() + call.timeout;
+  bool renewed = false;
+  for (int tries = 1;; ++tries) {
+    Credential credential;
+    absl::StatusOr<HttpCall> http = Prepare(call.method, call.path, &credential);
+    if (!http.ok()) return http.status();
+    if (!call.body.is_null()) {
+      http->body = call.body.dump();
+      http->headers.push_back("Content-Type: " + call.content_type);
+    }
+    http->timeout = std::max(absl::Milliseconds(1), end - absl::Now());
+    Count(call.method);
+    const absl::StatusOr<HttpAnswer> answer = loop_.Send(*std::move(http), kMaxAnswerBytes);
+    if (!answer.ok()) return answer.status();
+    if (answer->status == 401 && !std::exchange(renewed, true)) {
+      credentials_.Refuse(credential);
+      continue;
+    }
+    if (MayBeAskedAgain(call, answer->status) && tries < kMaxTries) {
+      const absl::Duration wait = WaitBefore(tries, answer->headers);
+      if (absl::Now() + wait < end) {
+        absl::SleepFor(wait);
+        continue;
+      }
+    }
+    return ToAnswer(*answer);
+  }
+}
+
+absl::StatusOr<HttpLoop::CallId> Api::Stream(const std::string& path, absl::Duration silence,
+                                             std::unique_ptr<HttpSink> sink) {
+  Credential credential;
+  absl::StatusOr<HttpCall> http = Prepare("GET", path, &credential);
+  if (!http.ok()) return http.status();
+  http->timeout = absl::InfiniteDuration();
+  http->silence = silence;
+  Count("stream");
+  return loop_.Start(*std::move(http), std::move(sink));
+}
+
+void Api::RenewCredentials() {
+  if (const absl::StatusOr<Credential> present = credentials_.Get(); present.ok())
+    credentials_.Refuse(*present);
+}
+
+std::string Escape(std::string_view text) {
+  std::string escaped;
+  for (const unsigned char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '_' || c == '.' || c == '~';
+    escaped += plain ? std::string(1, static_cast<char>(c)) : fmt::format("%{:02X}", c);
+  }
+  return escaped;
+}
+
+}  // namespace muster::kubernetes

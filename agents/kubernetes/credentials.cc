@@ -1,0 +1,157 @@
+#include "agents/kubernetes/credentials.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/time/clock.h"
+#include "agents/kubernetes/json_fields.h"
+#include "clients/cpp/files.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+
+namespace muster::kubernetes {
+namespace {
+
+// Tokens of service accounts are renewed in their file at 80 % of their life, which is ten minutes
+// at least.
+constexpr absl::Duration kTokenFileAge = absl::Minutes(1);
+// A token that ends while its request is under way is of no use.
+constexpr absl::Duration kExpiryMargin = absl::Seconds(10);
+// Cloud providers' plug-ins ask their cloud for a token; one that takes longer hangs.
+constexpr absl::Duration kPluginTimeout = absl::Seconds(30);
+constexpr size_t kMaxPluginBytes = 1 << 20;
+constexpr size_t kMaxTokenBytes = 1 << 20;
+// What a failed plug-in wrote last tells why.
+constexpr size_t kMaxQuotedBytes = 1000;
+
+absl::Status Bad(const std::string& words) { return absl::InvalidArgumentError(words); }
+
+std::string Bearer(const std::string& token) {
+  return token.empty() ? std::string() : "Bearer " + token;
+}
+
+std::string Basic(const Identity& identity) {
+  return "Basic " + absl::Base64Escape(identity.user + ":" + identity.password);
+}
+
+std::string EndOf(const std::string& text) {
+  const std::string trimmed(absl::StripAsciiWhitespace(text));
+  return trimmed.size() <= kMaxQuotedBytes ? trimmed
+                                           : trimmed.substr(trimmed.size() - kMaxQuotedBytes);
+}
+
+std::string ExecInfo(const ExecPlugin& plugin, const Endpoint& endpoint) {
+  Json spec = {{"interactive", false}};
+  if (plugin.wants_cluster) {
+    spec["cluster"] = {{"server", endpoint.server},
+                       {"tls-server-name", endpoint.tls_server_name},
+                       {"insecure-skip-tls-verify", endpoint.skips_tls_verify},
+                       {"certificate-authority-data", absl::Base64Escape(endpoint.ca_pem)},
+                       {"proxy-url", endpoint.proxy_url}};
+  }
+  return Json{{"kind", "ExecCredential"}, {"apiVersion", plugin.api_version}, {"spec", spec}}
+      .dump();
+}
+
+}  // namespace
+
+absl::StatusOr<Credential> ParseExecCredential(const std::string& text,
+                                               const std::string& api_version) {
+  const Json root = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!root.is_object()) return Bad("it printed no JSON object");
+  if (TextAt(root, "kind") != "ExecCredential") return Bad("it printed no ExecCredential");
+  if (TextAt(root, "apiVersion") != api_version) {
+    return Bad(fmt::format("it printed apiVersion \"{}\", and the kubeconfig says {}",
+                           TextAt(root, "apiVersion"), api_version));
+  }
+  const auto status = root.find("status");
+  if (status == root.end() || !status->is_object()) return Bad("its ExecCredential has no status");
+  Credential credential;
+  credential.authorization = Bearer(TextAt(*status, "token"));
+  credential.certificate_pem = TextAt(*status, "clientCertificateData");
+  credential.key_pem = TextAt(*status, "clientKeyData");
+  if (credential.certificate_pem.empty() != credential.key_pem.empty())
+    return Bad("of clientCertificateData and clientKeyData one is missing");
+  if (credential.authorization.empty() && credential.certificate_pem.empty())
+    return Bad("its status has neither a token nor a certificate");
+  if (const std::string expiry = TextAt(*status, "expirationTimestamp"); !expiry.empty()) {
+    absl::Time time;
+    if (!absl::ParseTime(absl::RFC3339_full, expiry, &time, nullptr))
+      return Bad(fmt::format("its expirationTimestamp \"{}\" is no time", expiry));
+    credential.expiry = time;
+  }
+  return credential;
+}
+
+absl::StatusOr<Credential> Credentials::RunPlugin(const ExecPlugin& plugin) {
+  hosts::Command command;
+  command.argv = {plugin.command};
+  command.argv.insert(command.argv.end(), plugin.args.begin(), plugin.args.end());
+  command.env = plugin.env;
+  command.env["KUBERNETES_EXEC_INFO"] = ExecInfo(plugin, endpoint_);
+  command.timeout = kPluginTimeout;
+  command.max_stdout_bytes = kMaxPluginBytes;
+  const auto failed = [&](const std::string& words) {
+    return absl::UnauthenticatedError(fmt::format(
+        "credentials plug-in \"{}\" of context \"{}\": {}{}{}", plugin.command, endpoint_.context,
+        words, plugin.install_hint.empty() ? "" : "\n", plugin.install_hint));
+  };
+  const absl::StatusOr<hosts::CommandResult> result = host_.Run(command);
+  if (!result.ok()) return failed(std::string(ToStd(result.status().message())));
+  if (!result->ok()) {
+    return failed(fmt::format("it ended with {} {}: {}", result->signal != 0 ? "signal" : "code",
+                              result->signal != 0 ? result->signal : result->exit_code,
+                              EndOf(result->stderr_data)));
+  }
+  absl::StatusOr<Credential> credential =
+      ParseExecCredential(result->stdout_data, plugin.api_version);
+  if (!credential.ok()) return failed(std::string(ToStd(credential.status().message())));
+  return credential;
+}
+
+absl::StatusOr<Credential> Credentials::Make() {
+  const Identity& identity = endpoint_.identity;
+  if (identity.exec.has_value()) return RunPlugin(*identity.exec);
+  Credential credential;
+  credential.certificate_pem = identity.certificate_pem;
+  credential.key_pem = identity.key_pem;
+  if (!identity.token_file.empty()) {
+    const absl::StatusOr<std::string> token = client::ReadFile(identity.token_file, kMaxTokenBytes);
+    if (!token.ok()) {
+      return absl::UnauthenticatedError(fmt::format("the token of the API server: {}",
+                                                    std::string(ToStd(token.status().message()))));
+    }
+    credential.authorization = Bearer(std::string(absl::StripAsciiWhitespace(*token)));
+    credential.expiry = absl::Now() + kTokenFileAge + kExpiryMargin;
+  } else if (!identity.token.empty()) {
+    credential.authorization = Bearer(identity.token);
+  } else if (!identity.user.empty()) {
+    credential.authorization = Basic(identity);
+  }
+  return credential;
+}
+
+absl::StatusOr<Credential> Credentials::Get() {
+  const std::lock_guard lock(mutex_);
+  const bool is_over = credential_.has_value() && credential_->expiry.has_value() &&
+                       absl::Now() + kExpiryMargin >= *credential_->expiry;
+  if (credential_.has_value() && !is_over) return *credential_;
+  absl::StatusOr<Credential> made = Make();
+  if (made.ok()) credential_ = *made;
+  return made;
+}
+
+void Credentials::Refuse(const Credential& refused) {
+  const std::lock_guard lock(mutex_);
+  // Another request may have had it renewed meanwhile.
+  if (!credential_.has_value() || credential_->authorization != refused.authorization ||
+      credential_->certificate_pem != refused.certificate_pem) {
+    return;
+  }
+  credential_.reset();
+}
+
+}  // namespace muster::kubernetes

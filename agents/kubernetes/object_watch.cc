@@ -1,0 +1,254 @@
+#include "agents/kubernetes/object_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/random/random.h"
+#include "absl/time/clock.h"
+#include "fmt/format.h"
+
+namespace muster::kubernetes {
+namespace {
+
+// The server's own choice for large lists; ten MB at most of Jobs.
+constexpr int kPageSize = 500;
+constexpr absl::Duration kListTimeout = absl::Seconds(60);
+// The server ends a watch by itself after so long, at random, so that servers share the load.
+constexpr int kShortestWatchSeconds = 300;
+constexpr int kLongestWatchSeconds = 600;
+// The server sends a bookmark each minute; one that is silent for so long is not there any more.
+constexpr absl::Duration kSilence = absl::Seconds(150);
+constexpr absl::Duration kFirstPause = absl::Milliseconds(500);
+constexpr absl::Duration kLongestPause = absl::Seconds(30);
+// One object of etcd is 1.5 MiB at most.
+constexpr size_t kMaxLineBytes = 8 << 20;
+// Pages of one list: fifty thousand objects; a hundred thousand runs are two.
+constexpr int kMaxPages = 1000;
+
+absl::Duration Jitter(absl::Duration duration) {
+  thread_local absl::BitGen random;
+  return duration * absl::Uniform(random, 0.5, 1.0);
+}
+
+}  // namespace
+
+// What the watch's thread and its stream, on the loop's thread, both touch.
+struct ObjectWatch::Shared {
+  mutable std::mutex mutex;
+  std::condition_variable changed;
+  bool stopping = false;
+  bool has_listed = false;
+  std::optional<HttpLoop::CallId> stream;  // the latest
+  absl::Status state = absl::UnavailableError("nothing has been asked yet");
+  absl::Time freshness = absl::InfinitePast();
+
+  void Heard() {
+    const std::lock_guard lock(mutex);
+    state = absl::OkStatus();
+    freshness = absl::Now();
+  }
+};
+
+// One watch request. Its lines are events; the sink hears of them as they come.
+class ObjectWatch::Stream : public HttpSink {
+ public:
+  struct End {
+    std::mutex mutex;
+    std::condition_variable ended;
+    std::optional<absl::Status> status;
+    std::string resource_version;
+    bool is_expired = false;
+  };
+
+  Stream(std::shared_ptr<Shared> shared, ObjectSink* sink, std::shared_ptr<End> end)
+      : shared_(std::move(shared)), sink_(*sink), end_(std::move(end)) {}
+
+  void OnStatus(int status, const std::map<std::string, std::string>&) override {
+    status_ = status;
+    if (status == 200) shared_->Heard();
+  }
+
+  bool OnBytes(std::string_view bytes) override {
+    line_.append(bytes);
+    if (status_ != 200) return line_.size() <= kMaxLineBytes;
+    size_t begin = 0;
+    for (size_t end = line_.find('\n'); end != line_.npos; end = line_.find('\n', begin)) {
+      if (!Take(std::string_view(line_).substr(begin, end - begin))) return false;
+      begin = end + 1;
+    }
+    line_.erase(0, begin);
+    return line_.size() <= kMaxLineBytes;
+  }
+
+  void OnEnd(const absl::Status& status) override {
+    absl::Status end = status;
+    if (status_ != 200 && status.ok()) {
+      ApiAnswer answer{.status = status_, .body = nullptr, .reason = "", .message = line_};
+      end = RefusalOf(answer, "watch");
+      is_expired_ = status_ == 410;
+    } else if (is_expired_ || !problem_.ok()) {
+      end = problem_;
+    }
+    const std::lock_guard lock(end_->mutex);
+    end_->status = end;
+    end_->resource_version = version_;
+    end_->is_expired = is_expired_;
+    end_->ended.notify_all();
+  }
+
+ private:
+  // false: the stream is of no more use.
+  bool Take(std::string_view line) {
+    if (line.empty()) return true;
+    Json event = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const std::string type = event.is_object() ? TextAt(event, "type") : std::string();
+    if (type.empty() || !event.contains("object")) {
+      problem_ = absl::AbortedError("the watch brought a line that is no event");
+      return false;
+    }
+    Json& object = event["object"];
+    if (type == "ERROR") {
+      const int code = static_cast<int>(NumberAt(object, "code"));
+      is_expired_ = code == 410;
+      problem_ = RefusalOf({.status = code,
+                            .body = nullptr,
+                            .reason = TextAt(object, "reason"),
+                            .message = TextAt(object, "message")},
+                           "watch");
+      return false;
+    }
+    shared_->Heard();
+    version_ = TextAt(object, "metadata/resourceVersion");
+    if (type == "DELETED") {
+      sink_.OnDelete(std::move(object));
+    } else if (type != "BOOKMARK") {
+      sink_.OnChange(std::move(object));
+    }
+    return true;
+  }
+
+  const std::shared_ptr<Shared> shared_;
+  ObjectSink& sink_;
+  const std::shared_ptr<End> end_;
+  int status_ = 0;
+  std::string line_;
+  std::string version_;
+  bool is_expired_ = false;
+  absl::Status problem_;
+};
+
+ObjectWatch::ObjectWatch(Settings settings, Api* api, ObjectSink* sink)
+    : settings_(std::move(settings)),
+      api_(*api),
+      sink_(*sink),
+      shared_(std::make_shared<Shared>()),
+      thread_([this] { Run(); }) {}
+
+ObjectWatch::~ObjectWatch() {
+  {
+    const std::lock_guard lock(shared_->mutex);
+    shared_->stopping = true;
+    shared_->changed.notify_all();
+    if (shared_->stream.has_value()) api_.Cancel(*shared_->stream);
+  }
+  thread_.join();
+}
+
+absl::Status ObjectWatch::state() const {
+  const std::lock_guard lock(shared_->mutex);
+  return shared_->state;
+}
+
+absl::Time ObjectWatch::freshness() const {
+  const std::lock_guard lock(shared_->mutex);
+  return shared_->freshness;
+}
+
+bool ObjectWatch::AwaitFirstList(absl::Duration timeout) {
+  std::unique_lock lock(shared_->mutex);
+  return shared_->changed.wait_for(lock, absl::ToChronoMilliseconds(timeout),
+                                   [&] { return shared_->has_listed; });
+}
+
+bool ObjectWatch::Pause(absl::Duration duration) {
+  std::unique_lock lock(shared_->mutex);
+  return !shared_->changed.wait_for(lock, absl::ToChronoMilliseconds(duration),
+                                    [&] { return shared_->stopping; });
+}
+
+void ObjectWatch::Run() {
+  absl::Duration pause = kFirstPause;
+  while (Pause(absl::ZeroDuration())) {
+    const absl::Status status = resource_version_.empty() ? ListAll() : FollowOnce();
+    if (status.ok()) {
+      pause = kFirstPause;
+      continue;
+    }
+    {
+      const std::lock_guard lock(shared_->mutex);
+      shared_->state = status;
+    }
+    if (absl::IsUnauthenticated(status)) api_.RenewCredentials();
+    if (!Pause(Jitter(pause))) return;
+    pause = std::min(kLongestPause, pause * 2);
+  }
+}
+
+absl::Status ObjectWatch::ListAll() {
+  std::vector<Json> objects;
+  std::string next;
+  for (int page = 0; page < kMaxPages; ++page) {
+    ApiCall call;
+    call.path = fmt::format("{}?limit={}&labelSelector={}&fieldSelector={}&continue={}",
+                            settings_.path, kPageSize, Escape(settings_.selector),
+                            Escape(settings_.field_selector), Escape(next));
+    call.timeout = kListTimeout;
+    absl::StatusOr<ApiAnswer> answer = api_.Call(call);
+    if (!answer.ok()) return answer.status();
+    if (!answer->ok()) return RefusalOf(*answer, "list " + settings_.path);
+    Json& items = answer->body["items"];
+    for (Json& item : items) objects.push_back(std::move(item));
+    next = TextAt(answer->body, "metadata/continue");
+    if (!next.empty()) continue;
+    resource_version_ = TextAt(answer->body, "metadata/resourceVersion");
+    sink_.OnAll(std::move(objects));
+    shared_->Heard();
+    const std::lock_guard lock(shared_->mutex);
+    shared_->has_listed = true;
+    shared_->changed.notify_all();
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(
+      fmt::format("list {}: more than {} objects", settings_.path, kPageSize * kMaxPages));
+}
+
+absl::Status ObjectWatch::FollowOnce() {
+  thread_local absl::BitGen random;
+  const std::string path = fmt::format(
+      "{}?watch=1&allowWatchBookmarks=true&resourceVersion={}&timeoutSeconds={}&labelSelector={}"
+      "&fieldSelector={}",
+      settings_.path, Escape(resource_version_),
+      absl::Uniform(random, kShortestWatchSeconds, kLongestWatchSeconds),
+      Escape(settings_.selector), Escape(settings_.field_selector));
+  const auto end = std::make_shared<Stream::End>();
+  const absl::StatusOr<HttpLoop::CallId> id =
+      api_.Stream(path, kSilence, std::make_unique<Stream>(shared_, &sink_, end));
+  if (!id.ok()) return id.status();
+  {
+    const std::lock_guard lock(shared_->mutex);
+    shared_->stream = *id;
+    if (shared_->stopping) api_.Cancel(*id);
+  }
+  std::unique_lock lock(end->mutex);
+  end->ended.wait(lock, [&] { return end->status.has_value(); });
+  if (!end->resource_version.empty()) resource_version_ = end->resource_version;
+  // The server has forgotten what came since: what is there now is all that can be known.
+  if (end->is_expired) {
+    resource_version_.clear();
+    Pause(Jitter(kFirstPause));
+    return absl::OkStatus();
+  }
+  return *end->status;
+}
+
+}  // namespace muster::kubernetes

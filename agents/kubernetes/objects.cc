@@ -1,0 +1,138 @@
+#include "agents/kubernetes/objects.h"
+
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
+
+namespace muster::kubernetes {
+namespace {
+
+// Words of the cluster that are kept of each thing: as much as v1::Evidence may hold.
+constexpr size_t kMaxWords = 4096;
+
+std::string Words(const Json& object, const char* path) {
+  std::string text = TextAt(object, path);
+  if (text.size() > kMaxWords) text.resize(kMaxWords);
+  return text;
+}
+
+ObjectName ParseName(const Json& object) {
+  const Json& metadata = At(object, "metadata");
+  const Json& labels = At(metadata, "labels");
+  return {TextAt(metadata, "namespace"), TextAt(metadata, "name"), TextAt(metadata, "uid"),
+          TextAt(metadata, "resourceVersion"),
+          labels.is_object() && labels.contains(kRunLabel) && labels[kRunLabel].is_string()
+              ? labels[kRunLabel].get<std::string>()
+              : std::string()};
+}
+
+std::vector<Condition> ParseConditions(const Json& object) {
+  std::vector<Condition> conditions;
+  const Json& list = At(object, "status/conditions");
+  if (!list.is_array()) return conditions;
+  for (const Json& entry : list) {
+    Condition condition{TextAt(entry, "type"), TextAt(entry, "status") == "True",
+                        TextAt(entry, "reason"), Words(entry, "message"),
+                        TimeAt(entry, "lastTransitionTime")};
+    if (condition.is_true || condition.type == "PodScheduled")
+      conditions.push_back(std::move(condition));
+  }
+  return conditions;
+}
+
+const Condition* FindTrue(const std::vector<Condition>& conditions, const char* type) {
+  const auto found = std::find_if(conditions.begin(), conditions.end(),
+                                  [&](const Condition& c) { return c.is_true && c.type == type; });
+  return found == conditions.end() ? nullptr : &*found;
+}
+
+ContainerObject ParseContainer(const Json& status, bool is_init) {
+  ContainerObject container;
+  container.name = TextAt(status, "name");
+  container.is_init = is_init;
+  container.restarts = static_cast<int>(NumberAt(status, "restartCount"));
+  const Json* state = &At(status, "state/waiting");
+  if (const Json& terminated = At(status, "state/terminated"); terminated.is_object()) {
+    container.state = ContainerState::kTerminated;
+    state = &terminated;
+  } else if (const Json& running = At(status, "state/running"); running.is_object()) {
+    container.state = ContainerState::kRunning;
+    state = &running;
+  }
+  container.reason = TextAt(*state, "reason");
+  container.message = Words(*state, "message");
+  container.exit_code = static_cast<int>(NumberAt(*state, "exitCode"));
+  container.signal = static_cast<int>(NumberAt(*state, "signal"));
+  container.started = TimeAt(*state, "startedAt");
+  container.finished = TimeAt(*state, "finishedAt");
+  return container;
+}
+
+std::string OwnerUid(const Json& object, const char* kind) {
+  const Json& owners = At(object, "metadata/ownerReferences");
+  if (!owners.is_array()) return {};
+  for (const Json& owner : owners) {
+    if (TextAt(owner, "kind") == kind) return TextAt(owner, "uid");
+  }
+  return {};
+}
+
+uint32_t IndexOf(const Json& object) {
+  const Json& annotations = At(object, "metadata/annotations");
+  constexpr char kIndex[] = "batch.kubernetes.io/job-completion-index";
+  uint32_t index = 0;
+  if (annotations.is_object() && annotations.contains(kIndex) && annotations[kIndex].is_string())
+    (void)absl::SimpleAtoi(annotations[kIndex].get<std::string>(), &index);
+  return index;
+}
+
+}  // namespace
+
+const Condition* JobObject::Find(const char* type) const { return FindTrue(conditions, type); }
+const Condition* PodObject::Find(const char* type) const { return FindTrue(conditions, type); }
+
+JobObject ParseJob(const Json& object) {
+  JobObject job;
+  job.name = ParseName(object);
+  job.is_suspended = FlagAt(object, "spec/suspend");
+  job.deletion_time = TimeAt(object, "metadata/deletionTimestamp");
+  job.start_time = TimeAt(object, "status/startTime");
+  job.conditions = ParseConditions(object);
+  return job;
+}
+
+PodObject ParsePod(const Json& object) {
+  PodObject pod;
+  pod.name = ParseName(object);
+  pod.job_uid = OwnerUid(object, "Job");
+  pod.index = IndexOf(object);
+  pod.node = TextAt(object, "spec/nodeName");
+  pod.phase = TextAt(object, "status/phase");
+  pod.reason = TextAt(object, "status/reason");
+  pod.message = Words(object, "status/message");
+  pod.created = TimeAt(object, "metadata/creationTimestamp");
+  pod.deletion_time = TimeAt(object, "metadata/deletionTimestamp");
+  pod.conditions = ParseConditions(object);
+  for (const char* list : {"status/initContainerStatuses", "status/containerStatuses"}) {
+    const Json& statuses = At(object, list);
+    if (!statuses.is_array()) continue;
+    for (const Json& status : statuses)
+      pod.containers.push_back(ParseContainer(status, list[7] == 'i'));
+  }
+  return pod;
+}
+
+EventObject ParseEvent(const Json& object) {
+  EventObject event;
+  event.uid = TextAt(object, "metadata/uid");
+  event.object = TextAt(object, "involvedObject/name");
+  event.object_uid = TextAt(object, "involvedObject/uid");
+  event.is_warning = TextAt(object, "type") == "Warning";
+  event.reason = TextAt(object, "reason");
+  event.message = Words(object, "message");
+  event.last_seen = TimeAt(object, "lastTimestamp");
+  if (!event.last_seen.has_value()) event.last_seen = TimeAt(object, "eventTime");
+  return event;
+}
+
+}  // namespace muster::kubernetes

@@ -1,0 +1,102 @@
+// Jobs, pods and Events as far as runs need them. Small: thousands are kept.
+//
+// Sources: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/job-v1/ and
+// .../pod-v1/, https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/.
+#ifndef MUSTER_AGENTS_KUBERNETES_OBJECTS_H_
+#define MUSTER_AGENTS_KUBERNETES_OBJECTS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "agents/kubernetes/json_fields.h"
+
+namespace muster::kubernetes {
+
+// What every object of Muster's bears, so that one watch sees them all and a sweep finds what is
+// left.
+inline constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by";
+inline constexpr char kManagedByMuster[] = "muster";
+inline constexpr char kRunLabel[] = "muster.dev/run-key";
+
+struct ObjectName {
+  std::string name_space;
+  std::string name;
+  std::string uid;
+  std::string resource_version;
+  // From its label; empty: it is no run's.
+  std::string run_key;
+};
+
+// One of an object's conditions that is True, or a pod's PodScheduled that is False.
+struct Condition {
+  std::string type;
+  bool is_true = false;
+  std::string reason;
+  std::string message;
+  std::optional<absl::Time> since;
+};
+
+struct JobObject {
+  ObjectName name;
+  bool is_suspended = false;
+  std::optional<absl::Time> deletion_time;  // somebody has deleted it, and its pods are ending
+  std::optional<absl::Time> start_time;
+  std::vector<Condition> conditions;
+
+  // Whether it has this condition, which is true; null: not.
+  const Condition* Find(const char* type) const;
+};
+
+enum class ContainerState { kWaiting, kRunning, kTerminated };
+
+struct ContainerObject {
+  std::string name;
+  bool is_init = false;
+  ContainerState state = ContainerState::kWaiting;
+  // Waiting and terminated: "ImagePullBackOff", "OOMKilled", and words; may be empty.
+  std::string reason;
+  std::string message;
+  int exit_code = 0;  // terminated
+  int signal = 0;     // terminated; many runtimes say 128 + signal as the code instead
+  int restarts = 0;
+  std::optional<absl::Time> started;
+  std::optional<absl::Time> finished;
+};
+
+struct PodObject {
+  ObjectName name;
+  std::string job_uid;  // of the Job that owns it
+  uint32_t index = 0;   // its rank
+  std::string node;     // empty: none yet
+  std::string phase;    // Pending, Running, Succeeded, Failed, Unknown
+  std::string reason;   // "Evicted", "NodeLost"; may be empty
+  std::string message;
+  std::optional<absl::Time> created;
+  std::optional<absl::Time> deletion_time;
+  std::vector<Condition> conditions;
+  std::vector<ContainerObject> containers;  // init containers first
+
+  const Condition* Find(const char* type) const;
+  bool HasEnded() const { return phase == "Succeeded" || phase == "Failed"; }
+};
+
+struct EventObject {
+  std::string uid;     // its own
+  std::string object;  // name of the Job or pod that it is about
+  std::string object_uid;
+  bool is_warning = false;
+  std::string reason;
+  std::string message;
+  std::optional<absl::Time> last_seen;
+};
+
+JobObject ParseJob(const Json& object);
+PodObject ParsePod(const Json& object);
+EventObject ParseEvent(const Json& object);
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_OBJECTS_H_

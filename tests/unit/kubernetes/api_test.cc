@@ -1,0 +1,138 @@
+#include "agents/kubernetes/api.h"
+
+#include <fstream>
+#include <mutex>
+
+#include "absl/time/clock.h"
+#include "agents/hosts/local_host.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/hosts/temp_dir.h"
+#include "tests/unit/kubernetes/scripted_server.h"
+
+namespace muster::kubernetes {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ApiTest : public ::testing::Test {
+ protected:
+  // Answers in turn; the last one goes on.
+  void Script(std::vector<ScriptedReply> replies) {
+    server_ = std::make_unique<ScriptedServer>([this, replies](const ScriptedRequest& request) {
+      const std::lock_guard lock(mutex_);
+      requests_.push_back(request);
+      return replies[std::min(requests_.size(), replies.size()) - 1];
+    });
+    Endpoint endpoint;
+    endpoint.server = server_->url();
+    endpoint.identity.token_file = directory_ / "token";
+    std::ofstream(endpoint.identity.token_file) << "first";
+    api_ = std::make_unique<Api>(endpoint, &host_);
+  }
+  static ScriptedReply Refusal(int status, const std::string& reason, const std::string& message) {
+    return {.status = status,
+            .body = Json{{"kind", "Status"}, {"reason", reason}, {"message", message}}.dump()};
+  }
+  size_t request_count() {
+    const std::lock_guard lock(mutex_);
+    return requests_.size();
+  }
+
+  hosts::TempDir directory_;
+  hosts::LocalHost host_;
+  std::mutex mutex_;
+  std::vector<ScriptedRequest> requests_;
+  std::unique_ptr<ScriptedServer> server_;
+  std::unique_ptr<Api> api_;
+};
+
+TEST_F(ApiTest, ACallCarriesItsBodyAndWhoAsks) {
+  Script({{.status = 201, .body = R"({"kind": "Job"})"}});
+  const auto answer = api_->Call({.method = "POST", .path = "/jobs", .body = {{"a", 1}}});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->status, 201);
+  EXPECT_EQ(answer->body["kind"], "Job");
+  EXPECT_EQ(requests_[0].method, "POST");
+  EXPECT_EQ(requests_[0].target, "/jobs");
+  EXPECT_EQ(requests_[0].body, R"({"a":1})");
+  EXPECT_EQ(requests_[0].headers["authorization"], "Bearer first");
+  EXPECT_EQ(requests_[0].headers["content-type"], "application/json");
+  EXPECT_EQ(api_->Calls()["POST"], 1u);
+}
+
+TEST_F(ApiTest, ARefusalIsToldWholeAndByItsKind) {
+  Script({Refusal(409, "AlreadyExists", "jobs.batch \"x\" already exists")});
+  const auto answer = api_->Call({.method = "POST", .path = "/jobs", .body = {{"a", 1}}});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_FALSE(answer->ok());
+  const absl::Status status = RefusalOf(*answer, "create Job x");
+  EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("create Job x: the API server answered 409 AlreadyExists: jobs.batch \"x\" "
+                        "already exists"));
+}
+
+TEST_F(ApiTest, A401IsAskedAgainOnceWithTheTokenOfNow) {
+  Script({{.body = "{}"}, Refusal(401, "Unauthorized", "Unauthorized"), {.body = "{}"}});
+  ASSERT_TRUE(api_->Call({.path = "/a"}).ok());
+  std::ofstream(directory_ / "token") << "second";
+  const auto answer = api_->Call({.path = "/b"});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->status, 200);
+  ASSERT_EQ(request_count(), 3u);
+  EXPECT_EQ(requests_[1].headers["authorization"], "Bearer first");
+  EXPECT_EQ(requests_[2].headers["authorization"], "Bearer second");
+}
+
+TEST_F(ApiTest, AnotherThanOne401IsTheAnswer) {
+  Script({Refusal(401, "Unauthorized", "Unauthorized")});
+  const auto answer = api_->Call({.path = "/a"});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->status, 401);
+  EXPECT_EQ(request_count(), 2u);
+}
+
+TEST_F(ApiTest, AServerThatSaysLaterIsAskedLater) {
+  Script({{.status = 429, .body = "", .headers = {"Retry-After: 1"}}, {.body = "{}"}});
+  const absl::Time start = absl::Now();
+  const auto answer = api_->Call({.method = "POST", .path = "/jobs", .body = {{"a", 1}}});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->status, 200);
+  EXPECT_GE(absl::Now() - start, absl::Seconds(1)) << "as Retry-After says";
+}
+
+TEST_F(ApiTest, AFaultOfTheServerIsAskedAgainForReadsOnly) {
+  Script({Refusal(503, "ServiceUnavailable", "starting"), {.body = "{}"}});
+  const auto read = api_->Call({.path = "/a"});
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->status, 200);
+  Script({Refusal(500, "InternalError", "etcd")});
+  requests_.clear();
+  const auto write = api_->Call({.method = "POST", .path = "/jobs", .body = {{"a", 1}}});
+  ASSERT_TRUE(write.ok()) << write.status();
+  EXPECT_EQ(write->status, 500) << "it may have been done";
+  EXPECT_EQ(request_count(), 1u);
+}
+
+TEST_F(ApiTest, ACallThatIsNotAnsweredEndsInItsTime) {
+  Script({{.body = "{", .stays_open = true}});
+  const auto answer = api_->Call({.path = "/a", .timeout = absl::Milliseconds(200)});
+  EXPECT_EQ(answer.status().code(), absl::StatusCode::kDeadlineExceeded) << answer.status();
+}
+
+TEST_F(ApiTest, AServerThatIsNotThereHasDoneNothingAndOneThatHangsUpMayHave) {
+  Script({{.hangs_up = true}});
+  const auto cut = api_->Call({.method = "POST", .path = "/jobs", .body = {{"a", 1}}});
+  EXPECT_EQ(cut.status().code(), absl::StatusCode::kAborted) << cut.status();
+  server_.reset();
+  const auto gone = api_->Call({.method = "POST", .path = "/jobs", .body = {{"a", 1}}});
+  EXPECT_EQ(gone.status().code(), absl::StatusCode::kUnavailable) << gone.status();
+}
+
+TEST(EscapeTest, WhatAQueryCannotHoldIsEscaped) {
+  EXPECT_EQ(Escape("a=b,c in (d)/~é"), "a%3Db%2Cc%20in%20%28d%29%2F~%C3%A9");
+}
+
+}  // namespace
+}  // namespace muster::kubernetes

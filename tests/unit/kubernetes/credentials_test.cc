@@ -1,0 +1,120 @@
+#include "agents/kubernetes/credentials.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "agents/hosts/local_host.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/hosts/temp_dir.h"
+
+namespace muster::kubernetes {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kV1[] = "client.authentication.k8s.io/v1";
+
+class PluginTest : public ::testing::Test {
+ protected:
+  // The text is the body of a shell script.
+  Endpoint WithPlugin(const std::string& text) {
+    const std::string path = directory_ / "plugin";
+    std::ofstream(path) << "#!/bin/sh\n" << text;
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    Endpoint endpoint;
+    endpoint.context = "lab";
+    endpoint.identity.exec = ExecPlugin();
+    endpoint.identity.exec->api_version = kV1;
+    endpoint.identity.exec->command = path;
+    endpoint.identity.exec->install_hint = "install it from the lab's page";
+    return endpoint;
+  }
+  static std::string Print(const std::string& status) {
+    return "echo '{\"kind\": \"ExecCredential\", \"apiVersion\": \"" + std::string(kV1) +
+           "\", \"status\": {" + status + "}}'\n";
+  }
+  std::string ErrorOf(const std::string& text) {
+    Credentials credentials(WithPlugin(text), &host_);
+    const auto credential = credentials.Get();
+    EXPECT_EQ(credential.status().code(), absl::StatusCode::kUnauthenticated);
+    return std::string(credential.status().message());
+  }
+
+  hosts::TempDir directory_;
+  hosts::LocalHost host_;
+};
+
+TEST_F(PluginTest, ItsTokenIsUsedUntilItEnds) {
+  const std::string count = directory_ / "count";
+  Credentials credentials(
+      WithPlugin("echo x >>" + count + "\n" +
+                 Print("\"token\": \"'$(wc -l <" + count +
+                       ")'\", \"expirationTimestamp\": \"2999-01-01T00:00:00Z\"")),
+      &host_);
+  EXPECT_EQ(credentials.Get()->authorization, "Bearer 1");
+  EXPECT_EQ(credentials.Get()->authorization, "Bearer 1");
+  credentials.Refuse(*credentials.Get());
+  EXPECT_EQ(credentials.Get()->authorization, "Bearer 2");
+}
+
+TEST_F(PluginTest, WhatHasExpiredIsAskedForAgain) {
+  const std::string count = directory_ / "count";
+  Credentials credentials(
+      WithPlugin("echo x >>" + count + "\n" +
+                 Print("\"token\": \"'$(wc -l <" + count +
+                       ")'\", \"expirationTimestamp\": \"2001-01-01T00:00:00Z\"")),
+      &host_);
+  EXPECT_EQ(credentials.Get()->authorization, "Bearer 1");
+  EXPECT_EQ(credentials.Get()->authorization, "Bearer 2");
+}
+
+TEST_F(PluginTest, ItIsToldThatNobodyIsThereToAsk) {
+  Credentials credentials(WithPlugin("case $KUBERNETES_EXEC_INFO in *'\"interactive\":false'*) " +
+                                     Print("\"token\": \"t\"") + ";; esac"),
+                          &host_);
+  EXPECT_EQ(credentials.Get()->authorization, "Bearer t");
+}
+
+TEST_F(PluginTest, OneThatFailsIsQuotedWithItsHint) {
+  const std::string words = ErrorOf("echo 'no login' >&2; exit 3");
+  EXPECT_THAT(words, HasSubstr("ended with code 3: no login"));
+  EXPECT_THAT(words, HasSubstr("install it from the lab's page"));
+  EXPECT_THAT(words, HasSubstr("context \"lab\""));
+}
+
+TEST_F(PluginTest, OneThatIsNotThereIsNamed) {
+  Endpoint endpoint = WithPlugin("");
+  endpoint.identity.exec->command = "/nonexistent/plugin";
+  Credentials credentials(endpoint, &host_);
+  EXPECT_THAT(std::string(credentials.Get().status().message()), HasSubstr("/nonexistent/plugin"));
+}
+
+TEST_F(PluginTest, RubbishIsToldWithoutRepeatingIt) {
+  const std::string words = ErrorOf("echo token=very-secret");
+  EXPECT_THAT(words, HasSubstr("it printed no JSON object"));
+  EXPECT_THAT(words, Not(HasSubstr("very-secret")));
+  EXPECT_THAT(ErrorOf("echo '{\"kind\": \"Pod\"}'"), HasSubstr("no ExecCredential"));
+  EXPECT_THAT(ErrorOf(Print("")), HasSubstr("neither a token nor a certificate"));
+  EXPECT_THAT(ErrorOf(Print("\"clientKeyData\": \"k\"")), HasSubstr("one is missing"));
+  EXPECT_THAT(ErrorOf(Print("\"token\": \"t\", \"expirationTimestamp\": \"soon\"")),
+              HasSubstr("\"soon\" is no time"));
+}
+
+TEST(CredentialsTest, ATokenFileIsReadAgainAfterARefusal) {
+  const hosts::TempDir directory;
+  hosts::LocalHost host;
+  Endpoint endpoint;
+  endpoint.identity.token_file = directory / "token";
+  Credentials credentials(endpoint, &host);
+  EXPECT_EQ(credentials.Get().status().code(), absl::StatusCode::kUnauthenticated);
+  std::ofstream(endpoint.identity.token_file) << "first\n";
+  EXPECT_EQ(credentials.Get()->authorization, "Bearer first");
+  std::ofstream(endpoint.identity.token_file) << "second\n";
+  credentials.Refuse(*credentials.Get());
+  EXPECT_EQ(credentials.Get()->authorization, "Bearer second");
+}
+
+}  // namespace
+}  // namespace muster::kubernetes

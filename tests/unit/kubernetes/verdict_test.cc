@@ -1,0 +1,212 @@
+#include "agents/kubernetes/verdict.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::kubernetes {
+namespace {
+
+using ::testing::HasSubstr;
+
+const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
+
+// Objects as the API server of 1.36 writes them, shortened.
+class World {
+ public:
+  World() {
+    facts_.run_key = "k7m2-42-1";
+    facts_.now = kNow;
+    facts_.job = ParseJob(Json::parse(R"({
+      "metadata": {"namespace": "lab", "name": "k7m2-42-1", "uid": "j", "resourceVersion": "7",
+                   "labels": {"muster.dev/run-key": "k7m2-42-1"}},
+      "status": {"startTime": "2027-01-15T07:59:00Z"}})"));
+  }
+  World& Job(const std::string& type, const std::string& reason = "",
+             const std::string& message = "") {
+    facts_.job->conditions.push_back({type, true, reason, message, kNow});
+    return *this;
+  }
+  // `status` is the pod's; a node is given if it has one.
+  World& Pod(const std::string& status, const std::string& node = "node-1", int index = 0) {
+    Json pod = {
+        {"metadata",
+         {{"name", "k7m2-42-1-" + std::to_string(index)},
+          {"uid", "p" + std::to_string(index)},
+          {"resourceVersion", "9"},
+          {"creationTimestamp", "2027-01-15T07:59:00Z"},
+          {"annotations", {{"batch.kubernetes.io/job-completion-index", std::to_string(index)}}}}},
+        {"spec", Json::object()},
+        {"status", Json::parse(status)}};
+    if (!node.empty()) pod["spec"]["nodeName"] = node;
+    facts_.pods.push_back(ParsePod(pod));
+    return *this;
+  }
+  World& Ended(int code, const std::string& reason = "Error", int index = 0,
+               const std::string& second = "30", const std::string& message = "") {
+    return Pod(
+        R"({"phase": "Failed", "containerStatuses": [{"name": "main", "state": {"terminated": {
+        "exitCode": )" +
+            std::to_string(code) + R"(, "reason": ")" + reason + R"(", "message": ")" + message +
+            R"(", "startedAt": "2027-01-15T07:59:10Z", "finishedAt": "2027-01-15T07:59:)" + second +
+            R"(Z"}}}]})",
+        "node-1", index);
+  }
+  World& Event(const std::string& reason, const std::string& message) {
+    facts_.events.push_back({"e", "k7m2-42-1-0", "p0", true, reason, message, kNow});
+    return *this;
+  }
+  RunFacts& facts() { return facts_; }
+  agent::Observation Seen() const {
+    const auto seen = Judge(facts_, Patience());
+    EXPECT_TRUE(seen.has_value());
+    return seen.value_or(agent::Observation());
+  }
+
+ private:
+  RunFacts facts_;
+};
+
+World FailedWorld() {
+  return World().Job("Failed", "BackoffLimitExceeded",
+                     "Job has reached the specified backoff limit");
+}
+
+TEST(KubernetesVerdictTest, ACompleteJobHasSucceeded) {
+  const agent::Observation seen = World().Job("Complete").Seen();
+  EXPECT_EQ(seen.state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(seen.external_id, "lab/k7m2-42-1");
+  EXPECT_FALSE(seen.failure.has_value());
+  EXPECT_THAT(seen.evidence.detail(), HasSubstr("resourceVersion 7"));
+}
+
+TEST(KubernetesVerdictTest, AnExitCodeIsThatOfTheRankThatFailedFirst) {
+  const agent::Observation seen =
+      FailedWorld().Ended(143, "Error", 0, "40").Ended(3, "Error", 1, "30").Seen();
+  EXPECT_EQ(seen.state, v1::RUN_STATE_FAILED);
+  EXPECT_EQ(seen.exit->code(), 3);
+  EXPECT_EQ(seen.exit->rank(), 1u);
+  EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
+  EXPECT_FALSE(seen.failure->retriable());
+}
+
+TEST(KubernetesVerdictTest, ADeathBySignalIsNoExitCode) {
+  const agent::Observation seen = FailedWorld().Ended(139).Seen();
+  EXPECT_EQ(seen.exit->signal(), 11);
+  EXPECT_EQ(seen.exit->code(), 0);
+}
+
+TEST(KubernetesVerdictTest, MemoryThatRanOutIsNeitherTheProgramsNorTheClusters) {
+  const agent::Observation seen = FailedWorld().Ended(137, "OOMKilled").Seen();
+  EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_OOM);
+  EXPECT_THAT(seen.failure->suggestion(), HasSubstr("more memory"));
+}
+
+TEST(KubernetesVerdictTest, WhatTheStartScriptCouldNotDoIsTheConfigurations) {
+  EXPECT_EQ(FailedWorld()
+                .Ended(127, "Error", 0, "30", "muster: the command could not be started")
+                .Seen()
+                .failure->failure_class(),
+            v1::FAILURE_CLASS_CONFIG);
+  EXPECT_EQ(FailedWorld()
+                .Ended(2, "Error", 0, "30", "muster: setup failed")
+                .Seen()
+                .failure->failure_class(),
+            v1::FAILURE_CLASS_CONFIG);
+  EXPECT_EQ(FailedWorld().Ended(127).Seen().failure->failure_class(), v1::FAILURE_CLASS_PROGRAM)
+      << "a script may end with 127 for reasons of its own";
+}
+
+TEST(KubernetesVerdictTest, ADeadlineIsATimeLimit) {
+  const agent::Observation seen =
+      World()
+          .Job("Failed", "DeadlineExceeded", "Job was active longer than specified deadline")
+          .Ended(143)
+          .Seen();
+  EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_TIMEOUT);
+  EXPECT_FALSE(seen.exit.has_value());
+}
+
+TEST(KubernetesVerdictTest, ADisruptionIsTheClustersAndAPreemptionIsNamed) {
+  World lost = FailedWorld().Ended(137);
+  lost.facts().pods[0].conditions.push_back(
+      {"DisruptionTarget", true, "DeletionByTaintManager", "node gone", kNow});
+  EXPECT_EQ(lost.Seen().failure->failure_class(), v1::FAILURE_CLASS_INFRA);
+  EXPECT_TRUE(lost.Seen().failure->retriable());
+  World preempted = FailedWorld().Ended(143);
+  preempted.facts().pods[0].conditions.push_back(
+      {"DisruptionTarget", true, "PreemptionByScheduler", "", kNow});
+  EXPECT_EQ(preempted.Seen().failure->failure_class(), v1::FAILURE_CLASS_PREEMPTED);
+}
+
+TEST(KubernetesVerdictTest, AJobWithoutPodsToAskIsAFaultOfTheCluster) {
+  const agent::Observation seen = FailedWorld().Seen();
+  EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
+  EXPECT_THAT(seen.failure->message(), HasSubstr("backoff limit"));
+}
+
+TEST(KubernetesVerdictTest, ARunIsAsFarAsItsSlowestPod) {
+  World world;
+  world.Pod(R"({"phase": "Running"})", "node-1", 0).Pod(R"({"phase": "Pending"})", "node-2", 1);
+  EXPECT_EQ(world.Seen().state, v1::RUN_STATE_STARTING);
+  world.Pod(R"({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
+      "reason": "Unschedulable", "message": "0/2 nodes are available: 2 Insufficient nvidia.com/gpu."}]})",
+            "", 2);
+  EXPECT_EQ(world.Seen().state, v1::RUN_STATE_PENDING);
+  EXPECT_EQ(world.Seen().reason,
+            "Unschedulable: 0/2 nodes are available: 2 Insufficient nvidia.com/gpu.");
+}
+
+TEST(KubernetesVerdictTest, AnImageWithAWrongNameEndsTheRunAtOnceAndOneThatIsMissingAfterAWhile) {
+  const auto waiting = [](const std::string& reason) {
+    return R"({"phase": "Pending", "containerStatuses": [{"name": "main", "state": {"waiting": {"reason": ")" +
+           reason + R"(", "message": "Back-off pulling image"}}}]})";
+  };
+  EXPECT_EQ(World().Pod(waiting("InvalidImageName")).Seen().failure->failure_class(),
+            v1::FAILURE_CLASS_IMAGE);
+  World missing = World().Pod(waiting("ImagePullBackOff"));
+  EXPECT_EQ(missing.Seen().state, v1::RUN_STATE_STARTING);
+  EXPECT_THAT(missing.Seen().reason, HasSubstr("Back-off pulling image"));
+  missing.facts().now += absl::Minutes(10);
+  EXPECT_EQ(missing.Seen().state, v1::RUN_STATE_FAILED);
+  EXPECT_EQ(missing.Seen().failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
+}
+
+TEST(KubernetesVerdictTest, ASecretThatIsNotThereIsTheConfigurationsAfterAWhile) {
+  World world =
+      World().Pod(R"({"phase": "Pending"})").Event("FailedMount", "secret \"keys\" not found");
+  EXPECT_EQ(world.Seen().state, v1::RUN_STATE_STARTING);
+  world.facts().now += absl::Minutes(10);
+  EXPECT_EQ(world.Seen().failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_THAT(world.Seen().failure->quotes(0).text(), HasSubstr("secret \"keys\" not found"));
+}
+
+TEST(KubernetesVerdictTest, AHeldRunAndASuspendedOneSayWhoHoldsThem) {
+  World world;
+  world.facts().job->is_suspended = true;
+  EXPECT_THAT(world.Seen().reason, HasSubstr("suspended by its queue"));
+  world.facts().held = true;
+  EXPECT_THAT(world.Seen().reason, HasSubstr("held"));
+}
+
+TEST(KubernetesVerdictTest, ADeletedJobIsCanceledUnlessItHadEnded) {
+  World world;
+  world.facts().deleted_job = *std::exchange(world.facts().job, std::nullopt);
+  EXPECT_EQ(world.Seen().state, v1::RUN_STATE_CANCELED);
+  EXPECT_THAT(world.Seen().evidence.detail(), HasSubstr("not by Muster"));
+  world.facts().deleted_job->conditions.push_back({"Complete", true, "", "", kNow});
+  EXPECT_EQ(world.Seen().state, v1::RUN_STATE_SUCCEEDED);
+}
+
+TEST(KubernetesVerdictTest, OfAJobThatWasNeverSeenNothingIsSaid) {
+  World world;
+  world.facts().job.reset();
+  EXPECT_FALSE(Judge(world.facts(), Patience()).has_value());
+}
+
+TEST(KubernetesVerdictTest, AFailureIsNotToldBeforeItsPodsHaveEnded) {
+  EXPECT_EQ(World().Job("FailureTarget", "BackoffLimitExceeded").Ended(3).Seen().state,
+            v1::RUN_STATE_FINISHING);
+}
+
+}  // namespace
+}  // namespace muster::kubernetes
