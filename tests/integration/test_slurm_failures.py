@@ -11,7 +11,7 @@ OOM = job_pb2.FAILURE_CLASS_OOM
 PROGRAM = job_pb2.FAILURE_CLASS_PROGRAM
 
 
-slurm = cluster_fixture("--nodes", "2", "--cpus", "8", "--min-job-age", "5")
+slurm = cluster_fixture("--nodes", "2", "--cpus", "8", "--gpus", "1", "--min-job-age", "5")
 
 
 def failure_of(api, spec):
@@ -28,14 +28,25 @@ def quotes(failure):
     return [(quote.source, quote.text) for quote in failure.quotes]
 
 
+XID = "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."
+
+
 def test_a_gpu_that_fell_off_the_bus_is_the_clusters_fault_and_its_line_is_quoted(api, agent):
     del agent
-    line = "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."
-    failure = failure_of(api, script_spec(f"echo '{line}' >&2; echo more >&2; exit 1"))
+    spec = script_spec(f"echo '{XID}' >&2; echo more >&2; exit 1")
+    spec.resources.gpus.add(count_millis=1000)
+    failure = failure_of(api, spec)
     assert failure.failure_class == INFRA
     assert failure.retriable
-    assert ("rank-0.err", line) in quotes(failure)
+    assert ("rank-0.err", XID) in quotes(failure)
     assert "node" in failure.suggestion
+
+
+def test_of_a_job_without_gpus_their_words_tell_nothing(api, agent):
+    del agent
+    failure = failure_of(api, script_spec(f"echo '{XID}' >&2; exit 1"))
+    assert failure.failure_class == PROGRAM
+    assert not failure.retriable
 
 
 def test_the_rank_whose_log_tells_need_not_be_the_one_that_failed_first(api, agent):
