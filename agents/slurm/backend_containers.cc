@@ -18,7 +18,7 @@ std::optional<v1::Failure> SlurmBackend::WhyNoContainers() {
     return std::nullopt;
   }
   v1::Failure failure;
-  failure.set_failure_class(v1::FAILURE_CLASS_IMAGE);
+  failure.set_failure_class(v1::FAILURE_CLASS_CONFIG);
   failure.set_message(
       "The cluster runs no jobs with an image: its srun does not know --container-image, because "
       "it has no Pyxis.");

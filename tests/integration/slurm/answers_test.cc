@@ -167,7 +167,7 @@ TEST_F(SlurmAnswersTest, AJobWithAnImageIsRefusedWhereThereIsNoPyxis) {
   spec.set_image("docker.io/library/busybox:1");
   const agent::LaunchOutcome outcome = backend_->Launch(*NewRun(spec).handle.assignment);
   EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kRefused);
-  EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_IMAGE);
+  EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(outcome.failure.message(), HasSubstr("no Pyxis"));
   const auto plan = backend_->Plan(spec, "ada");
   ASSERT_TRUE(plan.ok()) << plan.status();

@@ -377,29 +377,6 @@ TEST_F(SlurmImageTest, AConversionOutlivesTheAgentAndSlurmsController) {
   fs::remove_all(gate);
 }
 
-TEST(SlurmWithoutPyxisTest, ARunWithAnImageIsToldThatTheClusterHasNoContainers) {
-  TestCluster cluster("--nodes 1 --no-dbd");
-  SlurmConfig config = cluster.Config();
-  config.image_dir = cluster.runs() + "/images";
-  config.conversion_memory_mib = 1024;
-  const std::unique_ptr<agent::Backend> backend = cluster.MakeBackend(config);
-  const std::string file = cluster.runs() + "/x.sqsh";
-  std::ofstream(file) << "hsqs";
-  for (const auto& [image, missing] :
-       {std::pair(std::string(kBash), "enroot"), std::pair(file, "--container-image")}) {
-    v1::JobSpec spec = ScriptSpec("true");
-    spec.set_image(image);
-    TestRun run = NewRun(std::move(spec));
-    Launch(*backend, &run);
-    ObserveToEnd(*backend, {&run});
-    EXPECT_EQ(run.handle.state, v1::RUN_STATE_FAILED);
-    ASSERT_TRUE(run.last.failure.has_value());
-    EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
-    EXPECT_THAT(run.last.failure->ShortDebugString(), HasSubstr(missing));
-    EXPECT_THAT(run.last.failure->suggestion(), HasSubstr("Pyxis"));
-  }
-}
-
 TEST_F(SlurmImageTest, APlanShowsTheContainersOptionsAndConvertsNothing) {
   const std::unique_ptr<agent::Backend> backend = MakeBackend();
   v1::JobSpec spec = ScriptSpec("true");
