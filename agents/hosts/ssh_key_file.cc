@@ -25,20 +25,26 @@ absl::Status Unusable(std::string_view text) {
 // OpenSSH's own form names the cipher at its beginning, the older one in a header.
 bool HasPassphrase(std::string_view key) {
   if (key.find("ENCRYPTED") != std::string_view::npos) return true;
+  const std::optional<std::string> bytes = OpensshKeyBytes(key);
+  constexpr std::string_view kPlain("openssh-key-v1\0\0\0\0\4none", 23);
+  return bytes.has_value() && !bytes->starts_with(kPlain);
+}
+
+}  // namespace
+
+std::optional<std::string> OpensshKeyBytes(std::string_view key) {
   constexpr std::string_view kBegin = "-----BEGIN OPENSSH PRIVATE KEY-----";
   const size_t begin = key.find(kBegin);
-  if (begin == std::string_view::npos) return false;
+  if (begin == std::string_view::npos) return std::nullopt;
   std::string base64;
   for (const char c : key.substr(begin + kBegin.size())) {
     if (c == '-') break;
     if (c != '\n' && c != '\r') base64 += c;
   }
   std::string bytes;
-  constexpr std::string_view kPlain("openssh-key-v1\0\0\0\0\4none", 23);
-  return absl::Base64Unescape(base64, &bytes) && !bytes.starts_with(kPlain);
+  if (!absl::Base64Unescape(base64, &bytes)) return std::nullopt;
+  return bytes;
 }
-
-}  // namespace
 
 absl::StatusOr<std::string> ReadKeyFile(const std::string& path) {
   const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

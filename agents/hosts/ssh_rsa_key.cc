@@ -9,7 +9,7 @@
 #include <array>
 #include <utility>
 
-#include "absl/strings/escaping.h"
+#include "agents/hosts/ssh_key_file.h"
 #include "agents/hosts/ssh_wire.h"
 
 namespace muster::hosts {
@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::string_view kRsa = "ssh-rsa";
 constexpr std::string_view kRsaSha2 = "rsa-sha2-256";
-constexpr std::string_view kOpensshBegin = "-----BEGIN OPENSSH PRIVATE KEY-----";
 constexpr std::string_view kOpensshMagic("openssh-key-v1\0", 15);
 
 struct Free {
@@ -69,15 +68,9 @@ std::shared_ptr<EVP_PKEY> MakeKey(std::string_view n, std::string_view e, std::s
   return Share(key);
 }
 
-// Source: PROTOCOL.key of OpenSSH.
-std::shared_ptr<EVP_PKEY> ParseOpenssh(std::string_view text) {
-  std::string base64;
-  for (const char c : text.substr(text.find(kOpensshBegin) + kOpensshBegin.size())) {
-    if (c == '-') break;
-    if (c != '\n' && c != '\r') base64 += c;
-  }
-  std::string bytes;
-  if (!absl::Base64Unescape(base64, &bytes) || !bytes.starts_with(kOpensshMagic)) return nullptr;
+// `bytes` is what OpensshKeyBytes gives.
+std::shared_ptr<EVP_PKEY> ParseOpenssh(const std::string& bytes) {
+  if (!bytes.starts_with(kOpensshMagic)) return nullptr;
   WireReader file(std::string_view(bytes).substr(kOpensshMagic.size()));
   const auto cipher = file.String();
   file.String();  // how a passphrase becomes a key
@@ -113,8 +106,8 @@ std::optional<std::string> AsSha2Key(std::string_view public_key) {
 }
 
 std::optional<RsaKey> RsaKey::Parse(const std::string& text) {
-  const bool is_openssh = text.find(kOpensshBegin) != std::string::npos;
-  std::shared_ptr<EVP_PKEY> key = is_openssh ? ParseOpenssh(text) : ParsePem(text);
+  const std::optional<std::string> openssh = OpensshKeyBytes(text);
+  std::shared_ptr<EVP_PKEY> key = openssh.has_value() ? ParseOpenssh(*openssh) : ParsePem(text);
   if (key == nullptr) return std::nullopt;
   return RsaKey(std::move(key));
 }

@@ -54,12 +54,7 @@ class ArraysTest : public StubCommandsTest {
   }
   // A new agent on the same files.
   void Restart() {
-    SlurmConfig config;
-    config.cluster = "lab";
-    config.run_dir = runs_;
-    config.bin_dir = root_;
-    config.max_scheduler_calls_per_minute = 0;
-    backend_ = CreateSlurmBackend(config, root_);
+    backend_ = CreateSlurmBackend(Config(), root_);
     ASSERT_TRUE(backend_->Probe().ok());
   }
   std::vector<agent::LaunchOutcome> Launch(const std::vector<v1::JobSpec>& specs) {

@@ -2,8 +2,6 @@
 #ifndef MUSTER_TESTS_UNIT_SLURM_BATCH_FIXTURE_H_
 #define MUSTER_TESTS_UNIT_SLURM_BATCH_FIXTURE_H_
 
-#include <stdlib.h>
-
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -15,6 +13,7 @@
 #include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/hosts/temp_dir.h"
 
 namespace muster::slurm {
 
@@ -27,13 +26,10 @@ inline std::string ReadWhole(const std::string& path) {
 class BatchScriptTest : public ::testing::Test {
  protected:
   BatchScriptTest() {
-    std::string pattern = ::testing::TempDir() + "batch-XXXXXX";
-    root_ = mkdtemp(pattern.data());
     paths_.emplace(root_, "k7m2-42-1");
     std::filesystem::create_directories(RunPaths::EndedDirectory(root_));
     MakeDirectories();
   }
-  ~BatchScriptTest() override { std::filesystem::remove_all(root_); }
 
   void MakeDirectories() {
     for (const std::string& path : paths_->Directories()) std::filesystem::create_directories(path);
@@ -95,7 +91,8 @@ class BatchScriptTest : public ::testing::Test {
     std::filesystem::permissions(paths_->work() + "/" + name, mode);
   }
 
-  std::string root_;
+  const hosts::TempDir temp_;
+  const std::string& root_ = temp_.path();
   std::optional<RunPaths> paths_;
 
  private:

@@ -22,12 +22,7 @@ class ClaimTest : public StubCommandsTest {
     AddCommand("sacct", "");
     AddCommand("scancel", "");
     AddCommand("sbatch", "echo 17");
-    SlurmConfig config;
-    config.cluster = "lab";
-    config.run_dir = root_ + "/runs";
-    config.bin_dir = root_;
-    config.max_scheduler_calls_per_minute = 0;
-    backend_ = CreateSlurmBackend(config, root_);
+    backend_ = CreateSlurmBackend(Config(), root_);
     assignment_.set_run_key("k7m2-42-1");
     assignment_.mutable_spec()->mutable_command()->set_script("true");
     handle_.run_key = assignment_.run_key();

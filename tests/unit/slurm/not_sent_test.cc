@@ -23,10 +23,7 @@ class NotSentTest : public StubCommandsTest {
  protected:
   NotSentTest() {
     AddCommand("sbatch", "echo 17");
-    SlurmConfig config;
-    config.cluster = "lab";
-    config.run_dir = root_ + "/runs";
-    config.bin_dir = root_;
+    SlurmConfig config = Config();
     // One call, and none for a minute.
     config.max_scheduler_calls_per_minute = 1;
     config.submit_patience = absl::Milliseconds(1);

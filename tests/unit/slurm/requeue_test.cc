@@ -29,13 +29,10 @@ class RequeueTest : public StubCommandsTest {
   }
 
   std::unique_ptr<agent::Backend> MakeBackend() {
-    SlurmConfig config;
-    config.cluster = "lab";
+    SlurmConfig config = Config();
     config.run_dir = root_;
-    config.bin_dir = root_;
     // Shorter than a squeue takes to start, so that each Observe is due to ask.
     config.observe_interval = absl::Nanoseconds(1);
-    config.max_scheduler_calls_per_minute = 0;
     return CreateSlurmBackend(config, root_);
   }
   // As batch.sh writes it at the end of a start.

@@ -27,13 +27,10 @@ class RoundTest : public StubCommandsTest {
     AddCommand("scancel", fmt::format("echo \"$*\" >>{}/canceled", root_));
     AddCommand("sbatch", "echo 17");
     AddCommand("sinfo", "echo n1; echo n2");
-    SlurmConfig config;
-    config.cluster = "lab";
+    SlurmConfig config = Config();
     config.run_dir = root_;
-    config.bin_dir = root_;
     // Shorter than a squeue takes to start, so that each Observe is due to ask.
     config.observe_interval = absl::Nanoseconds(1);
-    config.max_scheduler_calls_per_minute = 0;
     config.round_patience = absl::ZeroDuration();
     backend_ = CreateSlurmBackend(config, root_);
   }

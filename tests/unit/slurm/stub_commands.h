@@ -7,6 +7,7 @@
 #include <fstream>
 #include <string>
 
+#include "agents/slurm/slurm.h"
 #include "gtest/gtest.h"
 #include "tests/unit/hosts/temp_dir.h"
 
@@ -18,6 +19,16 @@ class StubCommandsTest : public ::testing::Test {
     const std::string path = root_ + "/" + name;
     std::ofstream(path) << "#!/bin/sh\n" << script << "\n";
     std::filesystem::permissions(path, std::filesystem::perms(0700));
+  }
+
+  // An agent that runs these commands, as often as it likes.
+  SlurmConfig Config() const {
+    SlurmConfig config;
+    config.cluster = "lab";
+    config.run_dir = root_ + "/runs";
+    config.bin_dir = root_;
+    config.max_scheduler_calls_per_minute = 0;
+    return config;
   }
 
   const hosts::TempDir directory_;
