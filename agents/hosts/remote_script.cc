@@ -70,11 +70,6 @@ exec "$muster_found" "$@"
 muster_fail $?
 )sh";
 
-std::string Quoted(std::string_view text) {
-  absl::StatusOr<std::string> quoted = ShellQuote(text);
-  return quoted.ok() ? *std::move(quoted) : std::string("''");
-}
-
 RemoteScript Wrap(std::string_view shell_command, std::string nonce, std::string_view body) {
   // A group is one command: the shell runs nothing of it before it has read its end.
   const std::string script =

@@ -1,5 +1,7 @@
 #include "agents/hosts/shell_quote.h"
 
+#include <utility>
+
 #include "fmt/format.h"
 
 namespace muster::hosts {
@@ -21,6 +23,11 @@ absl::StatusOr<std::string> ShellQuote(std::string_view text) {
   }
   quoted += '\'';
   return quoted;
+}
+
+std::string Quoted(std::string_view text) {
+  absl::StatusOr<std::string> quoted = ShellQuote(text);
+  return quoted.ok() ? *std::move(quoted) : std::string("''");
 }
 
 }  // namespace muster::hosts

@@ -17,11 +17,6 @@ constexpr uint32_t kPlainMode = 0600;
 // A text that several files share is sent once if that spares something.
 constexpr size_t kSharedBytes = 128;
 
-std::string Quoted(std::string_view text) {
-  absl::StatusOr<std::string> quoted = ShellQuote(text);
-  return quoted.ok() ? *std::move(quoted) : std::string("''");
-}
-
 // Shell text that prints the content. A shell's word holds anything but NUL.
 std::string PrintContent(std::string_view content) {
   std::string words;

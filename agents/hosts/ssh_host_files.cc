@@ -27,11 +27,6 @@ constexpr size_t kMaxStatBytes = 64 << 10;
 constexpr size_t kNumberBytes = 32;
 constexpr size_t kMaxPathBytes = 4096;  // PATH_MAX
 
-std::string Quoted(std::string_view text) {
-  absl::StatusOr<std::string> quoted = ShellQuote(text);
-  return quoted.ok() ? *std::move(quoted) : std::string("''");
-}
-
 absl::Status ScriptError(const ExecResult& result, std::string_view what, std::string_view path) {
   if (result.exit_code == 0) return absl::OkStatus();
   if (result.exit_code == kNotRegular) return NotRegularError(path);

@@ -19,11 +19,6 @@ constexpr size_t kStatBytes = 128;
 // What frames one part.
 constexpr size_t kFrameBytes = 128;
 
-std::string Quoted(std::string_view text) {
-  absl::StatusOr<std::string> quoted = ShellQuote(text);
-  return quoted.ok() ? *std::move(quoted) : std::string("''");
-}
-
 std::string_view Until(std::string_view end, std::string_view* text) {
   const size_t at = std::min(text->find(end), text->size());
   const std::string_view part = text->substr(0, at);
