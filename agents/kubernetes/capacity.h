@@ -1,0 +1,66 @@
+// Where a run would find room: what nodes have, less what pods take of them. Pure.
+#ifndef MUSTER_AGENTS_KUBERNETES_CAPACITY_H_
+#define MUSTER_AGENTS_KUBERNETES_CAPACITY_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agents/kubernetes/kubernetes.h"
+#include "agents/kubernetes/node_objects.h"
+#include "muster/v1/job_spec.pb.h"
+
+namespace muster::kubernetes {
+
+// A node and what is not taken of it.
+struct NodeRoom {
+  NodeObject node;
+  Amounts free;  // never below 0
+};
+
+// Pods that are bound to no node, or to one that is not among these, count nowhere.
+std::vector<NodeRoom> RoomOf(std::vector<NodeObject> nodes, const std::vector<PodUse>& pods);
+
+// What a run asks of nodes: so many pods, all alike.
+struct RunNeed {
+  int64_t pods = 1;
+  Amounts each;              // of one pod, itself included
+  std::string gpu_resource;  // empty: it asks for no GPU
+  std::string gpu_type;      // a value of gpu_type_label; empty: any
+  std::string gpu_type_label;
+  v1::KubernetesOptions options;  // selector, required_nodes, tolerations, spread
+};
+
+// `spec` has its defaults; what it leaves open is filled in from the configuration.
+RunNeed NeedOf(const v1::JobSpec& spec, const KubernetesConfig& config);
+
+// Why a run does not start where it is.
+struct Misfit {
+  // No waiting helps: it would not fit if the nodes were empty and all in service.
+  bool is_final = false;
+  // Names the node that comes nearest and what it lacks: "node-1 has the most: 8 nvidia.com/gpu, 16
+  // are needed".
+  std::string words;
+};
+
+// Nothing: all its pods have room now. Cordons, nodes that are not ready and Kubernetes' own taints
+// pass, so none of them makes a misfit final.
+std::optional<Misfit> FindMisfit(const RunNeed& need, const std::vector<NodeRoom>& nodes);
+
+// Takes the run's room from the nodes, as far as they have it.
+void Reserve(const RunNeed& need, std::vector<NodeRoom>* nodes);
+
+// The types of the node's GPUs with their number, as jobs ask for them: the value of the label for
+// the first of gpu_resources, if the node has it, and the resource's name else.
+std::map<std::string, uint32_t> GpuTypesOf(const NodeObject& node, const Amounts& amounts,
+                                           const KubernetesConfig& config);
+
+// The type as the nodes spell it: labels are compared with regard to case, and jobs are not. As it
+// is, if no node has it.
+std::string SpellGpuType(const std::string& type, const std::vector<NodeObject>& nodes,
+                         const KubernetesConfig& config);
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_CAPACITY_H_

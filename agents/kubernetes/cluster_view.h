@@ -1,0 +1,59 @@
+// What the cluster has and what is free of it, kept up to date by watches: nothing is polled, and
+// only what counts is kept of each object.
+#ifndef MUSTER_AGENTS_KUBERNETES_CLUSTER_VIEW_H_
+#define MUSTER_AGENTS_KUBERNETES_CLUSTER_VIEW_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agents/kubernetes/api.h"
+#include "agents/kubernetes/capacity.h"
+#include "agents/kubernetes/kubernetes.h"
+#include "muster/v1/cluster.pb.h"
+
+namespace muster::kubernetes {
+
+// Thread-safe; of the calls only those that say so ask the server.
+class ClusterView {
+ public:
+  // Begins to watch at once. `api` must outlive this object. The cluster's identity is remembered
+  // in `state_dir`, the agent's own directory.
+  ClusterView(const KubernetesConfig& config, Api* api, const std::string& state_dir);
+  ~ClusterView();
+  ClusterView(const ClusterView&) = delete;
+  ClusterView& operator=(const ClusterView&) = delete;
+
+  // Asks for version and identity, and waits for the first lists. FAILED_PRECONDITION: it is
+  // another cluster than the one whose runs are here; names both. Otherwise the error of the call
+  // that failed.
+  absl::StatusOr<v1::Inventory> Inventory();
+  // As it is now. Waits for the first lists. UNAVAILABLE: nodes could never be listed for another
+  // reason than that the agent may not.
+  absl::StatusOr<v1::ClusterDetails> Describe();
+
+  // Why the run can never start here, in words for its user; nothing: it may, or what would tell is
+  // not known.
+  std::optional<std::string> Refusal(const v1::JobSpec& spec);
+  // Why it would not start now; nothing: it would, or what would tell is not known. `before` are
+  // runs that come first and whose pods are on no node yet.
+  std::optional<std::string> WaitsFor(const v1::JobSpec& spec,
+                                      const std::vector<v1::JobSpec>& before = {});
+  bool FitsNow(const v1::JobSpec& spec, const std::vector<v1::JobSpec>& before = {}) {
+    return !WaitsFor(spec, before).has_value();
+  }
+
+  // Writes the type of the run's GPUs as the nodes' labels have it; manifests need that.
+  void SpellGpuType(v1::JobSpec* spec);
+
+ private:
+  class Impl;
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_CLUSTER_VIEW_H_
