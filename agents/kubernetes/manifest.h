@@ -12,14 +12,11 @@
 #include "absl/status/statusor.h"
 #include "agents/kubernetes/json_fields.h"
 #include "agents/kubernetes/kubernetes.h"
+#include "agents/kubernetes/objects.h"
 #include "muster/v1/agent_link.pb.h"
 
 namespace muster::kubernetes {
 
-// On the Job, once everything that it needs is there: kLaunchComplete. A Job without it is half
-// launched.
-inline constexpr char kLaunchAnnotation[] = "muster.dev/launch";
-inline constexpr char kLaunchComplete[] = "complete";
 // Who the run is, on all of its objects: labels for kJobLabel and kInstanceLabel, annotations for
 // what a label's value may not hold.
 inline constexpr char kInstanceLabel[] = "muster.dev/instance";

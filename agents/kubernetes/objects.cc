@@ -77,12 +77,17 @@ std::string OwnerUid(const Json& object, const char* kind) {
   return {};
 }
 
-uint32_t IndexOf(const Json& object) {
+// Empty: there is none. Names of annotations have slashes, so At cannot find them.
+std::string AnnotationOf(const Json& object, const char* name) {
   const Json& annotations = At(object, "metadata/annotations");
-  constexpr char kIndex[] = "batch.kubernetes.io/job-completion-index";
+  if (!annotations.is_object() || !annotations.contains(name) || !annotations[name].is_string())
+    return {};
+  return annotations[name].get<std::string>();
+}
+
+uint32_t IndexOf(const Json& object) {
   uint32_t index = 0;
-  if (annotations.is_object() && annotations.contains(kIndex) && annotations[kIndex].is_string())
-    (void)absl::SimpleAtoi(annotations[kIndex].get<std::string>(), &index);
+  (void)absl::SimpleAtoi(AnnotationOf(object, "batch.kubernetes.io/job-completion-index"), &index);
   return index;
 }
 
@@ -95,6 +100,9 @@ JobObject ParseJob(const Json& object) {
   JobObject job;
   job.name = ParseName(object);
   job.is_suspended = FlagAt(object, "spec/suspend");
+  job.is_launch_complete = AnnotationOf(object, kLaunchAnnotation) == kLaunchComplete;
+  job.failure_json = AnnotationOf(object, kFailureAnnotation);
+  job.created = TimeAt(object, "metadata/creationTimestamp");
   job.deletion_time = TimeAt(object, "metadata/deletionTimestamp");
   job.start_time = TimeAt(object, "status/startTime");
   job.conditions = ParseConditions(object);

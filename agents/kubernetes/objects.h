@@ -20,6 +20,12 @@ namespace muster::kubernetes {
 inline constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by";
 inline constexpr char kManagedByMuster[] = "muster";
 inline constexpr char kRunLabel[] = "muster.dev/run-key";
+// "complete" once the Job has all that it needs and may start: what comes before is half a launch.
+inline constexpr char kLaunchAnnotation[] = "muster.dev/launch";
+inline constexpr char kLaunchComplete[] = "complete";
+// Why the agent has given the run up, a v1::Failure as JSON: written before the Job is deleted, so
+// that an agent that is started anew knows.
+inline constexpr char kFailureAnnotation[] = "muster.dev/failure";
 
 struct ObjectName {
   std::string name_space;
@@ -42,6 +48,9 @@ struct Condition {
 struct JobObject {
   ObjectName name;
   bool is_suspended = false;
+  bool is_launch_complete = false;
+  std::string failure_json;  // of kFailureAnnotation; empty: none
+  std::optional<absl::Time> created;
   std::optional<absl::Time> deletion_time;  // somebody has deleted it, and its pods are ending
   std::optional<absl::Time> start_time;
   std::vector<Condition> conditions;
@@ -78,6 +87,7 @@ struct PodObject {
   std::optional<absl::Time> deletion_time;
   std::vector<Condition> conditions;
   std::vector<ContainerObject> containers;  // init containers first
+  bool is_gone = false;                     // the API server has it no more
 
   const Condition* Find(const char* type) const;
   bool HasEnded() const { return phase == "Succeeded" || phase == "Failed"; }

@@ -1,0 +1,303 @@
+#include "agents/kubernetes/run_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "contract/run_key.h"
+
+namespace muster::kubernetes {
+namespace {
+
+void Parse(const Json& object, JobObject* job) { *job = ParseJob(object); }
+void Parse(const Json& object, PodObject* pod) { *pod = ParsePod(object); }
+void Parse(const Json& object, EventObject* event) { *event = ParseEvent(object); }
+
+}  // namespace
+
+std::string RunKeyOfName(const std::string& name) {
+  // "k7m2-42-1-0-x8f2p": the key is the first three parts.
+  size_t end = 0;
+  for (int dashes = 0; end < name.size(); ++end) {
+    if (name[end] == '-' && ++dashes == 3) break;
+  }
+  std::string key = name.substr(0, end);
+  return contract::RunKey::Parse(key).ok() ? key : std::string();
+}
+
+// Parses what a watch brings, outside of the lock, and hands it on.
+template <typename Part>
+class RunStore::Sink final : public ObjectSink {
+ public:
+  explicit Sink(RunStore* store) : store_(*store) {}
+
+  void OnAll(std::vector<Json> objects) override {
+    std::vector<Part> parts(objects.size());
+    for (size_t i = 0; i < objects.size(); ++i) {
+      Parse(objects[i], &parts[i]);
+      objects[i] = nullptr;  // a whole list as JSON is many times as large
+    }
+    store_.TakeAll(std::move(parts));
+    store_.Wake();
+  }
+  void OnChange(Json object) override {
+    Part part;
+    Parse(object, &part);
+    store_.Take(std::move(part));
+    store_.Wake();
+  }
+  void OnDelete(Json object) override {
+    Part part;
+    Parse(object, &part);
+    store_.TakeDeleted(std::move(part));
+    store_.Wake();
+  }
+
+ private:
+  RunStore& store_;
+};
+
+RunStore::RunStore(std::function<void(const PodObject&)> on_pod)
+    : on_pod_(std::move(on_pod)),
+      jobs_(std::make_unique<Sink<JobObject>>(this)),
+      pods_(std::make_unique<Sink<PodObject>>(this)),
+      events_(std::make_unique<Sink<EventObject>>(this)) {}
+
+RunStore::~RunStore() = default;
+
+ObjectSink* RunStore::jobs() { return jobs_.get(); }
+ObjectSink* RunStore::pods() { return pods_.get(); }
+ObjectSink* RunStore::events() { return events_.get(); }
+
+// ---- Jobs
+
+void RunStore::TakeAll(std::vector<JobObject> jobs) {
+  const std::lock_guard lock(mutex_);
+  std::set<std::string> listed;
+  for (JobObject& job : jobs) {
+    listed.insert(job.name.run_key);
+    SetJobLocked(std::move(job));
+  }
+  std::vector<std::string> unlisted;
+  for (auto& [run_key, entry] : entries_) {
+    if (!entry.job.has_value() || listed.contains(run_key)) continue;
+    entry.missing_job = std::exchange(entry.job, std::nullopt);
+    NewsLocked(run_key, entry);
+    unlisted.push_back(run_key);
+  }
+  for (const std::string& run_key : unlisted) DropIfEmptyLocked(run_key);
+}
+
+void RunStore::Take(JobObject job) {
+  const std::lock_guard lock(mutex_);
+  SetJobLocked(std::move(job));
+}
+
+void RunStore::TakeDeleted(JobObject job) {
+  const std::lock_guard lock(mutex_);
+  const std::string run_key = job.name.run_key;
+  Entry* entry = FindLocked(run_key);
+  // An older Job of the name than the one that is known now.
+  if (entry == nullptr || (entry->job.has_value() && entry->job->name.uid != job.name.uid)) return;
+  entry->job.reset();
+  entry->missing_job.reset();
+  entry->deleted_job = std::move(job);
+  NewsLocked(run_key, *entry);
+  DropIfEmptyLocked(run_key);
+}
+
+void RunStore::SetJobLocked(JobObject job) {
+  if (job.name.run_key.empty()) return;
+  const std::string run_key = job.name.run_key;
+  Entry& entry = entries_[run_key];
+  entry.deleted_job.reset();
+  entry.missing_job.reset();
+  entry.job = std::move(job);
+  NewsLocked(run_key, entry);
+}
+
+void RunStore::Put(JobObject job) { Take(std::move(job)); }
+
+void RunStore::PutAbsent(const std::string& run_key) {
+  const std::lock_guard lock(mutex_);
+  Entry* entry = FindLocked(run_key);
+  if (entry == nullptr) return;
+  if (entry->missing_job.has_value())
+    entry->deleted_job = std::exchange(entry->missing_job, std::nullopt);
+}
+
+// ---- pods
+
+void RunStore::TakeAll(std::vector<PodObject> pods) {
+  std::set<std::string> listed;
+  for (const PodObject& pod : pods) listed.insert(pod.name.uid);
+  {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::string> run_keys;
+    for (auto& [run_key, entry] : entries_) {
+      // What had ended tells how; what had not is gone, and the Job tells what that means.
+      std::erase_if(entry.pods, [&](const auto& known) {
+        const bool tells = entry.wanted && known.second.HasEnded();
+        return !tells && !listed.contains(known.first);
+      });
+      NewsLocked(run_key, entry);
+      run_keys.push_back(run_key);
+    }
+    for (const std::string& run_key : run_keys) DropIfEmptyLocked(run_key);
+  }
+  for (PodObject& pod : pods) Take(std::move(pod));
+}
+
+void RunStore::Take(PodObject pod) {
+  const std::string run_key = pod.name.run_key;
+  if (run_key.empty()) return;
+  bool wanted = false;
+  {
+    const std::lock_guard lock(mutex_);
+    Entry& entry = entries_[run_key];
+    wanted = entry.wanted;
+    entry.pods[pod.name.uid] = pod;
+    NewsLocked(run_key, entry);
+  }
+  if (wanted) on_pod_(pod);
+}
+
+void RunStore::TakeDeleted(PodObject pod) {
+  const std::string run_key = pod.name.run_key;
+  bool wanted = false;
+  {
+    const std::lock_guard lock(mutex_);
+    Entry* entry = FindLocked(run_key);
+    if (entry == nullptr) return;
+    wanted = entry->wanted;
+    if (pod.HasEnded() && wanted) {
+      entry->pods[pod.name.uid] = pod;
+    } else {
+      entry->pods.erase(pod.name.uid);
+    }
+    NewsLocked(run_key, *entry);
+    DropIfEmptyLocked(run_key);
+  }
+  if (!wanted) return;
+  pod.is_gone = true;
+  on_pod_(pod);
+}
+
+// ---- Events
+
+void RunStore::TakeAll(std::vector<EventObject> events) {
+  for (EventObject& event : events) Take(std::move(event));
+}
+
+void RunStore::Take(EventObject event) {
+  if (!event.is_warning) return;
+  const std::string run_key = RunKeyOfName(event.object);
+  const std::lock_guard lock(mutex_);
+  Entry* entry = FindLocked(run_key);
+  if (entry == nullptr) return;
+  std::vector<EventObject>& events = entry->events;
+  std::erase_if(events, [&](const EventObject& known) { return known.uid == event.uid; });
+  if (events.size() >= kMaxEventsOfRun) events.erase(events.begin());
+  events.push_back(std::move(event));
+  NewsLocked(run_key, *entry);
+}
+
+// ---- what the backend asks
+
+void RunStore::Want(const std::string& run_key) {
+  const std::lock_guard lock(mutex_);
+  Entry& entry = entries_[run_key];
+  if (std::exchange(entry.wanted, true)) return;
+  news_.insert(run_key);
+}
+
+void RunStore::Forget(const std::string& run_key) {
+  const std::lock_guard lock(mutex_);
+  news_.erase(run_key);
+  Entry* entry = FindLocked(run_key);
+  if (entry == nullptr) return;
+  entry->wanted = false;
+  entry->deleted_job.reset();
+  entry->missing_job.reset();
+  entry->pods.clear();
+  entry->events.clear();
+  DropIfEmptyLocked(run_key);
+}
+
+RunFacts RunStore::Facts(const std::string& run_key) const {
+  const std::lock_guard lock(mutex_);
+  RunFacts facts;
+  facts.run_key = run_key;
+  const auto found = entries_.find(run_key);
+  if (found == entries_.end()) return facts;
+  const Entry& entry = found->second;
+  facts.job = entry.job;
+  facts.deleted_job = entry.deleted_job;
+  for (const auto& [uid, pod] : entry.pods) facts.pods.push_back(pod);
+  facts.events = entry.events;
+  return facts;
+}
+
+std::optional<JobObject> RunStore::FindJob(const std::string& run_key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(run_key);
+  return found == entries_.end() ? std::nullopt : found->second.job;
+}
+
+std::vector<JobObject> RunStore::FindAbandoned(absl::Time before) const {
+  std::vector<JobObject> abandoned;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [run_key, entry] : entries_) {
+    if (entry.wanted || !entry.job.has_value()) continue;
+    const JobObject& job = *entry.job;
+    if (!job.is_launch_complete && job.created.value_or(absl::InfiniteFuture()) < before)
+      abandoned.push_back(job);
+  }
+  return abandoned;
+}
+
+std::set<std::string> RunStore::TakeNews() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(news_, {});
+}
+
+void RunStore::MarkNews(const std::string& run_key) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const Entry* entry = FindLocked(run_key)) NewsLocked(run_key, *entry);
+  }
+  Wake();
+}
+
+void RunStore::SetWaker(std::function<void()> wake) {
+  const std::lock_guard lock(mutex_);
+  wake_ = std::move(wake);
+}
+
+RunStore::Entry* RunStore::FindLocked(const std::string& run_key) {
+  const auto found = entries_.find(run_key);
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+void RunStore::NewsLocked(const std::string& run_key, const Entry& entry) {
+  if (!entry.wanted) return;
+  news_.insert(run_key);
+  wake_due_ = true;
+}
+
+void RunStore::DropIfEmptyLocked(const std::string& run_key) {
+  const auto found = entries_.find(run_key);
+  if (found == entries_.end() || found->second.wanted || found->second.job.has_value()) return;
+  if (found->second.pods.empty()) entries_.erase(found);
+}
+
+void RunStore::Wake() {
+  std::function<void()> wake;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(wake_due_, false)) return;
+    wake = wake_;
+  }
+  if (wake) wake();
+}
+
+}  // namespace muster::kubernetes

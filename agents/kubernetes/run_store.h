@@ -1,0 +1,107 @@
+// What the watches have told of each run: its Job, its pods, the Events about them.
+//
+// Thread-safe; guarded by a mutex that is held for moments only.
+#ifndef MUSTER_AGENTS_KUBERNETES_RUN_STORE_H_
+#define MUSTER_AGENTS_KUBERNETES_RUN_STORE_H_
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "agents/kubernetes/object_watch.h"
+#include "agents/kubernetes/objects.h"
+#include "agents/kubernetes/verdict.h"
+
+namespace muster::kubernetes {
+
+// Warnings that are kept of one run, the latest: as many as a failure may quote.
+inline constexpr size_t kMaxEventsOfRun = 8;
+
+class RunStore {
+ public:
+  // `on_pod` hears of each pod of a wanted run whenever it changes, on a watch's thread.
+  explicit RunStore(std::function<void(const PodObject&)> on_pod);
+  ~RunStore();
+  RunStore(const RunStore&) = delete;
+  RunStore& operator=(const RunStore&) = delete;
+
+  // Where the watches' news goes.
+  ObjectSink* jobs();
+  ObjectSink* pods();
+  ObjectSink* events();
+
+  // News of wanted runs wakes, and what was deleted is remembered until Forget.
+  void Want(const std::string& run_key);
+  void Forget(const std::string& run_key);
+
+  // What the server itself has answered about one Job, so that nobody has to wait for the watch.
+  void Put(JobObject job);
+  void PutAbsent(const std::string& run_key);
+
+  // Without the caller's own parts: time, state, what was asked for. A Job that a new list lacks is
+  // neither here nor deleted: only the server knows, for it may be younger than the list.
+  RunFacts Facts(const std::string& run_key) const;
+  // The Job as it was last seen.
+  std::optional<JobObject> FindJob(const std::string& run_key) const;
+  // Jobs whose launch was begun before that time and never finished, and that nobody wants.
+  std::vector<JobObject> FindAbandoned(absl::Time before) const;
+
+  // Wanted runs with news since the last call.
+  std::set<std::string> TakeNews();
+  // Makes news of a run, and wakes.
+  void MarkNews(const std::string& run_key);
+  void SetWaker(std::function<void()> wake);
+
+ private:
+  template <typename Part>
+  class Sink;
+
+  struct Entry {
+    bool wanted = false;
+    std::optional<JobObject> job;
+    std::optional<JobObject> deleted_job;
+    std::optional<JobObject> missing_job;   // a new list lacks it
+    std::map<std::string, PodObject> pods;  // by uid
+    std::vector<EventObject> events;
+  };
+
+  void TakeAll(std::vector<JobObject> jobs);
+  void TakeAll(std::vector<PodObject> pods);
+  void TakeAll(std::vector<EventObject> events);
+  void Take(JobObject job);
+  void Take(PodObject pod);
+  void Take(EventObject event);
+  void TakeDeleted(JobObject job);
+  void TakeDeleted(PodObject pod);
+  static void TakeDeleted(const EventObject&) {}  // Events expire, and have happened all the same
+
+  Entry* FindLocked(const std::string& run_key);
+  void SetJobLocked(JobObject job);
+  void NewsLocked(const std::string& run_key, const Entry& entry);
+  void DropIfEmptyLocked(const std::string& run_key);
+  // After the lock is released.
+  void Wake();
+
+  const std::function<void(const PodObject&)> on_pod_;
+  const std::unique_ptr<ObjectSink> jobs_, pods_, events_;
+  mutable std::mutex mutex_;
+  std::map<std::string, Entry> entries_;  // by run key
+  std::set<std::string> news_;
+  bool wake_due_ = false;
+  std::function<void()> wake_;
+};
+
+// The run that an object belongs to by its name, "<run key>" or "<run key>-...": Events bear no
+// labels. Empty: it is no run's.
+std::string RunKeyOfName(const std::string& name);
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_RUN_STORE_H_

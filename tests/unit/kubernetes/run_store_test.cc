@@ -1,0 +1,146 @@
+#include "agents/kubernetes/run_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace muster::kubernetes {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr char kRun[] = "k7m2-42-1";
+
+Json MakeJob(const std::string& uid, const std::string& version = "1") {
+  return {{"metadata",
+           {{"name", kRun},
+            {"namespace", "lab"},
+            {"uid", uid},
+            {"resourceVersion", version},
+            {"creationTimestamp", "2026-11-21T10:00:00Z"},
+            {"labels", {{kRunLabel, kRun}}}}}};
+}
+
+Json MakePod(const std::string& uid, const std::string& phase) {
+  return {
+      {"metadata",
+       {{"name", std::string(kRun) + "-" + uid}, {"uid", uid}, {"labels", {{kRunLabel, kRun}}}}},
+      {"status", {{"phase", phase}}}};
+}
+
+Json MakeEvent(const std::string& uid, const std::string& object) {
+  return {{"metadata", {{"uid", uid}}},
+          {"involvedObject", {{"name", object}}},
+          {"type", "Warning"},
+          {"reason", "FailedMount"}};
+}
+
+class RunStoreTest : public testing::Test {
+ protected:
+  RunStoreTest() {
+    store.SetWaker([this] { ++wakes; });
+    store.Want(kRun);
+    store.TakeNews();
+  }
+
+  std::vector<PodObject> heard;
+  RunStore store{[this](const PodObject& pod) { heard.push_back(pod); }};
+  int wakes = 0;
+};
+
+TEST_F(RunStoreTest, AnEventBelongsToTheRunThatItsObjectIsNamedAfter) {
+  EXPECT_EQ(RunKeyOfName("k7m2-42-1"), "k7m2-42-1");
+  EXPECT_EQ(RunKeyOfName("k7m2-42-1-0-x8f2p"), "k7m2-42-1");
+  EXPECT_EQ(RunKeyOfName("k7m2-42"), "");
+  EXPECT_EQ(RunKeyOfName("a-b-c-d"), "");
+  store.events()->OnChange(MakeEvent("e1", "k7m2-42-1-0-x8f2p"));
+  store.events()->OnChange(MakeEvent("e2", "k7m2-43-1"));
+  EXPECT_EQ(store.Facts(kRun).events.size(), 1);
+}
+
+TEST_F(RunStoreTest, OnlyTheLatestWarningsOfARunAreKept) {
+  for (int i = 0; i < 20; ++i) store.events()->OnChange(MakeEvent("e" + std::to_string(i), kRun));
+  store.events()->OnChange(MakeEvent("e19", kRun));  // it has happened again
+  const std::vector<EventObject> events = store.Facts(kRun).events;
+  ASSERT_EQ(events.size(), kMaxEventsOfRun);
+  EXPECT_EQ(events.front().uid, "e12");
+  EXPECT_EQ(events.back().uid, "e19");
+}
+
+TEST_F(RunStoreTest, NewsOfAWantedRunWakesAndIsToldOnce) {
+  store.jobs()->OnChange(MakeJob("u1"));
+  EXPECT_EQ(wakes, 1);
+  EXPECT_THAT(store.TakeNews(), ElementsAre(kRun));
+  EXPECT_THAT(store.TakeNews(), IsEmpty());
+}
+
+TEST_F(RunStoreTest, NewsOfAnotherRunDoesNotWake) {
+  Json job = MakeJob("u1");
+  job["metadata"]["labels"][kRunLabel] = "k7m2-43-1";
+  store.jobs()->OnChange(job);
+  EXPECT_EQ(wakes, 0);
+  EXPECT_THAT(store.TakeNews(), IsEmpty());
+}
+
+TEST_F(RunStoreTest, AJobThatANewListLacksIsNeitherThereNorDeletedUntilTheServerSaysSo) {
+  store.jobs()->OnChange(MakeJob("u1"));
+  store.jobs()->OnAll({});
+  EXPECT_FALSE(store.Facts(kRun).job.has_value());
+  EXPECT_FALSE(store.Facts(kRun).deleted_job.has_value());
+  store.PutAbsent(kRun);
+  ASSERT_TRUE(store.Facts(kRun).deleted_job.has_value());
+  EXPECT_EQ(store.Facts(kRun).deleted_job->name.uid, "u1");
+}
+
+TEST_F(RunStoreTest, AJobYoungerThanTheListIsThereOnceTheServerHasShownIt) {
+  store.jobs()->OnChange(MakeJob("u1"));
+  store.jobs()->OnAll({});
+  store.Put(ParseJob(MakeJob("u1")));
+  store.PutAbsent(kRun);
+  EXPECT_TRUE(store.Facts(kRun).job.has_value());
+}
+
+TEST_F(RunStoreTest, TheDeletionOfAnOlderJobOfTheSameNameIsNotThatOfThePresentOne) {
+  store.jobs()->OnChange(MakeJob("u2"));
+  store.jobs()->OnDelete(MakeJob("u1"));
+  EXPECT_TRUE(store.Facts(kRun).job.has_value());
+}
+
+TEST_F(RunStoreTest, ADeletedPodThatHadEndedIsRememberedAndOthersAreNot) {
+  store.pods()->OnChange(MakePod("p1", "Running"));
+  store.pods()->OnChange(MakePod("p2", "Running"));
+  store.pods()->OnDelete(MakePod("p1", "Failed"));
+  store.pods()->OnDelete(MakePod("p2", "Running"));
+  const std::vector<PodObject> pods = store.Facts(kRun).pods;
+  ASSERT_EQ(pods.size(), 1);
+  EXPECT_EQ(pods[0].phase, "Failed");
+  EXPECT_TRUE(heard.back().is_gone);
+}
+
+TEST_F(RunStoreTest, WhatANewListOfPodsLacksIsGoneUnlessItTellsHowItEnded) {
+  store.pods()->OnChange(MakePod("p1", "Succeeded"));
+  store.pods()->OnChange(MakePod("p2", "Running"));
+  store.pods()->OnAll({MakePod("p3", "Pending")});
+  std::vector<std::string> phases;
+  for (const PodObject& pod : store.Facts(kRun).pods) phases.push_back(pod.phase);
+  EXPECT_THAT(phases, ElementsAre("Succeeded", "Pending"));
+}
+
+TEST_F(RunStoreTest, AJobIsAbandonedIfItsLaunchIsOldAndNobodyWantsIt) {
+  store.jobs()->OnChange(MakeJob("u1"));
+  const absl::Time later = absl::Now();
+  EXPECT_THAT(store.FindAbandoned(later), IsEmpty());
+  store.Forget(kRun);
+  ASSERT_EQ(store.FindAbandoned(later).size(), 1);
+  EXPECT_THAT(store.FindAbandoned(absl::FromUnixSeconds(0)), IsEmpty());
+  Json complete = MakeJob("u1");
+  complete["metadata"]["annotations"] = {{kLaunchAnnotation, kLaunchComplete}};
+  store.jobs()->OnChange(complete);
+  EXPECT_THAT(store.FindAbandoned(later), IsEmpty());
+}
+
+}  // namespace
+}  // namespace muster::kubernetes
