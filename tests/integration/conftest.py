@@ -31,11 +31,12 @@ def pytest_sessionstart(session):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """The tests of one Slurm file share its cluster, so one worker runs them."""
+    """The tests of one file of Slurm or Kubernetes share its cluster, so one worker runs them."""
     for item in items:
-        if item.path.name.startswith("test_slurm"):
-            item.add_marker(pytest.mark.slurm)
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+        for kind in ("slurm", "kubernetes"):
+            if item.path.name.startswith(f"test_{kind}"):
+                item.add_marker(kind)
+                item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -73,7 +74,9 @@ def api(world, broker):
 
 @pytest.fixture
 def agent(request, world, broker):
-    """An agent that is connected to it: of the file's Slurm cluster, "lab"; in other files of this machine, "box"."""
-    if request.node.get_closest_marker("slurm"):
-        return request.getfixturevalue("slurm").make_agent(world).start()
+    """An agent that is connected to it: of the file's Slurm or Kubernetes cluster, "lab"; in other files of this machine,
+    "box"."""
+    for kind in ("slurm", "kubernetes"):
+        if request.node.get_closest_marker(kind):
+            return request.getfixturevalue(kind).make_agent(world).start()
     return world.make_agent().start()

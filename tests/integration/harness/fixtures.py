@@ -2,6 +2,7 @@
 
 import pytest
 
+from harness.kubernetes import KubernetesCluster
 from harness.slurm import SlurmCluster
 
 
@@ -13,3 +14,13 @@ def cluster_fixture(*options, **doors):
         yield made
         made.close()
     return slurm
+
+
+def kubernetes_fixture(*options, **sizes):
+    """A fixture: the cluster of a test file, which calls it `kubernetes`."""
+    @pytest.fixture(scope="module")
+    def kubernetes():
+        made = KubernetesCluster(*options, **sizes)
+        yield made
+        made.close()
+    return kubernetes
