@@ -39,9 +39,11 @@ RunNeed NeedOf(const v1::JobSpec& spec, const KubernetesConfig& config);
 struct Misfit {
   // No waiting helps: it would not fit if the nodes were empty and all in service.
   bool is_final = false;
-  // Names the node that comes nearest and what it lacks: "node-1 has the most: 8 nvidia.com/gpu, 16
+  // Names the node that comes nearest and what it lacks: "node-1 has the most nvidia.com/gpu: 8, 16
   // are needed".
   std::string words;
+
+  friend bool operator==(const Misfit&, const Misfit&) = default;
 };
 
 // Nothing: all its pods have room now. Cordons, nodes that are not ready and Kubernetes' own taints

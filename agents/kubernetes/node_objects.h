@@ -49,7 +49,8 @@ struct PodUse {
   std::string key;   // its uid
   std::string node;  // empty: none yet
   std::string name_space;
-  bool is_running = false;
+  std::string job_uid;  // of the Job that owns it; empty: none does
+  bool is_own = false;  // it is one of Muster's
   Amounts requests;
 };
 
@@ -60,6 +61,8 @@ NodeObject ParseNode(const Json& object, const std::vector<std::string>& gpu_res
 // and its overhead.
 PodUse ParsePodUse(const Json& object, const std::vector<std::string>& gpu_resources);
 bool HasPodEnded(const Json& object);
+// What ParsePodUse and HasPodEnded read, and no more: a pod has some ten thousand bytes.
+Json TrimPod(const Json& object);
 
 }  // namespace muster::kubernetes
 

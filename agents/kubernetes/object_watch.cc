@@ -38,6 +38,7 @@ struct ObjectWatch::Shared {
   std::condition_variable changed;
   bool stopping = false;
   bool has_listed = false;
+  bool has_answer = false;                 // or a failure
   std::optional<HttpLoop::CallId> stream;  // the latest
   absl::Status state = absl::UnavailableError("nothing has been asked yet");
   absl::Time freshness = absl::InfinitePast();
@@ -170,6 +171,12 @@ bool ObjectWatch::AwaitFirstList(absl::Duration timeout) {
                                    [&] { return shared_->has_listed; });
 }
 
+bool ObjectWatch::AwaitFirstAnswer(absl::Duration timeout) {
+  std::unique_lock lock(shared_->mutex);
+  return shared_->changed.wait_for(lock, absl::ToChronoMilliseconds(timeout),
+                                   [&] { return shared_->has_answer; });
+}
+
 bool ObjectWatch::Pause(absl::Duration duration) {
   std::unique_lock lock(shared_->mutex);
   return !shared_->changed.wait_for(lock, absl::ToChronoMilliseconds(duration),
@@ -187,6 +194,8 @@ void ObjectWatch::Run() {
     {
       const std::lock_guard lock(shared_->mutex);
       shared_->state = status;
+      shared_->has_answer = true;
+      shared_->changed.notify_all();
     }
     if (absl::IsUnauthenticated(status)) api_.RenewCredentials();
     if (!Pause(Jitter(pause))) return;
@@ -207,7 +216,8 @@ absl::Status ObjectWatch::ListAll() {
     if (!answer.ok()) return answer.status();
     if (!answer->ok()) return RefusalOf(*answer, "list " + settings_.path);
     Json& items = answer->body["items"];
-    for (Json& item : items) objects.push_back(std::move(item));
+    for (Json& item : items)
+      objects.push_back(settings_.trim ? settings_.trim(item) : std::move(item));
     next = TextAt(answer->body, "metadata/continue");
     if (!next.empty()) continue;
     resource_version_ = TextAt(answer->body, "metadata/resourceVersion");
@@ -215,6 +225,7 @@ absl::Status ObjectWatch::ListAll() {
     shared_->Heard();
     const std::lock_guard lock(shared_->mutex);
     shared_->has_listed = true;
+    shared_->has_answer = true;
     shared_->changed.notify_all();
     return absl::OkStatus();
   }

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -33,9 +34,12 @@ class ObjectSink {
 class ObjectWatch {
  public:
   struct Settings {
-    std::string path;      // of the collection: "/apis/batch/v1/namespaces/lab/jobs"
-    std::string selector;  // labelSelector, not escaped; empty: all
-    std::string field_selector;
+    std::string path = {};      // of the collection: "/apis/batch/v1/namespaces/lab/jobs"
+    std::string selector = {};  // labelSelector, not escaped; empty: all
+    std::string field_selector = {};
+    // What is to be kept of an object of a list, where lists are long and little of each counts.
+    // Changes come as they are. Null: all of it.
+    std::function<Json(const Json&)> trim = {};
   };
 
   // Begins at once. `api` and `sink` must outlive this object.
@@ -51,6 +55,8 @@ class ObjectWatch {
   absl::Time freshness() const;
   // Waits for the first whole list. false: not within the time.
   bool AwaitFirstList(absl::Duration timeout);
+  // Waits for that or for the first refusal or failure, which state() tells.
+  bool AwaitFirstAnswer(absl::Duration timeout);
 
  private:
   class Stream;

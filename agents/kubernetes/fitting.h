@@ -1,0 +1,29 @@
+// Whether a pod may be on a node at all: its selector, requirements and tolerations against the
+// node's labels and taints. Pure.
+#ifndef MUSTER_AGENTS_KUBERNETES_FITTING_H_
+#define MUSTER_AGENTS_KUBERNETES_FITTING_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agents/kubernetes/capacity.h"
+
+namespace muster::kubernetes {
+
+// What keeps the run from the node for good, each in words that begin with a verb or "its": labels,
+// taints of the cluster's operator, the type of its GPUs. Empty: nothing does.
+std::vector<std::string> Objections(const RunNeed& need, const NodeObject& node);
+
+// What keeps it from the node for the time being: "cordoned", "not ready: ...", taints that
+// Kubernetes sets by itself. Empty: nothing does.
+std::string OutOfService(const RunNeed& need, const NodeObject& node);
+
+// "team=vision:NoSchedule".
+std::string Written(const Taint& taint);
+
+bool SameIgnoringCase(std::string_view a, std::string_view b);
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_FITTING_H_
