@@ -2,37 +2,28 @@
 
 #include <string_view>
 
+#include "agents/core/json_members.h"
+
 namespace muster::kubernetes {
 
 const Json& At(const Json& object, const char* path) {
-  static const Json none;
   const Json* value = &object;
   std::string_view rest = path;
   while (true) {
-    if (!value->is_object()) return none;
     const size_t slash = rest.find('/');
-    const auto found = value->find(std::string(rest.substr(0, slash)));
-    if (found == value->end()) return none;
-    value = &*found;
+    value = &agent::Member(*value, rest.substr(0, slash));
     if (slash == rest.npos) return *value;
     rest.remove_prefix(slash + 1);
   }
 }
 
-std::string TextAt(const Json& object, const char* path) {
-  const Json& value = At(object, path);
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
+std::string TextAt(const Json& object, const char* path) { return agent::TextOf(At(object, path)); }
 
 int64_t NumberAt(const Json& object, const char* path, int64_t otherwise) {
-  const Json& value = At(object, path);
-  return value.is_number_integer() ? value.get<int64_t>() : otherwise;
+  return agent::IntegerOf(At(object, path)).value_or(otherwise);
 }
 
-bool FlagAt(const Json& object, const char* path) {
-  const Json& value = At(object, path);
-  return value.is_boolean() && value.get<bool>();
-}
+bool FlagAt(const Json& object, const char* path) { return agent::FlagOf(At(object, path)); }
 
 std::optional<absl::Time> TimeAt(const Json& object, const char* path) {
   absl::Time time;

@@ -51,13 +51,6 @@ std::optional<json> ParseRestJson(std::string_view text) {
   return parsed;
 }
 
-const json& Member(const json& object, std::string_view name) {
-  static const json none;
-  if (!object.is_object()) return none;
-  const auto found = object.find(name);
-  return found == object.end() ? none : *found;
-}
-
 const json* ListIn(const json& answer, std::string_view name) {
   const json& list = Member(answer, name);
   return list.is_array() ? &list : nullptr;
@@ -68,19 +61,11 @@ absl::Status UnreadableAnswer(std::string_view what) {
       fmt::format("slurmrestd's answer has {} that is not as expected", what));
 }
 
-std::string TextOf(const json& value) {
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
-
 std::optional<int64_t> NumberOf(const json& value) {
-  if (value.is_number_integer()) return value.get<int64_t>();
-  const json& set = Member(value, "set");
-  const json& infinite = Member(value, "infinite");
-  if (!set.is_boolean() || !set.get<bool>()) return std::nullopt;
-  if (infinite.is_boolean() && infinite.get<bool>()) return std::nullopt;
-  const json& number = Member(value, "number");
-  if (!number.is_number_integer()) return std::nullopt;
-  return number.get<int64_t>();
+  if (const std::optional<int64_t> number = agent::IntegerOf(value)) return number;
+  if (!agent::FlagOf(Member(value, "set")) || agent::FlagOf(Member(value, "infinite")))
+    return std::nullopt;
+  return agent::IntegerOf(Member(value, "number"));
 }
 
 std::optional<absl::Time> TimeOf(const json& value) {

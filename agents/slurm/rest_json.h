@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "agents/core/json_members.h"
 
 namespace muster::slurm {
 
@@ -20,14 +21,13 @@ namespace muster::slurm {
 // kept, since one job has more than a hundred.
 std::optional<nlohmann::json> ParseRestJson(std::string_view text);
 
-// A member of an object; null if there is none, or if it is no object.
-const nlohmann::json& Member(const nlohmann::json& object, std::string_view name);
+using agent::Member;
+using agent::TextOf;
+
 // A list in the answer; null: it has no such list.
 const nlohmann::json* ListIn(const nlohmann::json& answer, std::string_view name);
 // INTERNAL: what of slurmrestd's answer cannot be read.
 absl::Status UnreadableAnswer(std::string_view what);
-// Empty if it is none.
-std::string TextOf(const nlohmann::json& value);
 // A number, or one that is set; nothing if it is infinite, not set, or none.
 std::optional<int64_t> NumberOf(const nlohmann::json& value);
 // Seconds since 1970; nothing for 0.

@@ -1,0 +1,25 @@
+// What schedulers' answers say in JSON. A value that is missing, or of another type than the reader
+// expects, reads like one that is not there: no answer is trusted to have what it should.
+#ifndef MUSTER_AGENTS_CORE_JSON_MEMBERS_H_
+#define MUSTER_AGENTS_CORE_JSON_MEMBERS_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace muster::agent {
+
+// A member of an object; null if there is none, or if it is no object.
+const nlohmann::json& Member(const nlohmann::json& object, std::string_view name);
+// Empty if it is no text.
+std::string TextOf(const nlohmann::json& value);
+// Nothing if it is no whole number.
+std::optional<int64_t> IntegerOf(const nlohmann::json& value);
+// Whether it is true.
+bool FlagOf(const nlohmann::json& value);
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_JSON_MEMBERS_H_
