@@ -62,6 +62,9 @@ struct LookupOutcome {
 // Runs in one Backend::ForgetMany: enough to make a round trip for each of them cheap.
 inline constexpr size_t kMaxForgetBatch = 100;
 
+// Replicas of a run that are told of, as Run.replicas says.
+inline constexpr size_t kMaxReplicas = 256;
+
 // What the cluster says about one run now. A run about which nothing could be learnt is left out.
 struct Observation {
   std::string run_key;
@@ -70,6 +73,8 @@ struct Observation {
   std::string external_id;
   std::string reason;
   std::vector<std::string> nodes;
+  // Its pods, all of them, by rank, at most kMaxReplicas; empty: not changed, or it has none.
+  std::vector<v1::Replica> replicas;
   std::optional<absl::Time> start_time;
   std::optional<absl::Time> end_time;
   // How often the scheduler has started the run again by itself.

@@ -83,6 +83,7 @@ void CleanTexts(v1::RunEvent* event) {
   if (event->has_evidence()) {
     CleanInPlace(event->mutable_evidence()->mutable_detail(), kMaxDetailBytes);
   }
+  for (v1::Replica& replica : *event->mutable_replicas()) CleanAllTexts(&replica, kMaxNameBytes);
   if (event->has_failure()) {
     CleanInPlace(event->mutable_failure()->mutable_message(), kMaxDetailBytes);
     CleanInPlace(event->mutable_failure()->mutable_suggestion(), kMaxDetailBytes);

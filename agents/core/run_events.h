@@ -19,9 +19,13 @@ v1::Evidence Completed(v1::Evidence evidence, absl::Time now);
 // Slurm computes its estimates anew every half minute: one that has moved by less is not told.
 inline constexpr absl::Duration kMinEstimateMove = absl::Minutes(5);
 
-// Moves what an observation says and `told` does not yet have into both `told` and `event`:
-// external id, reason, nodes, times, restarts, the estimated start, exit and failure. Returns
-// whether there was anything.
+// Each event has all replicas of a run, and those change one after the other while it starts: what
+// changes sooner than this after the last ones were told is told together.
+inline constexpr absl::Duration kMinReplicasInterval = absl::Seconds(2);
+
+// Moves what an observation says and `told` does not yet have into both `told` and `event`, but for
+// the replicas: external id, reason, nodes, times, restarts, the estimated start, exit and failure.
+// Returns whether there was anything.
 bool TakeNews(const Observation& observation, v1::RunEvent* told, v1::RunEvent* event);
 
 }  // namespace muster::agent

@@ -238,10 +238,14 @@ void RunTable::Observe(Run& run, const Observation& seen, const Step& step) {
   const v1::RunState from = run.record.state;
   const bool moves = seen.state != from;
   if (moves && (seen.state < v1::RUN_STATE_PENDING || !contract::IsLegal(from, seen.state))) return;
-  if (moves && seen.state == v1::RUN_STATE_PENDING) run.told.Clear();  // requeued: told anew
+  if (moves && seen.state == v1::RUN_STATE_PENDING) {  // requeued: told anew
+    run.told.Clear();
+    late_replicas_.erase(run.key());
+  }
   run.told.set_external_id(run.record.external_id);
   v1::RunEvent event = EventWith(Completed(seen.evidence, step.wall));
-  const bool news = TakeNews(seen, &run.told, &event);
+  bool news = TakeNews(seen, &run.told, &event);
+  news |= TakeReplicas(run, seen, moves, step, &event);
   if (!moves && !news) return;
   run.record.external_id = run.told.external_id();
   Change(run, std::move(event), seen.state, step);
@@ -257,6 +261,7 @@ void RunTable::OnLogsShipped(const std::string& run_key, const Step& step) {
 }
 
 void RunTable::OnTime(const Step& step) {
+  TellLateReplicas(step);
   while (!due_.empty() && due_.begin()->first <= step.now) {
     Run& run = *Find(due_.begin()->second);
     if (run.record.state == v1::RUN_STATE_LAUNCH_UNKNOWN) {
@@ -387,6 +392,7 @@ void RunTable::LetGo(Run& run, const Step& step) {
   SetDue(run, absl::InfiniteFuture());
   changed_.erase(run.record.order);
   const std::string key = run.key();
+  late_replicas_.erase(key);
   runs_.erase(key);
 }
 

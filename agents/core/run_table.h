@@ -91,11 +91,18 @@ class RunTable {
     // What the cluster was last told; nothing: unknown.
     std::optional<bool> told_held;
     std::string hold_error;  // the last one that was reported
+    absl::Time replicas_told = absl::InfinitePast();
     bool ships_logs = false;
     bool released = false;  // the broker does not want it: no events, gone at its end
     bool let_go = false;    // gone as soon as the backend is done with it
 
     const std::string& key() const { return record.assignment->run_key(); }
+  };
+
+  // Replicas that changed soon after others of their run were told.
+  struct LateReplicas {
+    absl::Time due;      // when they are told
+    v1::RunEvent event;  // with them and their evidence
   };
 
   Run* Find(const std::string& run_key);
@@ -115,6 +122,11 @@ class RunTable {
   void Adopt(Run& run, const std::string& external_id, v1::Evidence evidence, const Step& step);
   void OnAbsent(Run& run, v1::Evidence evidence, const Step& step);
   void Observe(Run& run, const Observation& seen, const Step& step);
+  // Puts replicas that are news into the event, at once if the run `moves` to another state, else
+  // not before their time. Returns whether there were any.
+  bool TakeReplicas(Run& run, const Observation& seen, bool moves, const Step& step,
+                    v1::RunEvent* event);
+  void TellLateReplicas(const Step& step);
 
   // Puts the run in the state that the event has and records both.
   void Change(Run& run, v1::RunEvent event, v1::RunState state, const Step& step);
@@ -138,7 +150,8 @@ class RunTable {
   std::set<std::pair<absl::Time, std::string>> due_;  // runs with a finite due time
   std::map<uint64_t, std::string>
       logs_event_;  // unacknowledged events with logs_complete, by sequence
-  std::map<uint64_t, std::string> changed_;  // in this step, by order
+  std::map<uint64_t, std::string> changed_;            // in this step, by order
+  std::map<std::string, LateReplicas> late_replicas_;  // by run key
 };
 
 }  // namespace muster::agent

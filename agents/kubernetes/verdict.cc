@@ -6,6 +6,7 @@
 
 #include "agents/core/log_evidence.h"
 #include "agents/core/proto_time.h"
+#include "agents/kubernetes/replicas.h"
 #include "fmt/format.h"
 
 namespace muster::kubernetes {
@@ -56,6 +57,7 @@ Observation MakeObservation(const RunFacts& facts, v1::RunState state) {
   std::stable_sort(pods.begin(), pods.end(),
                    [](const PodObject* a, const PodObject* b) { return a->index < b->index; });
   for (const PodObject* pod : pods) seen.nodes.push_back(pod->node);
+  seen.replicas = MakeReplicas(facts.pods, facts.events);
   return seen;
 }
 

@@ -30,6 +30,28 @@ void Clamp(absl::Time from, absl::Time to, google::protobuf::Timestamp* timestam
   SetTimestamp(std::clamp(time, from, to), timestamp);
 }
 
+void BoundIssue(absl::Time from, absl::Time to, v1::ReadinessIssue* issue) {
+  Truncate(kMaxReplicaNameBytes, issue->mutable_reason());
+  Truncate(kMaxIssueBytes, issue->mutable_message());
+  if (issue->has_since()) Clamp(from, to, issue->mutable_since());
+}
+
+void BoundReplicas(absl::Time from, absl::Time to,
+                   google::protobuf::RepeatedPtrField<v1::Replica>* replicas) {
+  size_t bytes = 0;
+  for (int i = 0; i < replicas->size(); ++i) {
+    v1::Replica& replica = *replicas->Mutable(i);
+    Truncate(kMaxReplicaNameBytes, replica.mutable_name());
+    Truncate(kMaxReplicaNameBytes, replica.mutable_node());
+    Truncate(kMaxReplicaNameBytes, replica.mutable_phase());
+    if (replica.has_issue()) BoundIssue(from, to, replica.mutable_issue());
+    bytes += replica.ByteSizeLong();
+    if (i < kMaxReplicas && bytes <= kMaxReplicasBytes) continue;
+    replicas->DeleteSubrange(i, replicas->size() - i);
+    return;
+  }
+}
+
 void BoundFailure(v1::Failure* failure) {
   Truncate(kMaxFailureBytes, failure->mutable_message());
   Truncate(kMaxDetailBytes, failure->mutable_suggestion());
@@ -68,6 +90,7 @@ void Bound(absl::Time assigned, absl::Time now, v1::RunEvent* event) {
   if (event->has_estimated_start_time()) {
     Clamp(from, now + kMaxEstimate, event->mutable_estimated_start_time());
   }
+  BoundReplicas(from, to, event->mutable_replicas());
   if (event->has_failure()) BoundFailure(event->mutable_failure());
 }
 

@@ -21,6 +21,13 @@ inline constexpr size_t kMaxExternalIdBytes = 128;
 inline constexpr size_t kMaxNodeNameBytes = 253;
 // Of all the node names of a run: ten thousand of them with 26 bytes each.
 inline constexpr size_t kMaxNodesBytes = 256 << 10;
+// As Run.replicas and ReadinessIssue.message say.
+inline constexpr int kMaxReplicas = 256;
+inline constexpr size_t kMaxIssueBytes = 1024;
+// Of their other texts: a pod's name has as many at most, and a node's.
+inline constexpr size_t kMaxReplicaNameBytes = 253;
+// Of all the replicas of a run: two hundred of them with the longest of messages.
+inline constexpr size_t kMaxReplicasBytes = 256 << 10;
 // Of a failure's message, so that a job's view can say before it after how many runs.
 inline constexpr size_t kMaxFailureBytes = kMaxDetailBytes - 64;
 // As Failure.quotes and FailureQuote say.
@@ -34,9 +41,9 @@ inline constexpr absl::Duration kMaxClockError = absl::Hours(1);
 // Cuts at a character's edge, so that the text stays UTF-8.
 void Truncate(size_t max_bytes, std::string* text);
 
-// Cuts the event's texts, at characters, and its list of nodes, of which the lower ranks stay;
-// moves its times into the life of the run, from its assignment to now; drops fields that are not
-// known here.
+// Cuts the event's texts, at characters, and its lists of nodes and replicas, of which the lower
+// ranks stay; moves its times into the life of the run, from its assignment to now; drops fields
+// that are not known here.
 void Bound(absl::Time assigned, absl::Time now, v1::RunEvent* event);
 
 }  // namespace muster::core

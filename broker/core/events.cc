@@ -44,6 +44,7 @@ void UpdateRun(v1::RunEvent& event, absl::Time now, v1::Run* run) {
     *run->mutable_estimated_start_time() = event.estimated_start_time();
   }
   if (event.nodes_size() > 0) *run->mutable_nodes() = std::move(*event.mutable_nodes());
+  if (event.replicas_size() > 0) *run->mutable_replicas() = std::move(*event.mutable_replicas());
   if (event.has_start_time()) *run->mutable_start_time() = event.start_time();
   if (event.has_end_time()) *run->mutable_end_time() = event.end_time();
   if (event.has_exit()) *run->mutable_exit() = event.exit();

@@ -104,7 +104,30 @@ void AppendSpec(const v1::JobSpec& spec, Page* page) {
   }
 }
 
-void AppendRun(const v1::Job& job, const v1::Run& run, absl::Time now, Page* page) {
+std::string IssueText(const v1::ReadinessIssue& issue, absl::Time now) {
+  std::string text = OneLine(issue.reason());
+  if (!issue.message().empty()) text += (text.empty() ? "" : ": ") + OneLine(issue.message());
+  if (issue.has_since()) text += fmt::format(" (since {})", Ago(issue.since(), now));
+  return text;
+}
+
+void AppendReplicas(const v1::Run& run, const Style& style, absl::Time now, Page* page) {
+  if (run.replicas().empty()) return;
+  Table table({{"RANK", 0, true}, {"POD"}, {"NODE"}, {"PHASE"}, {"ISSUE"}}, style.colours);
+  for (const v1::Replica& replica : run.replicas()) {
+    const std::string node = Harmless(replica.node());
+    table.Add({{fmt::format("{}", replica.rank())},
+               {Harmless(replica.name())},
+               {node.empty() ? "-" : node},
+               {Harmless(replica.phase())},
+               {replica.has_issue() ? IssueText(replica.issue(), now) : "-", Colour::kYellow}});
+  }
+  page->Raw("\n");
+  page->Raw(table.Take());
+}
+
+void AppendRun(const v1::Job& job, const v1::Run& run, const Style& style, absl::Time now,
+               Page* page) {
   page->Heading(fmt::format("Run {}.{}", job.id(), run.number()));
   page->Line("State", contract::Name(run.state()), ColourOf(contract::JobStateFor(run.state())));
   page->Line("Cluster", Harmless(run.cluster()));
@@ -119,6 +142,7 @@ void AppendRun(const v1::Job& job, const v1::Run& run, absl::Time now, Page* pag
   if (contract::IsTerminal(run.state()) && !run.logs_complete()) {
     page->Line("Log", "not all of it has arrived");
   }
+  AppendReplicas(run, style, now, page);
 }
 
 void AppendFailure(const v1::Job& job, Page* page) {
@@ -164,7 +188,7 @@ std::string JobPage(const v1::Job& job, const std::vector<v1::Transition>& histo
   page.Time("Ended", job.end_time(), now);
   if (job.has_spec()) AppendSpec(job.spec(), &page);
   AppendFailure(job, &page);
-  for (const v1::Run& run : job.runs()) AppendRun(job, run, now, &page);
+  for (const v1::Run& run : job.runs()) AppendRun(job, run, style, now, &page);
   if (!history.empty()) {
     page.Heading("History");
     Table table(EventColumns(style), style.colours);

@@ -132,6 +132,28 @@ TEST(JobPage, AFailureQuotesWhatLedToItsVerdict) {
   EXPECT_THAT(JobPage(job, {}, {}, kNow), HasSubstr("  rank-0.err: NVRM: Xid 79\\x1b\n"));
 }
 
+TEST(JobPage, ARunsPodsAreATableWithWhatKeepsThemFromRunning) {
+  v1::Job job = FailedJob();
+  EXPECT_THAT(JobPage(job, {}, {}, kNow), Not(HasSubstr("RANK")));
+  v1::Replica* runs = job.mutable_runs(0)->add_replicas();
+  runs->set_name("k7m2-42-1-0-x");
+  runs->set_node("node-1");
+  runs->set_phase("Running");
+  v1::Replica* waits = job.mutable_runs(0)->add_replicas();
+  waits->set_rank(1);
+  waits->set_name("k7m2-42-1-1-y");
+  waits->set_phase("Pending");
+  waits->mutable_issue()->set_reason("Unschedulable");
+  waits->mutable_issue()->set_message("0/2 nodes\x1b");
+  waits->mutable_issue()->mutable_since()->set_seconds(absl::ToUnixSeconds(kNow) - 120);
+  EXPECT_THAT(
+      JobPage(job, {}, {}, kNow),
+      HasSubstr(
+          "RANK  POD            NODE    PHASE    ISSUE\n"
+          "   0  k7m2-42-1-0-x  node-1  Running  -\n"
+          "   1  k7m2-42-1-1-y  -       Pending  Unschedulable: 0/2 nodes\\x1b (since 2m ago)\n"));
+}
+
 TEST(JobPage, ACommandThatIsOneWordWithBlanksIsExplained) {
   v1::Job job = FailedJob();
   job.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_CONFIG);

@@ -186,6 +186,52 @@ TEST_F(EventsTest, AnEventOfAnySizeLeavesAJobThatFitsIntoOneAnswer) {
   EXPECT_LT(History(job_).back().ByteSizeLong(), 1'000u);
 }
 
+TEST_F(EventsTest, TheReplicasAreThoseOfTheLastEventThatHasAny) {
+  v1::RunEvent event = Event(1, key_, v1::RUN_STATE_LAUNCHING);
+  event.add_replicas()->set_name("pod-0");
+  event.add_replicas()->set_name("pod-1");
+  Report(session_, {event});
+  Report(session_, {Event(2, key_, v1::RUN_STATE_PENDING)});
+  EXPECT_EQ(Job(job_).runs(0).replicas_size(), 2);
+  const size_t steps = History(job_).size();
+  event = Event(3, key_, v1::RUN_STATE_PENDING);
+  event.add_replicas()->mutable_issue()->set_reason("Unschedulable");
+  Report(session_, {event});
+  ASSERT_EQ(Job(job_).runs(0).replicas_size(), 1);
+  EXPECT_EQ(Job(job_).runs(0).replicas(0).issue().reason(), "Unschedulable");
+  EXPECT_THAT(History(job_), SizeIs(steps)) << "they are no step of the job";
+}
+
+TEST_F(EventsTest, ReplicasOfAnySizeAreCutAndTheLowerRanksStay) {
+  v1::RunEvent event = Event(1, key_, v1::RUN_STATE_LAUNCHING);
+  for (uint32_t rank = 0; rank < 1000; ++rank) {
+    v1::Replica* replica = event.add_replicas();
+    replica->set_rank(rank);
+    replica->mutable_issue()->set_message(std::string(rank == 0 ? 100'000 : 10, 'x'));
+    replica->mutable_issue()->mutable_since()->set_seconds(9'000'000'000'000'000'000);
+  }
+  Report(session_, {event});
+  v1::Run run = Job(job_).runs(0);
+  ASSERT_EQ(run.replicas_size(), 256);
+  EXPECT_EQ(run.replicas(255).rank(), 255u);
+  EXPECT_EQ(run.replicas(0).issue().message().size(), 1024u);
+  EXPECT_EQ(ToTime(run.replicas(0).issue().since()), now_ + absl::Hours(1));
+
+  event.set_sequence(2);
+  for (v1::Replica& replica : *event.mutable_replicas()) {
+    for (std::string* text :
+         {replica.mutable_name(), replica.mutable_node(), replica.mutable_phase(),
+          replica.mutable_issue()->mutable_reason(), replica.mutable_issue()->mutable_message()}) {
+      text->assign(100'000, 'x');
+    }
+  }
+  Report(session_, {event});
+  run = Job(job_).runs(0);
+  EXPECT_EQ(run.replicas(0).name().size(), 253u);
+  EXPECT_GT(run.replicas_size(), 100);
+  EXPECT_LT(run.ByteSizeLong(), 270'000u);
+}
+
 TEST_F(EventsTest, TimesOutsideTheLifeOfTheRunAreMovedToItsEdges) {
   v1::RunEvent event = Event(1, key_, v1::RUN_STATE_FAILED);
   event.mutable_start_time()->set_seconds(-9'000'000'000'000'000'000);

@@ -180,6 +180,39 @@ TEST(KubernetesVerdictTest, ASecretThatIsNotThereIsTheConfigurationsAfterAWhile)
   EXPECT_THAT(world.Seen().failure->quotes(0).text(), HasSubstr("secret \"keys\" not found"));
 }
 
+TEST(KubernetesVerdictTest, ItsPodsAreToldByRankWithWhatKeepsThemFromRunning) {
+  World world;
+  world
+      .Pod(R"({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
+           "reason": "Unschedulable", "message": "0/2 nodes are available.",
+           "lastTransitionTime": "2027-01-15T07:59:03Z"}]})",
+           "", 2)
+      .Pod(R"({"phase": "Running"})", "node-1", 0)
+      .Ended(3, "Error", 1);
+  const std::vector<v1::Replica> replicas = world.Seen().replicas;
+  ASSERT_EQ(replicas.size(), 3u);
+  EXPECT_EQ(replicas[0].name(), "k7m2-42-1-0");
+  EXPECT_EQ(replicas[0].node(), "node-1");
+  EXPECT_EQ(replicas[0].phase(), "Running");
+  EXPECT_FALSE(replicas[0].has_issue());
+  EXPECT_EQ(replicas[1].rank(), 1u);
+  EXPECT_EQ(replicas[1].issue().reason(), "Error");
+  EXPECT_EQ(replicas[1].issue().message(), "container main ended with exit code 3");
+  EXPECT_EQ(replicas[2].node(), "");
+  EXPECT_EQ(replicas[2].issue().reason(), "Unschedulable");
+  EXPECT_EQ(replicas[2].issue().message(), "0/2 nodes are available.");
+  EXPECT_EQ(replicas[2].issue().since().seconds(), absl::ToUnixSeconds(kNow) - 57);
+}
+
+TEST(KubernetesVerdictTest, OfManyPodsTheFirstRanksAreTold) {
+  World world;
+  for (int index = 300; index-- > 0;) world.Pod(R"({"phase": "Running"})", "node-1", index);
+  const std::vector<v1::Replica> replicas = world.Seen().replicas;
+  ASSERT_EQ(replicas.size(), agent::kMaxReplicas);
+  EXPECT_EQ(replicas.front().rank(), 0u);
+  EXPECT_EQ(replicas.back().rank(), agent::kMaxReplicas - 1);
+}
+
 TEST(KubernetesVerdictTest, AHeldRunAndASuspendedOneSayWhoHoldsThem) {
   World world;
   world.facts().job->is_suspended = true;

@@ -124,12 +124,13 @@ TEST_P(StoreTest, AJobShowsTheExitFailureAndReasonOfItsLatestRun) {
   ASSERT_TRUE(jobs.ok());
   EXPECT_EQ((*jobs)[0].reason(), "Priority");
   EXPECT_FALSE((*jobs)[0].has_exit());
-  EXPECT_EQ((*jobs)[0].runs_size(), 0);
+  EXPECT_EQ((*jobs)[0].runs_size(), 0) << "with their nodes and replicas";
   EXPECT_FALSE((*jobs)[0].has_spec());
 
   auto failed = RunOf(1, 2, v1::RUN_STATE_FAILED);
   std::get<core::PutRun>(failed).run.mutable_exit()->set_code(3);
   std::get<core::PutRun>(failed).run.mutable_failure()->set_message("exit code 3");
+  std::get<core::PutRun>(failed).run.add_replicas()->set_name("pod-0");
   update.state = v1::JOB_STATE_FAILED;
   Commit({failed, update});
   auto whole = store().GetJob(1);
@@ -137,7 +138,8 @@ TEST_P(StoreTest, AJobShowsTheExitFailureAndReasonOfItsLatestRun) {
   EXPECT_EQ(whole->exit().code(), 3);
   EXPECT_EQ(whole->failure().message(), "exit code 3");
   EXPECT_EQ(whole->reason(), "");
-  EXPECT_EQ(whole->runs_size(), 2);
+  ASSERT_EQ(whole->runs_size(), 2);
+  EXPECT_EQ(whole->runs(1).replicas(0).name(), "pod-0");
 }
 
 TEST_P(StoreTest, AJobThatWaitsForItsNextRunComesBackWithItsTime) {
