@@ -76,7 +76,7 @@ class LogFollower {
 
  private:
   class Impl;
-  std::shared_ptr<Impl> impl_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace muster::kubernetes
