@@ -77,6 +77,25 @@ std::map<std::string, std::string> RunVariables(const v1::Assignment& assignment
   return variables;
 }
 
+std::map<std::string, std::string> RoleVariables(const v1::Assignment& assignment, int role) {
+  const v1::Role& own = assignment.spec().roles(role);
+  const std::string nodes = std::to_string(own.nodes());
+  return {{"WORLD_SIZE", nodes},
+          {"NNODES", nodes},
+          {"SKYPILOT_NUM_NODES", nodes},
+          {"MASTER_PORT", MasterPort(assignment.job_id(), role)},
+          {"MUSTER_ROLE", own.name()}};
+}
+
+std::string RoleNodesVariable(const v1::Role& role) {
+  std::string name = "MUSTER_ROLE_" + role.name() + "_NODES";
+  for (char& c : name) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    if (c == '-') c = '_';
+  }
+  return name;
+}
+
 std::vector<std::string> WordsForScript(std::string_view text, const std::string& path,
                                         const std::vector<std::string>& arguments) {
   std::vector<std::string> words = Interpreter(text);

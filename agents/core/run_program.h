@@ -21,6 +21,12 @@ std::map<std::string, std::string> RunVariables(const v1::Assignment& assignment
                                                 std::string_view cluster,
                                                 std::string_view run_directory);
 
+// What one role has of its own: its sizes, and a port that no other role on its nodes has; they win
+// over RunVariables.
+std::map<std::string, std::string> RoleVariables(const v1::Assignment& assignment, int role);
+// MUSTER_ROLE_<NAME>_NODES: which nodes a role has, with commas between them.
+std::string RoleNodesVariable(const v1::Role& role);
+
 // MASTER_PORT of a job, and of its roles: another one for each.
 std::string MasterPort(uint64_t job_id, int role);
 

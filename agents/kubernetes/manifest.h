@@ -27,6 +27,8 @@ inline constexpr char kUserAnnotation[] = "muster.dev/user";
 inline constexpr char kNameAnnotation[] = "muster.dev/job-name";
 // The container that runs setup and command.
 inline constexpr char kMainContainer[] = "main";
+// The one before it that looks whether the run's data is there; only of runs that have some.
+inline constexpr char kStorageContainer[] = "storage";
 
 struct RunObjects {
   std::string name_space;
@@ -57,7 +59,8 @@ Json OwnedBy(Json object, const std::string& job_name, const std::string& job_ui
 
 // The Job has all that it needs: lets it start, or has its queue do so; a held one stays as it is.
 Json LaunchPatch(const std::string& uid, const v1::Assignment& assignment);
-// Holds a Job that has not begun back, or lets it go.
+// Holds a Job that has not begun back, or lets it go; one that has a queue is let go with a
+// LaunchPatch, so that its queue decides.
 Json SuspendPatch(const std::string& uid, bool suspend);
 // How long Kubernetes keeps the Job once it has ended.
 Json TimeToLivePatch(const std::string& uid, int64_t seconds);

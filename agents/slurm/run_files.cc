@@ -35,16 +35,6 @@ void AppendVariable(std::string_view name, std::string_view value, std::string* 
 
 using Variables = std::map<std::string, std::string>;
 
-// Of a role: its own sizes, and a port that no other role on its nodes has.
-void OverlayRole(const v1::Assignment& assignment, int number, Variables* variables) {
-  const v1::Role& role = assignment.spec().roles(number);
-  const std::string nodes = std::to_string(role.nodes());
-  for (const char* name : {"WORLD_SIZE", "NNODES", "SKYPILOT_NUM_NODES"})
-    (*variables)[name] = nodes;
-  (*variables)["MASTER_PORT"] = agent::MasterPort(assignment.job_id(), number);
-  (*variables)["MUSTER_ROLE"] = role.name();
-}
-
 void AppendSorted(const Variables& variables, std::string* file) {
   for (const auto& [name, value] : variables) AppendVariable(name, value, file);
 }
@@ -57,7 +47,8 @@ std::string Environment(const v1::Assignment& assignment, std::string_view clust
   Variables variables = agent::RunVariables(assignment, cluster, paths.directory());
   Variables of_the_user(spec.env().begin(), spec.env().end());
   if (role.has_value()) {
-    OverlayRole(assignment, *role, &variables);
+    for (const auto& [name, value] : agent::RoleVariables(assignment, *role))
+      variables[name] = value;
     for (const auto& [name, value] : spec.roles(*role).env()) of_the_user[name] = value;
   }
   if (const auto task = contract::FindArrayTask(spec); task.has_value()) {

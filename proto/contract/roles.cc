@@ -85,6 +85,20 @@ void CheckRoles(const v1::JobSpec& spec, FieldErrors* errors) {
   CheckTogether(spec, errors);
 }
 
+std::optional<std::pair<int, int>> FindRolesThatShareNodes(const v1::JobSpec& spec) {
+  for (int i = 0; i < spec.roles_size(); ++i) {
+    const v1::Role& role = spec.roles(i);
+    for (int j = 0; j < i; ++j) {
+      const v1::Role& other = spec.roles(j);
+      if (role.first_node() < other.first_node() + other.nodes() &&
+          other.first_node() < role.first_node() + role.nodes()) {
+        return std::pair(j, i);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 std::vector<uint32_t> FirstRanks(const v1::JobSpec& spec) {
   std::vector<uint32_t> ranks;
   uint32_t next = 0;

@@ -3,6 +3,8 @@
 #define MUSTER_PROTO_CONTRACT_ROLES_H_
 
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "contract/errors.h"
@@ -18,6 +20,9 @@ void FillRoleDefaults(v1::JobSpec* spec);
 
 // Adds what is wrong with the roles, each with its field's path.
 void CheckRoles(const v1::JobSpec& spec, FieldErrors* errors);
+
+// Two roles, by their numbers, that have a node in common, the later one second; nothing: none do.
+std::optional<std::pair<int, int>> FindRolesThatShareNodes(const v1::JobSpec& spec);
 
 // Where the first rank of each role is: ranks are counted role by role, in their order, and node by
 // node within a role.
