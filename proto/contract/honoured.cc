@@ -50,7 +50,6 @@ std::vector<std::string> FindUnhonoured(const v1::JobSpec& spec) {
   check(!spec.outputs().empty(), "outputs");
   check(!spec.dependencies().empty(), "dependencies");
   check(spec.has_array(), "array");
-  check(spec.has_kubernetes(), "kubernetes");
   check(spec.has_machines(), "machines");
   check(!spec.placement().node_labels().empty(), "placement.node_labels");
   check(spec.on_cluster_loss() != v1::ON_CLUSTER_LOSS_UNSPECIFIED &&

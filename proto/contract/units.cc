@@ -246,10 +246,11 @@ absl::StatusOr<v1::GpuRequest> ParseGpus(std::string_view text) {
   } else {
     millis = 1000;
   }
-  const bool good_type = type.size() <= kMaxGpuTypeBytes && (colon == text.npos || !type.empty()) &&
-                         std::all_of(type.begin(), type.end(), [](char c) {
-                           return IsLetter(c) || IsDigit(c) || c == '-' || c == '_' || c == '.';
-                         });
+  const bool good_type =
+      type.size() <= kMaxGpuTypeBytes && (colon == text.npos || !type.empty()) &&
+      std::all_of(type.begin(), type.end(), [](char c) {
+        return IsLetter(c) || IsDigit(c) || c == '-' || c == '_' || c == '.' || c == '/';
+      });
   if (!millis || !good_type) {
     return BadField("gpus",
                     fmt::format("{} is not a request for GPUs; use a count, a type or both, like "

@@ -9,6 +9,7 @@
 #include "contract/errors.h"
 #include "contract/honoured.h"
 #include "contract/image.h"
+#include "contract/kubernetes_options.h"
 #include "contract/program.h"
 #include "contract/retry.h"
 #include "contract/roles.h"
@@ -157,13 +158,13 @@ void CheckGpus(const v1::Resources& resources, FieldErrors* errors) {
                               gpus.count_millis(), kMaxGpuMillis));
     }
     const auto is_type_character = [](char c) {
-      return IsLetter(c) || IsDigit(c) || c == '-' || c == '_' || c == '.';
+      return IsLetter(c) || IsDigit(c) || c == '-' || c == '_' || c == '.' || c == '/';
     };
     if (gpus.type().size() > kMaxLabelBytes ||
         !std::all_of(gpus.type().begin(), gpus.type().end(), is_type_character)) {
       errors->Add(field + ".type",
-                  fmt::format("{} is not a GPU type; use up to 63 letters, digits, '-', '_' and "
-                              "'.'",
+                  fmt::format("{} is not a GPU type; use up to 63 letters, digits, '-', '_', '.' "
+                              "and '/'",
                               Quoted(gpus.type())));
     }
   }
@@ -332,6 +333,7 @@ absl::StatusOr<v1::JobSpec> NormalizeJobSpec(v1::JobSpec spec) {
   CheckRetry(spec, &errors);
   CheckSlurmContainer(spec, &errors);
   CheckSlurmProgram(spec, &errors);
+  CheckKubernetesOptions(spec, &errors);
   if (!errors.empty()) return errors.ToStatus();
   return spec;
 }

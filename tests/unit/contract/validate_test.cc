@@ -320,7 +320,6 @@ TEST(NormalizeJobSpec, RefusesWhatIsNotHonouredYetAndNamesIt) {
       {"outputs", [](auto* s) { s->add_outputs(); }},
       {"dependencies", [](auto* s) { s->add_dependencies(); }},
       {"array", [](auto* s) { s->mutable_array(); }},
-      {"kubernetes", [](auto* s) { s->mutable_kubernetes(); }},
       {"machines", [](auto* s) { s->mutable_machines(); }},
       {"placement.node_labels",
        [](auto* s) { (*s->mutable_placement()->mutable_node_labels())["a"] = "b"; }},
