@@ -188,6 +188,7 @@ absl::StatusOr<v1::Inventory> MachinesBackend::Inventory() {
   v1::Inventory inventory;
   inventory.set_identity(machine_.identity);
   inventory.set_scheduler_version("muster " MUSTER_VERSION);
+  inventory.set_images(v1::IMAGE_SUPPORT_NONE);
   *inventory.mutable_observed_at() =
       TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(absl::Now()));
   v1::Pool* pool = inventory.add_pools();

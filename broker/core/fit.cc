@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "contract/roles.h"
 #include "contract/states.h"
 #include "contract/units.h"
 
@@ -132,6 +133,7 @@ Fit CheckPool(const v1::JobSpec& shape, const v1::Pool& pool) {
 
 // The names of the pools that the job may use; empty: the cluster's default.
 std::vector<std::string_view> WantedPools(const v1::JobSpec& shape) {
+  if (!shape.kubernetes().namespace_().empty()) return {shape.kubernetes().namespace_()};
   std::string_view text = shape.slurm().partition();
   if (text.empty()) {
     if (shape.placement().pool().empty()) return {};
@@ -170,6 +172,57 @@ std::string NoSuchPool(std::string_view wanted, const v1::Inventory& inventory) 
   return fmt::format("it has no pool \"{}\" (it has {})", wanted, known.empty() ? "none" : known);
 }
 
+// Why a job with roles cannot run there; empty: it can.
+std::string LacksRoles(const v1::JobSpec& shape, v1::ClusterKind kind) {
+  if (shape.roles_size() == 0 || kind == v1::CLUSTER_KIND_SLURM) return "";
+  if (kind != v1::CLUSTER_KIND_KUBERNETES) {
+    return fmt::format(
+        "it is of kind {}, and the job has roles, which only Slurm and Kubernetes run",
+        contract::Name(kind));
+  }
+  if (!contract::FindRolesThatShareNodes(shape).has_value()) return "";
+  return "it is of kind kubernetes, and the job has roles that share nodes, which only Slurm runs";
+}
+
+// Likewise for its image, or for the want of one.
+std::string LacksImages(const v1::JobSpec& shape, const PutCluster& cluster) {
+  const v1::ImageSupport images = cluster.inventory.images();
+  if (shape.image().empty()) {
+    if (images != v1::IMAGE_SUPPORT_REQUIRED) return "";
+    return "it runs only jobs with an image, and the job has none; name one, or have the cluster's "
+           "operator set a default";
+  }
+  if (cluster.kind == v1::CLUSTER_KIND_MACHINES)
+    return "it is of kind machines, which runs no containers, and the job has an image";
+  if (images == v1::IMAGE_SUPPORT_NONE) return "it runs no containers, and the job has an image";
+  if (shape.image().front() == '/' && cluster.kind != v1::CLUSTER_KIND_SLURM) {
+    return fmt::format("it is of kind {}, and the job's image is a file, which only Slurm runs",
+                       contract::Name(cluster.kind));
+  }
+  return "";
+}
+
+// Why no cluster of that kind can run the job; empty: one could.
+std::string WrongKind(const v1::JobSpec& shape, const PutCluster& cluster) {
+  if (shape.has_slurm() && cluster.kind != v1::CLUSTER_KIND_SLURM) {
+    return fmt::format("it is of kind {}, and the job has a slurm section",
+                       contract::Name(cluster.kind));
+  }
+  if (shape.has_kubernetes() && cluster.kind != v1::CLUSTER_KIND_KUBERNETES) {
+    return fmt::format("it is of kind {}, and the job has a kubernetes section",
+                       contract::Name(cluster.kind));
+  }
+  if (std::string lacks = LacksRoles(shape, cluster.kind); !lacks.empty()) return lacks;
+  if (std::string lacks = LacksImages(shape, cluster); !lacks.empty()) return lacks;
+  if (shape.inputs_size() > 0 && cluster.kind != v1::CLUSTER_KIND_MACHINES) {
+    return fmt::format(
+        "it does not see the files of your machine, and {} names one; copy the data "
+        "there and write lustre:///path",
+        shape.inputs(0).uri());
+  }
+  return "";
+}
+
 }  // namespace
 
 Fit CheckFit(const v1::JobSpec& shape, const PutCluster& cluster) {
@@ -177,31 +230,8 @@ Fit CheckFit(const v1::JobSpec& shape, const PutCluster& cluster) {
   if (!named.empty() && std::find(named.begin(), named.end(), cluster.name) == named.end()) {
     return {Fit::Verdict::kNotNamed, "the job names other clusters"};
   }
-  if (shape.has_slurm() && cluster.kind != v1::CLUSTER_KIND_SLURM) {
-    return {Fit::Verdict::kWrongKind,
-            fmt::format("it is of kind {}, and the job has a slurm section",
-                        contract::Name(cluster.kind))};
-  }
-  if (shape.roles_size() > 0 && cluster.kind != v1::CLUSTER_KIND_SLURM) {
-    return {Fit::Verdict::kWrongKind,
-            fmt::format("it is of kind {}, and the job has roles, which only Slurm runs",
-                        contract::Name(cluster.kind))};
-  }
-  if (!shape.image().empty() && cluster.kind == v1::CLUSTER_KIND_MACHINES) {
-    return {Fit::Verdict::kWrongKind,
-            "it is of kind machines, which runs no containers, and the job has an image"};
-  }
-  if (shape.inputs_size() > 0 && cluster.kind != v1::CLUSTER_KIND_MACHINES) {
-    return {Fit::Verdict::kWrongKind,
-            fmt::format("it does not see the files of your machine, and {} names one; copy the "
-                        "data there and write lustre:///path",
-                        shape.inputs(0).uri())};
-  }
-  if (shape.image() == "/" && cluster.kind != v1::CLUSTER_KIND_SLURM) {
-    return {Fit::Verdict::kWrongKind,
-            fmt::format("it is of kind {}, and the job's image is a file, which only Slurm runs",
-                        contract::Name(cluster.kind))};
-  }
+  if (std::string lacks = WrongKind(shape, cluster); !lacks.empty())
+    return {Fit::Verdict::kWrongKind, std::move(lacks)};
   const std::vector<std::string_view> wanted = WantedPools(shape);
   if (wanted.empty()) {
     const v1::Pool* pool = DefaultPool(cluster.inventory);

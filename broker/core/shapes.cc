@@ -42,12 +42,19 @@ v1::JobSpec ShapeOf(const v1::JobSpec& spec) {
   if (!contract::WhySlurmOnly(spec).empty()) {
     shape.mutable_slurm()->set_partition(spec.slurm().partition());
   }
-  if (spec.roles_size() > 0) shape.add_roles();
+  // Whether they share nodes.
+  for (const v1::Role& role : spec.roles()) {
+    v1::Role* part = shape.add_roles();
+    part->set_first_node(role.first_node());
+    part->set_nodes(role.nodes());
+  }
   // Which data it is places nothing, only whether it is of a machine: then that field's name stands
   // for all of it.
   if (const std::string field = FileOfAMachine(spec); !field.empty())
     shape.add_inputs()->set_uri(field);
-  if (spec.has_kubernetes()) shape.mutable_kubernetes();
+  if (spec.has_kubernetes()) {
+    shape.mutable_kubernetes()->set_namespace_(spec.kubernetes().namespace_());
+  }
   if (spec.has_machines()) shape.mutable_machines();
   return shape;
 }

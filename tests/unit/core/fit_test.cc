@@ -48,15 +48,61 @@ TEST(Fit, ASlurmSectionNeedsSlurm) {
   EXPECT_THAT(fit.lacks, HasSubstr("machines"));
 }
 
-TEST(Fit, RolesNeedSlurm) {
+TEST(Fit, AKubernetesSectionNeedsKubernetesAndItsNamespaceIsThePool) {
   v1::JobSpec spec = Spec();
-  spec.add_roles()->set_name("worker");
-  EXPECT_TRUE(CheckFit(ShapeOf(spec), Cluster({PoolOf("cpu")})).now());
-  for (const v1::ClusterKind kind : {v1::CLUSTER_KIND_MACHINES, v1::CLUSTER_KIND_KUBERNETES}) {
-    const Fit fit = CheckFit(ShapeOf(spec), Cluster({PoolOf("cpu")}, kind));
+  spec.mutable_placement()->set_pool("other");
+  spec.mutable_kubernetes()->set_namespace_("lab");
+  spec.mutable_kubernetes()->set_queue("q");
+  const v1::JobSpec shape = ShapeOf(spec);
+  for (const v1::ClusterKind kind : {v1::CLUSTER_KIND_MACHINES, v1::CLUSTER_KIND_SLURM}) {
+    const Fit fit = CheckFit(shape, Cluster({PoolOf("lab")}, kind));
     EXPECT_EQ(fit.verdict, Verdict::kWrongKind);
-    EXPECT_THAT(fit.lacks, HasSubstr("has roles, which only Slurm runs"));
+    EXPECT_THAT(fit.lacks, HasSubstr("has a kubernetes section"));
   }
+  EXPECT_TRUE(CheckFit(shape, Cluster({PoolOf("lab")}, v1::CLUSTER_KIND_KUBERNETES)).now());
+  EXPECT_EQ(CheckFit(shape, Cluster({PoolOf("other")}, v1::CLUSTER_KIND_KUBERNETES)).verdict,
+            Verdict::kNoPool);
+}
+
+TEST(Fit, RolesNeedSlurmOrOnNodesOfTheirOwnKubernetes) {
+  v1::JobSpec spec = Spec();
+  for (const uint32_t first : {0U, 1U}) {
+    v1::Role* role = spec.add_roles();
+    role->set_first_node(first);
+    role->set_nodes(1);
+  }
+  EXPECT_TRUE(CheckFit(ShapeOf(spec), Cluster({PoolOf("cpu")})).now());
+  const PutCluster kubernetes = Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_KUBERNETES);
+  EXPECT_TRUE(CheckFit(ShapeOf(spec), kubernetes).now());
+  const Fit machines = CheckFit(ShapeOf(spec), Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_MACHINES));
+  EXPECT_EQ(machines.verdict, Verdict::kWrongKind);
+  EXPECT_THAT(machines.lacks, HasSubstr("has roles, which only Slurm and Kubernetes run"));
+  spec.mutable_roles(1)->set_first_node(0);
+  EXPECT_TRUE(CheckFit(ShapeOf(spec), Cluster({PoolOf("cpu")})).now());
+  const Fit shared = CheckFit(ShapeOf(spec), kubernetes);
+  EXPECT_EQ(shared.verdict, Verdict::kWrongKind);
+  EXPECT_THAT(shared.lacks, HasSubstr("roles that share nodes"));
+}
+
+TEST(Fit, AClusterSaysWhetherJobsMayOrMustHaveAnImage) {
+  PutCluster cluster = Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_KUBERNETES);
+  const v1::JobSpec without = ShapeOf(Spec());
+  v1::JobSpec with = Spec();
+  with.set_image("ubuntu");
+  with = ShapeOf(with);
+  for (const v1::ImageSupport any : {v1::IMAGE_SUPPORT_UNSPECIFIED, v1::IMAGE_SUPPORT_OPTIONAL}) {
+    cluster.inventory.set_images(any);
+    EXPECT_TRUE(CheckFit(with, cluster).now());
+    EXPECT_TRUE(CheckFit(without, cluster).now());
+  }
+  cluster.inventory.set_images(v1::IMAGE_SUPPORT_REQUIRED);
+  EXPECT_TRUE(CheckFit(with, cluster).now());
+  EXPECT_EQ(CheckFit(without, cluster).verdict, Verdict::kWrongKind);
+  EXPECT_THAT(CheckFit(without, cluster).lacks, HasSubstr("only jobs with an image"));
+  cluster.inventory.set_images(v1::IMAGE_SUPPORT_NONE);
+  EXPECT_TRUE(CheckFit(without, cluster).now());
+  EXPECT_EQ(CheckFit(with, cluster).verdict, Verdict::kWrongKind);
+  EXPECT_THAT(CheckFit(with, cluster).lacks, HasSubstr("runs no containers"));
 }
 
 TEST(Fit, ABatchScriptOfOneNodeThatNeedsNothingOfSlurmRunsAnywhere) {
