@@ -32,9 +32,10 @@ absl::StatusOr<std::string> WithRegistry(const std::string& text,
 // The registries in a Secret's .dockerconfigjson, as they are written there; none if it is none.
 std::vector<std::string> RegistriesOf(const Json& secret);
 
-// Makes the Secret, or puts the credential into it; other registries in it stay. The Secret is the
-// first of the settings' image_pull_secrets, or kDefaultPullSecret. Returns what to tell the
-// operator. Errors are the server's words with the remedy.
+// The credential is a checked one. Makes the Secret, or puts the credential into it; other
+// registries in it stay. The Secret is the first of the settings' image_pull_secrets, or
+// kDefaultPullSecret. Returns what to tell the operator. Errors are the server's words with the
+// remedy.
 absl::StatusOr<std::string> InstallPullSecret(const KubernetesConfig& config, Api* api,
                                               const RegistryCredential& credential);
 

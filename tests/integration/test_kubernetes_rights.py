@@ -21,7 +21,8 @@ NEEDED = [
     ("create", "scheduling.x-k8s.io", "podgroups"), ("create", "scheduling.volcano.sh", "podgroups"),
     ("get", "", "pods"), ("list", "", "pods"), ("watch", "", "pods"), ("get", "", "pods/log"),
     ("list", "", "events"), ("watch", "", "events"),
-    ("list", "", "resourcequotas"), ("list", "", "limitranges"), ("get", "", "persistentvolumeclaims"),
+    *((verb, "", resource) for verb in ("list", "watch") for resource in ("resourcequotas", "limitranges")),
+    ("get", "", "persistentvolumeclaims"),
 ]
 # What would let it, or whoever takes its token, do more than run jobs.
 FORBIDDEN = [

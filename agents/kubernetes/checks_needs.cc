@@ -1,0 +1,96 @@
+// What jobs lean on: runtime classes, pull secrets, claims, queues.
+#include <algorithm>
+
+#include "agents/kubernetes/checks.h"
+#include "agents/kubernetes/pull_secret.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+namespace muster::kubernetes {
+namespace {
+
+std::string WordsOf(const absl::Status& status) { return std::string(ToStd(status.message())); }
+
+bool HasMode(const Json& claim, const char* mode) {
+  const Json& modes = At(claim, "spec/accessModes");
+  return std::find(modes.begin(), modes.end(), Json(mode)) != modes.end();
+}
+
+}  // namespace
+
+void JudgeNames(const std::string& what, const std::string& if_none,
+                const absl::StatusOr<Json>& list, agent::CheckList* checks) {
+  if (!list.ok()) return checks->Skip(what, WordsOf(list.status()));
+  std::vector<std::string> names;
+  for (const Json& item : At(*list, "items")) names.push_back(TextAt(item, "metadata/name"));
+  checks->Ok(what, names.empty() ? if_none : fmt::format("{}", fmt::join(names, ", ")));
+}
+
+void JudgePullSecret(const std::string& name, const std::string& name_space,
+                     const absl::StatusOr<Json>& secret, agent::CheckList* checks) {
+  const std::string subject = "pull secret " + name;
+  constexpr char kRemedy[] = "muster-agent install-credentials REGISTRY USER makes it";
+  if (absl::IsPermissionDenied(secret.status())) {
+    return checks->Skip(subject,
+                        fmt::format("Secrets of namespace {} may not be read, so it is not known "
+                                    "whether it is there: {}",
+                                    name_space, WordsOf(secret.status())));
+  }
+  if (absl::IsNotFound(secret.status()))
+    return checks->Fail(subject, fmt::format("there is none in namespace {}", name_space), kRemedy);
+  if (!secret.ok()) return checks->Skip(subject, WordsOf(secret.status()));
+  const std::vector<std::string> registries = RegistriesOf(*secret);
+  if (registries.empty()) {
+    return checks->Fail(subject,
+                        fmt::format("it is of type {} and has credentials for no registry",
+                                    TextAt(*secret, "type")),
+                        kRemedy);
+  }
+  checks->Ok(subject, fmt::format("has credentials for {}", fmt::join(registries, ", ")));
+}
+
+void JudgeClaim(const std::string& root, const StorageRoot& settings, const std::string& name_space,
+                const absl::StatusOr<Json>& claim, agent::CheckList* checks) {
+  const std::string subject = fmt::format("storage root {}", root);
+  if (settings.claim.empty()) {
+    return checks->Ok(subject, fmt::format("the directory {} of each node, which cannot be seen "
+                                           "from here",
+                                           settings.host_path));
+  }
+  if (absl::IsNotFound(claim.status())) {
+    return checks->Fail(
+        subject, fmt::format("there is no claim {} in namespace {}", settings.claim, name_space),
+        fmt::format("make it, or set kubernetes.storage_roots.{}.claim to another", root));
+  }
+  if (!claim.ok()) return checks->Skip(subject, WordsOf(claim.status()));
+  const std::string phase = TextAt(*claim, "status/phase");
+  const std::string seen = fmt::format("claim {} is {}", settings.claim, phase);
+  if (phase == "Lost")
+    return checks->Fail(subject, seen, "its volume is gone; make the claim anew");
+  if (HasMode(*claim, "ReadWriteOnce") && !HasMode(*claim, "ReadWriteMany")) {
+    return checks->Warn(subject, seen + ", and one node at a time can have it (ReadWriteOnce)",
+                        "use a claim with access mode ReadWriteMany, or jobs that need it wait for "
+                        "each other");
+  }
+  // A claim may wait for its first pod.
+  checks->Ok(subject, seen);
+}
+
+void JudgeQueues(const absl::StatusOr<Json>& groups, agent::CheckList* checks) {
+  constexpr char kSubject[] = "queues and gangs";
+  if (!groups.ok()) return checks->Skip(kSubject, WordsOf(groups.status()));
+  std::vector<std::string> found;
+  for (const Json& group : At(*groups, "groups")) {
+    const std::string name = TextAt(group, "name");
+    if (name == "kueue.x-k8s.io") found.emplace_back("Kueue");
+    if (name == "scheduling.volcano.sh") found.emplace_back("Volcano");
+    if (name == "scheduling.x-k8s.io") found.emplace_back("PodGroups of scheduler-plugins");
+  }
+  checks->Ok(kSubject, found.empty()
+                           ? "neither Kueue nor Volcano nor PodGroups are here; jobs that ask for "
+                             "kubernetes.queue or kubernetes.gang would wait for ever"
+                           : fmt::format("{}", fmt::join(found, ", ")));
+}
+
+}  // namespace muster::kubernetes

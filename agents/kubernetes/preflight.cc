@@ -1,0 +1,173 @@
+#include "agents/kubernetes/preflight.h"
+
+#include <utility>
+
+#include "agents/kubernetes/checks.h"
+#include "agents/kubernetes/cluster_identity.h"
+#include "fmt/format.h"
+
+namespace muster::kubernetes {
+namespace {
+
+// A page of nodes, of some thirty thousand bytes each.
+constexpr int kPageSize = 500;
+// As many nodes as v1::ClusterDetails may name.
+constexpr int kMaxPages = 20;
+
+class Preflight {
+ public:
+  Preflight(const KubernetesConfig& config, Api* api)
+      : config_(config),
+        name_space_(config.name_space.empty() ? api->endpoint().name_space : config.name_space),
+        api_(*api) {}
+
+  v1::ClusterChecks Run(const std::string& known_identity) {
+    const absl::StatusOr<std::string> version = ReadVersion(&api_);
+    if (!JudgeServer(api_.endpoint(), version, &checks_)) {
+      for (const char* subject : {"version", "identity", "rights", "nodes", "GPUs", "pull secrets",
+                                  "storage", "quotas", "queues and gangs"})
+        checks_.Skip(subject, "the API server cannot be asked");
+      return std::move(checks_).Take();
+    }
+    JudgeVersion(*version, &checks_);
+    JudgeIdentity(ReadIdentity(&api_), known_identity, &checks_);
+    for (const Right& right : RightsOf(config_)) CheckRight(right);
+    JudgeTrial(name_space_, TryJob(), &checks_);
+    CheckNodes();
+    CheckNeeds();
+    CheckLimits();
+    JudgeQueues(Get("/apis"), &checks_);
+    return std::move(checks_).Take();
+  }
+
+ private:
+  absl::StatusOr<Json> Get(const std::string& path) {
+    absl::StatusOr<ApiAnswer> answer = api_.Call({.path = path});
+    if (!answer.ok()) return answer.status();
+    if (!answer->ok()) return RefusalOf(*answer, "get " + path);
+    return std::move(answer->body);
+  }
+
+  std::string InNamespace(const std::string& rest) const {
+    return fmt::format("/api/v1/namespaces/{}/{}", Escape(name_space_), rest);
+  }
+
+  void CheckRight(const Right& right) {
+    std::map<std::string, absl::StatusOr<bool>> allowed;
+    for (const std::string& verb : right.verbs) allowed.emplace(verb, IsAllowed(right, verb));
+    JudgeRight(right, name_space_, allowed, &checks_);
+  }
+
+  absl::StatusOr<bool> IsAllowed(const Right& right, const std::string& verb) {
+    Json attributes = {{"verb", verb}, {"group", right.group}, {"resource", right.resource}};
+    if (const size_t slash = right.resource.find('/'); slash != std::string::npos) {
+      attributes["resource"] = right.resource.substr(0, slash);
+      attributes["subresource"] = right.resource.substr(slash + 1);
+    }
+    if (!right.name.empty()) attributes["name"] = right.name;
+    if (right.in_namespace) attributes["namespace"] = name_space_;
+    const absl::StatusOr<ApiAnswer> answer =
+        api_.Call({.method = "POST",
+                   .path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                   .body = {{"apiVersion", "authorization.k8s.io/v1"},
+                            {"kind", "SelfSubjectAccessReview"},
+                            {"spec", {{"resourceAttributes", std::move(attributes)}}}}});
+    if (!answer.ok()) return answer.status();
+    if (!answer->ok()) return RefusalOf(*answer, "ask for the right to " + verb);
+    return FlagAt(answer->body, "status/allowed");
+  }
+
+  // A Job like a run's, which the server looks at and does not make.
+  absl::StatusOr<ApiAnswer> TryJob() {
+    const std::string image =
+        config_.default_image.empty() ? "registry.example/preflight" : config_.default_image;
+    const Json resources = {
+        {"requests",
+         {{"cpu", fmt::format("{}m", config_.default_cpu_millis)},
+          {"memory", fmt::format("{}", config_.default_memory_bytes)}}},
+        {"limits", {{"memory", fmt::format("{}", config_.default_memory_bytes)}}}};
+    const Json container = {{"name", "main"}, {"image", image}, {"resources", resources}};
+    const Json pod = {{"restartPolicy", "Never"},
+                      {"automountServiceAccountToken", false},
+                      {"containers", Json::array({container})}};
+    return api_.Call(
+        {.method = "POST",
+         .path = fmt::format("/apis/batch/v1/namespaces/{}/jobs?dryRun=All", Escape(name_space_)),
+         .body = {{"apiVersion", "batch/v1"},
+                  {"kind", "Job"},
+                  {"metadata", {{"name", "muster-preflight"}}},
+                  {"spec", {{"suspend", true}, {"template", {{"spec", pod}}}}}}});
+  }
+
+  absl::StatusOr<std::vector<NodeObject>> ListNodes() {
+    std::vector<NodeObject> nodes;
+    std::string next;
+    for (int page = 0; page < kMaxPages; ++page) {
+      const absl::StatusOr<Json> list =
+          Get(fmt::format("/api/v1/nodes?limit={}&continue={}", kPageSize, Escape(next)));
+      if (!list.ok()) return list.status();
+      for (const Json& node : At(*list, "items"))
+        nodes.push_back(ParseNode(node, config_.gpu_resources));
+      next = TextAt(*list, "metadata/continue");
+      if (next.empty()) break;
+    }
+    return nodes;
+  }
+
+  void CheckNodes() {
+    const absl::StatusOr<std::vector<NodeObject>> nodes = ListNodes();
+    JudgeNodes(nodes, &checks_);
+    if (!nodes.ok()) return checks_.Skip("GPUs", "the nodes are not known");
+    JudgeGpus(*nodes, config_, &checks_);
+  }
+
+  void CheckNeeds() {
+    JudgeNames("runtime classes", "none; jobs may name none",
+               Get("/apis/node.k8s.io/v1/runtimeclasses"), &checks_);
+    if (config_.image_pull_secrets.empty()) {
+      checks_.Ok("pull secrets",
+                 "none are set, so that images come from registries that ask for no password; "
+                 "kubernetes.image_pull_secrets names some");
+    }
+    for (const std::string& name : config_.image_pull_secrets)
+      JudgePullSecret(name, name_space_, Get(InNamespace("secrets/" + Escape(name))), &checks_);
+    JudgeNames("storage classes", "none", Get("/apis/storage.k8s.io/v1/storageclasses"), &checks_);
+    for (const auto& [root, settings] : config_.storage_roots) {
+      absl::StatusOr<Json> claim = Json();
+      if (!settings.claim.empty())
+        claim = Get(InNamespace("persistentvolumeclaims/" + Escape(settings.claim)));
+      JudgeClaim(root, settings, name_space_, claim, &checks_);
+    }
+  }
+
+  template <typename Line>
+  absl::StatusOr<std::vector<Line>> LinesOf(const std::string& collection,
+                                            std::vector<Line> (*parse)(const Json&)) {
+    const absl::StatusOr<Json> list = Get(InNamespace(collection));
+    if (!list.ok()) return list.status();
+    std::vector<Line> lines;
+    for (const Json& item : At(*list, "items")) {
+      for (Line& line : parse(item)) lines.push_back(std::move(line));
+    }
+    return lines;
+  }
+
+  void CheckLimits() {
+    JudgeQuotas(LinesOf("resourcequotas", &ParseQuota), &checks_);
+    JudgeRanges(LinesOf("limitranges", &ParseLimitRange), &checks_);
+  }
+
+  const KubernetesConfig& config_;
+  const std::string name_space_;
+  Api& api_;
+  agent::CheckList checks_;
+};
+
+}  // namespace
+
+v1::ClusterChecks Check(const KubernetesConfig& config, Api* api,
+                        const std::string& known_identity) {
+  return Preflight(config, api).Run(known_identity);
+}
+
+}  // namespace muster::kubernetes

@@ -1,0 +1,213 @@
+#include "agents/kubernetes/checks.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::kubernetes {
+namespace {
+
+using ::testing::HasSubstr;
+
+// The only line of a list.
+v1::ClusterCheck Only(agent::CheckList checks) {
+  const v1::ClusterChecks all = std::move(checks).Take();
+  EXPECT_EQ(all.checks_size(), 1) << all.DebugString();
+  return all.checks_size() == 1 ? all.checks(0) : v1::ClusterCheck();
+}
+
+template <typename Judge>
+v1::ClusterCheck Line(Judge judge) {
+  agent::CheckList checks;
+  judge(&checks);
+  return Only(std::move(checks));
+}
+
+void ExpectLine(const v1::ClusterCheck& line, v1::CheckResult result, const std::string& seen) {
+  EXPECT_EQ(line.result(), result) << line.DebugString();
+  EXPECT_THAT(line.seen(), HasSubstr(seen));
+  const bool needs_remedy = result == v1::CHECK_RESULT_FAIL || result == v1::CHECK_RESULT_WARN;
+  EXPECT_EQ(!line.remedy().empty(), needs_remedy) << line.DebugString();
+}
+
+NodeObject Node(const std::string& name, int64_t gpus) {
+  NodeObject node;
+  node.name = name;
+  node.ready = true;
+  if (gpus > 0) {
+    node.allocatable.gpus["nvidia.com/gpu"] = gpus;
+    node.labels["nvidia.com/gpu.product"] = "H100";
+  }
+  return node;
+}
+
+TEST(KubernetesChecksTest, AServerThatIsNotReachedEndsThePreflightWithTheRemedy) {
+  const struct {
+    absl::Status status;
+    const char* remedy;
+  } kCases[] = {
+      {absl::UnavailableError("Connection refused"), "the server's address"},
+      {absl::UnauthenticatedError("Unauthorized"), "renew the credentials"},
+      {absl::FailedPreconditionError("self-signed certificate"), "certificate-authority-data"},
+  };
+  for (const auto& one : kCases) {
+    agent::CheckList checks;
+    Endpoint endpoint;
+    endpoint.context = "lab";
+    endpoint.server = "https://api:6443";
+    EXPECT_FALSE(JudgeServer(endpoint, one.status, &checks));
+    const v1::ClusterCheck line = Only(std::move(checks));
+    EXPECT_EQ(line.result(), v1::CHECK_RESULT_FAIL);
+    EXPECT_EQ(line.subject(), "API server https://api:6443");
+    EXPECT_THAT(line.remedy(), HasSubstr(one.remedy));
+  }
+}
+
+TEST(KubernetesChecksTest, ACertificateThatIsNotLookedAtIsAWarning) {
+  Endpoint endpoint;
+  endpoint.context = "lab";
+  ExpectLine(Line([&](auto* checks) { JudgeServer(endpoint, std::string("1.36.3"), checks); }),
+             v1::CHECK_RESULT_OK, "answers, by context lab");
+  endpoint.skips_tls_verify = true;
+  ExpectLine(Line([&](auto* checks) { JudgeServer(endpoint, std::string("1.36.3"), checks); }),
+             v1::CHECK_RESULT_WARN, "its certificate is not looked at");
+}
+
+TEST(KubernetesChecksTest, JobsOfSeveralNodesNeed128) {
+  const auto judge = [](const char* version) {
+    return Line([&](auto* checks) { JudgeVersion(version, checks); });
+  };
+  ExpectLine(judge("1.36.3"), v1::CHECK_RESULT_OK, "kubernetes 1.36.3");
+  ExpectLine(judge("1.28.0-gke.5"), v1::CHECK_RESULT_OK, "kubernetes 1.28.0-gke.5");
+  ExpectLine(judge("1.27.9"), v1::CHECK_RESULT_WARN, "several nodes need 1.28");
+  ExpectLine(judge("main"), v1::CHECK_RESULT_WARN, "no version that is understood");
+}
+
+TEST(KubernetesChecksTest, AnotherClusterFailsAndOneThatDoesNotTellDoesNot) {
+  const auto judge = [](absl::StatusOr<std::string> identity, const char* known) {
+    return Line([&](auto* checks) { JudgeIdentity(identity, known, checks); });
+  };
+  ExpectLine(judge(std::string("a"), ""), v1::CHECK_RESULT_OK, "a");
+  ExpectLine(judge(std::string("a"), "a"), v1::CHECK_RESULT_OK, "a");
+  ExpectLine(judge(std::string("b"), "a"), v1::CHECK_RESULT_FAIL,
+             "is b, and the agent's runs are on the cluster with a");
+  ExpectLine(judge(absl::PermissionDeniedError("no"), "a"), v1::CHECK_RESULT_WARN, "no");
+}
+
+TEST(KubernetesChecksTest, ARightThatIsMissingIsNamedWithItsVerbs) {
+  const auto judge = [](bool is_required, std::map<std::string, absl::StatusOr<bool>> allowed) {
+    const Right right = {"batch", "jobs", "", true, {"create", "delete"}, is_required, "a loss"};
+    return Line([&](auto* checks) { JudgeRight(right, "lab", allowed, checks); });
+  };
+  ExpectLine(judge(true, {{"create", true}, {"delete", true}}), v1::CHECK_RESULT_OK,
+             "create, delete");
+  ExpectLine(judge(true, {{"create", true}, {"delete", false}}), v1::CHECK_RESULT_FAIL,
+             "not allowed: delete");
+  ExpectLine(judge(false, {{"create", false}, {"delete", false}}), v1::CHECK_RESULT_WARN,
+             "not allowed: create, delete; a loss");
+  ExpectLine(judge(true, {{"create", absl::UnavailableError("down")}, {"delete", true}}),
+             v1::CHECK_RESULT_SKIPPED, "down");
+}
+
+TEST(KubernetesChecksTest, WhatTheServerSaysOfAJobReachesTheOperator) {
+  const auto judge = [](int status, const char* message) {
+    ApiAnswer answer;
+    answer.status = status;
+    answer.message = message;
+    return Line([&](auto* checks) { JudgeTrial("lab", answer, checks); });
+  };
+  ExpectLine(judge(201, ""), v1::CHECK_RESULT_OK, "dry run");
+  ExpectLine(judge(403, "jobs is forbidden"), v1::CHECK_RESULT_FAIL, "jobs is forbidden");
+  EXPECT_THAT(judge(403, "jobs is forbidden").remedy(), HasSubstr("rights.yaml"));
+  EXPECT_THAT(judge(404, "namespaces \"lab\" not found").remedy(),
+              HasSubstr("kubectl create namespace lab"));
+  EXPECT_THAT(judge(403, "namespace lab is being terminated, terminating").remedy(),
+              HasSubstr("kubectl create namespace lab"));
+  EXPECT_THAT(judge(400, "admission webhook \"x\" denied").remedy(), HasSubstr("webhook"));
+}
+
+TEST(KubernetesChecksTest, NodesThatMayNotBeListedAreNotTakenForNone) {
+  const auto judge = [](absl::StatusOr<std::vector<NodeObject>> nodes) {
+    return Line([&](auto* checks) { JudgeNodes(nodes, checks); });
+  };
+  ExpectLine(judge(absl::PermissionDeniedError("forbidden")), v1::CHECK_RESULT_SKIPPED,
+             "not known: forbidden");
+  ExpectLine(judge(std::vector<NodeObject>()), v1::CHECK_RESULT_FAIL, "0 of 0 in service");
+  NodeObject lost = Node("node-2", 0);
+  lost.ready = false;
+  NodeObject cordoned = Node("node-3", 0);
+  cordoned.unschedulable = true;
+  ExpectLine(judge(std::vector{Node("node-1", 8), lost, cordoned}), v1::CHECK_RESULT_WARN,
+             "1 of 3 in service; not ready: node-2; cordoned: node-3");
+  ExpectLine(judge(std::vector{Node("node-1", 8), cordoned}), v1::CHECK_RESULT_OK, "1 of 2");
+  ExpectLine(judge(std::vector{lost}), v1::CHECK_RESULT_FAIL, "0 of 1");
+}
+
+TEST(KubernetesChecksTest, GpusAreCountedByTypeAndTheirSignsCompared) {
+  const auto judge = [](std::vector<NodeObject> nodes) {
+    return Line([&](auto* checks) { JudgeGpus(nodes, KubernetesConfig(), checks); });
+  };
+  ExpectLine(judge({Node("node-1", 8), Node("node-2", 4)}), v1::CHECK_RESULT_OK, "12 H100");
+  ExpectLine(judge({Node("node-1", 0)}), v1::CHECK_RESULT_WARN,
+             "no node offers nvidia.com/gpu or amd.com/gpu");
+  NodeObject hidden = Node("node-2", 0);
+  hidden.labels["nvidia.com/gpu.present"] = "true";
+  ExpectLine(judge({Node("node-1", 8), hidden}), v1::CHECK_RESULT_WARN, "more on node-2");
+  NodeObject untyped = Node("node-3", 2);
+  untyped.labels.clear();
+  ExpectLine(judge({untyped}), v1::CHECK_RESULT_WARN, "is missing on node-3");
+}
+
+TEST(KubernetesChecksTest, APullSecretIsThereForItsRegistriesOrCannotBeRead) {
+  const auto judge = [](absl::StatusOr<Json> secret) {
+    return Line([&](auto* checks) { JudgePullSecret("pull", "lab", secret, checks); });
+  };
+  // {"auths":{"nvcr.io":{"password":"hidden"}}}
+  const Json secret = {
+      {"type", "kubernetes.io/dockerconfigjson"},
+      {"data",
+       {{".dockerconfigjson", "eyJhdXRocyI6eyJudmNyLmlvIjp7InBhc3N3b3JkIjoiaGlkZGVuIn19fQ=="}}}};
+  const v1::ClusterCheck line = judge(secret);
+  ExpectLine(line, v1::CHECK_RESULT_OK, "has credentials for nvcr.io");
+  EXPECT_EQ(line.DebugString().find("hidden"), std::string::npos);
+  ExpectLine(judge(absl::NotFoundError("none")), v1::CHECK_RESULT_FAIL, "none in namespace lab");
+  ExpectLine(judge(absl::PermissionDeniedError("forbidden")), v1::CHECK_RESULT_SKIPPED,
+             "not known whether it is there");
+  ExpectLine(judge(Json({{"type", "Opaque"}})), v1::CHECK_RESULT_FAIL, "no registry");
+}
+
+TEST(KubernetesChecksTest, AClaimIsThereAndForSeveralNodes) {
+  const auto judge = [](StorageRoot root, absl::StatusOr<Json> claim) {
+    return Line([&](auto* checks) { JudgeClaim("data", root, "lab", claim, checks); });
+  };
+  const auto claim = [](const char* mode, const char* phase) {
+    return Json{{"spec", {{"accessModes", {mode}}}}, {"status", {{"phase", phase}}}};
+  };
+  const StorageRoot root = {.claim = "c", .host_path = "", .mount = "/data"};
+  ExpectLine(judge(root, claim("ReadWriteMany", "Bound")), v1::CHECK_RESULT_OK, "claim c is Bound");
+  ExpectLine(judge(root, claim("ReadWriteOnce", "Bound")), v1::CHECK_RESULT_WARN, "one node");
+  ExpectLine(judge(root, claim("ReadWriteMany", "Lost")), v1::CHECK_RESULT_FAIL, "Lost");
+  ExpectLine(judge(root, absl::NotFoundError("none")), v1::CHECK_RESULT_FAIL, "no claim c");
+  ExpectLine(judge(root, absl::PermissionDeniedError("no")), v1::CHECK_RESULT_SKIPPED, "no");
+  ExpectLine(judge({.claim = "", .host_path = "/srv", .mount = "/data"}, Json()),
+             v1::CHECK_RESULT_OK, "/srv of each node");
+}
+
+TEST(KubernetesChecksTest, QueuesAndLimitsAreTold) {
+  const Json groups = {{"groups", {{{"name", "kueue.x-k8s.io"}}, {{"name", "batch"}}}}};
+  ExpectLine(Line([&](auto* checks) { JudgeQueues(groups, checks); }), v1::CHECK_RESULT_OK,
+             "Kueue");
+  ExpectLine(Line([&](auto* checks) { JudgeQueues(Json::object(), checks); }), v1::CHECK_RESULT_OK,
+             "neither Kueue nor Volcano");
+  const auto quota = [](int64_t used) {
+    return std::vector<QuotaLine>{{"q", "pods", "4", std::to_string(used), 4000, used * 1000}};
+  };
+  ExpectLine(Line([&](auto* checks) { JudgeQuotas(quota(4), checks); }), v1::CHECK_RESULT_WARN,
+             "quota q: 4 of 4 pods used");
+  ExpectLine(Line([&](auto* checks) { JudgeQuotas(quota(3), checks); }), v1::CHECK_RESULT_OK,
+             "3 of 4");
+  ExpectLine(Line([&](auto* checks) { JudgeQuotas(absl::PermissionDeniedError("no"), checks); }),
+             v1::CHECK_RESULT_SKIPPED, "no");
+}
+
+}  // namespace
+}  // namespace muster::kubernetes

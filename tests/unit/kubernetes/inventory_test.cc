@@ -1,0 +1,186 @@
+#include "agents/kubernetes/inventory.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::kubernetes {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+constexpr int64_t kGibibyte = int64_t{1} << 30;
+
+NodeObject Node(const std::string& name, int64_t gpus = 8, int64_t memory = 64 * kGibibyte) {
+  NodeObject node;
+  node.name = name;
+  node.ready = true;
+  node.labels = {{"nvidia.com/gpu.product", "H100"}};
+  node.allocatable = {16500, memory, 110, {}};
+  if (gpus > 0) node.allocatable.gpus["nvidia.com/gpu"] = gpus;
+  return node;
+}
+
+PodUse Pod(const std::string& node, const std::string& job, bool is_own = false) {
+  PodUse pod;
+  pod.node = node;
+  pod.name_space = "lab";
+  pod.job_uid = job;
+  pod.is_own = is_own;
+  pod.requests = {1500, kGibibyte, 1, {{"nvidia.com/gpu", 2}}};
+  return pod;
+}
+
+Seen See(std::vector<NodeObject> nodes, std::vector<PodUse> pods = {}) {
+  Seen seen;
+  seen.name_space = "lab";
+  seen.knows_nodes = true;
+  seen.pod_scope = PodScope::kCluster;
+  seen.pods = pods;
+  seen.rooms = RoomOf(std::move(nodes), pods);
+  return seen;
+}
+
+TEST(KubernetesInventoryTest, NodesThatAreAlikeAreOneGroup) {
+  NodeObject cordoned = Node("node-3");
+  cordoned.unschedulable = true;
+  NodeObject tainted = Node("node-4");
+  tainted.taints.push_back({"team", "vision", "NoSchedule"});
+  // What the kernel keeps differs a little.
+  const NodeObject almost = Node("node-5", 8, 64 * kGibibyte + 4096);
+  const v1::Pool pool = PoolOf(See({Node("node-1"), Node("node-2", 0), cordoned, tainted, almost}),
+                               KubernetesConfig());
+  EXPECT_EQ(pool.name(), "lab");
+  EXPECT_TRUE(pool.is_default());
+  EXPECT_TRUE(pool.available());
+  ASSERT_EQ(pool.node_groups_size(), 2) << pool.DebugString();
+  EXPECT_EQ(pool.node_groups(0).count(), 1u);
+  EXPECT_TRUE(pool.node_groups(0).gpus().empty());
+  const v1::NodeGroup& gpus = pool.node_groups(1);
+  EXPECT_EQ(gpus.count(), 4u);
+  EXPECT_EQ(gpus.usable_count(), 2u);
+  EXPECT_EQ(gpus.cpus(), 16u);
+  EXPECT_EQ(gpus.memory_bytes(), uint64_t{64} << 30);
+  EXPECT_EQ(gpus.gpus().at("H100"), 8u);
+}
+
+TEST(KubernetesInventoryTest, WhatIsNotKnownIsToldAndIsNotNone) {
+  Seen seen;
+  seen.name_space = "lab";
+  seen.nodes_problem = absl::PermissionDeniedError("nodes is forbidden");
+  seen.pods_problem = absl::PermissionDeniedError("pods is forbidden");
+  const v1::Pool pool = PoolOf(seen, KubernetesConfig());
+  EXPECT_TRUE(pool.available());
+  EXPECT_EQ(pool.node_groups_size(), 0);
+  EXPECT_THAT(
+      WarningsOf(seen, KubernetesConfig()),
+      ElementsAre(
+          testing::AllOf(HasSubstr("nodes is forbidden"), HasSubstr("list and watch nodes")),
+          testing::AllOf(HasSubstr("pods is forbidden"), HasSubstr("list and watch pods"))));
+  const v1::ClusterDetails details = DetailsOf(seen, KubernetesConfig());
+  EXPECT_THAT(details.pools(0).limits(),
+              ElementsAre(HasSubstr("nodes are not known"), HasSubstr("pods use is not known")));
+}
+
+TEST(KubernetesInventoryTest, AClusterThatHasNoNodesTakesNoJobs) {
+  EXPECT_FALSE(PoolOf(See({}), KubernetesConfig()).available());
+  EXPECT_THAT(WarningsOf(See({}), KubernetesConfig()), ElementsAre(HasSubstr("has no nodes")));
+  EXPECT_THAT(WarningsOf(See({Node("node-1")}), KubernetesConfig()), IsEmpty());
+}
+
+TEST(KubernetesInventoryTest, DetailsHaveWhatIsUsedAndByHowManyJobs) {
+  NodeObject lost = Node("node-2");
+  lost.ready = false;
+  lost.not_ready_reason = "kubelet stopped posting node status";
+  PodUse elsewhere = Pod("node-1", "far");
+  elsewhere.name_space = "other";
+  const v1::ClusterDetails details =
+      DetailsOf(See({Node("node-1"), lost},
+                    {Pod("node-1", "a", true), Pod("", "a", true), Pod("", "b"), elsewhere}),
+                KubernetesConfig());
+  const v1::PoolLoad& load = details.pools(0);
+  EXPECT_EQ(load.cpus(), 32u);
+  EXPECT_EQ(load.free_cpus(), 13u);
+  EXPECT_EQ(load.gpus().at("H100"), 16u);
+  EXPECT_EQ(load.free_gpus().at("H100"), 4u);
+  EXPECT_EQ(load.running_jobs(), 1u);
+  EXPECT_EQ(load.own_running_jobs(), 1u);
+  EXPECT_EQ(load.waiting_jobs(), 1u);
+  EXPECT_EQ(load.own_waiting_jobs(), 0u);
+  ASSERT_EQ(details.nodes_size(), 2);
+  EXPECT_EQ(details.nodes(0).state(), "ready");
+  EXPECT_EQ(details.nodes(0).used_gpus().at("H100"), 4u);
+  EXPECT_EQ(details.nodes(0).used_cpus(), 3u);
+  EXPECT_THAT(details.nodes(0).features(), ElementsAre("nvidia.com/gpu.product=H100"));
+  EXPECT_EQ(details.nodes(1).state(), "not ready");
+  EXPECT_EQ(details.nodes(1).reason(), "kubelet stopped posting node status");
+}
+
+const Json kQuota = Json::parse(R"({"metadata": {"name": "q"}, "status": {
+    "hard": {"requests.nvidia.com/gpu": "8", "cpu": "4", "memory": "8Gi", "pods": "3",
+             "limits.cpu": "1"},
+    "used": {"requests.nvidia.com/gpu": "6", "cpu": "500m"}}})");
+
+RunNeed Need(int64_t gpus, int64_t pods, int64_t cpu_millis = 100) {
+  RunNeed need;
+  need.pods = pods;
+  need.each = {cpu_millis, kGibibyte, 1, {}};
+  if (gpus > 0) need.each.gpus["nvidia.com/gpu"] = gpus;
+  return need;
+}
+
+TEST(KubernetesLimitsTest, ARunThatTheWholeQuotaCannotHoldIsRefusedAndOthersWait) {
+  const std::vector<QuotaLine> quotas = ParseQuota(kQuota);
+  ASSERT_EQ(quotas.size(), 5u);
+  EXPECT_EQ(FindLimit(Need(2, 1), quotas, {}), std::nullopt);
+  EXPECT_EQ(FindLimit(Need(4, 1), quotas, {}),
+            (Misfit{false, "quota q: 6 of 8 requests.nvidia.com/gpu used, the run needs 4"}));
+  EXPECT_EQ(FindLimit(Need(6, 2), quotas, {}),
+            (Misfit{true, "quota q allows 8 requests.nvidia.com/gpu in all, the run needs 12"}));
+  EXPECT_EQ(FindLimit(Need(0, 4), quotas, {}),
+            (Misfit{true, "quota q allows 3 pods in all, the run needs 4"}));
+  EXPECT_EQ(FindLimit(Need(0, 1, 3800), quotas, {}),
+            (Misfit{false, "quota q: 500m of 4 cpu used, the run needs 3.8"}));
+}
+
+TEST(KubernetesLimitsTest, AQuotaForSomePodsOnlyIsShownAndNotJudged) {
+  Json scoped = kQuota;
+  scoped["spec"]["scopes"] = {"BestEffort"};
+  EXPECT_EQ(FindLimit(Need(16, 1), ParseQuota(scoped), {}), std::nullopt);
+  EXPECT_THAT(Describe(ParseQuota(scoped).front()), HasSubstr("of some pods only"));
+}
+
+TEST(KubernetesLimitsTest, ALimitRangeRefusesWhatItForbids) {
+  const std::vector<RangeLine> ranges = ParseLimitRange(Json::parse(R"({
+      "metadata": {"name": "lr"}, "spec": {"limits": [
+        {"type": "Container", "max": {"memory": "2Gi", "cpu": "4"}, "min": {"cpu": "100m"}},
+        {"type": "Pod", "max": {"nvidia.com/gpu": "2"}},
+        {"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}]}})"));
+  ASSERT_EQ(ranges.size(), 4u);
+  EXPECT_EQ(FindLimit(Need(2, 9, 4000), {}, ranges), std::nullopt);
+  EXPECT_EQ(
+      FindLimit(Need(4, 1), {}, ranges),
+      (Misfit{true, "limit range lr: at most 2 nvidia.com/gpu for a pod, the job asks for 4"}));
+  EXPECT_EQ(FindLimit(Need(0, 1, 5000), {}, ranges),
+            (Misfit{true, "limit range lr: at most 4 cpu for a container, the job asks for 5"}));
+  EXPECT_EQ(FindLimit(Need(0, 1, 50), {}, ranges),
+            (Misfit{true,
+                    "limit range lr: at least 100m cpu for a container, the job asks for "
+                    "0.05"}));
+}
+
+TEST(KubernetesLimitsTest, AQuotaThatIsUsedUpIsAWarning) {
+  Seen seen = See({Node("node-1")});
+  Json full = kQuota;
+  full["status"]["used"]["pods"] = "3";
+  seen.quotas = ParseQuota(full);
+  EXPECT_THAT(WarningsOf(seen, KubernetesConfig()),
+              ElementsAre(HasSubstr("quota q: 3 of 3 pods used")));
+  EXPECT_THAT(DetailsOf(seen, KubernetesConfig()).pools(0).limits(),
+              testing::Contains("quota q: 6 of 8 requests.nvidia.com/gpu used"));
+}
+
+}  // namespace
+}  // namespace muster::kubernetes
