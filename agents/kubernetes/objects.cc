@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/numbers.h"
+#include "contract/characters.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -11,9 +12,7 @@ namespace {
 constexpr size_t kMaxWords = 4096;
 
 std::string Words(const Json& object, const char* path) {
-  std::string text = TextAt(object, path);
-  if (text.size() > kMaxWords) text.resize(kMaxWords);
-  return text;
+  return std::string(contract::CutBetweenCharacters(TextAt(object, path), kMaxWords));
 }
 
 ObjectName ParseName(const Json& object) {
@@ -68,6 +67,13 @@ ContainerObject ParseContainer(const Json& status, bool is_init) {
   return container;
 }
 
+// The object has the time at which its grace is over.
+std::optional<absl::Time> DeletionTime(const Json& object) {
+  const std::optional<absl::Time> end = TimeAt(object, "metadata/deletionTimestamp");
+  if (!end.has_value()) return std::nullopt;
+  return *end - absl::Seconds(NumberAt(object, "metadata/deletionGracePeriodSeconds"));
+}
+
 std::string OwnerUid(const Json& object, const char* kind) {
   const Json& owners = At(object, "metadata/ownerReferences");
   if (!owners.is_array()) return {};
@@ -103,7 +109,8 @@ JobObject ParseJob(const Json& object) {
   job.is_launch_complete = AnnotationOf(object, kLaunchAnnotation) == kLaunchComplete;
   job.failure_json = AnnotationOf(object, kFailureAnnotation);
   job.created = TimeAt(object, "metadata/creationTimestamp");
-  job.deletion_time = TimeAt(object, "metadata/deletionTimestamp");
+  job.completions = static_cast<uint32_t>(NumberAt(object, "spec/completions"));
+  job.deletion_time = DeletionTime(object);
   job.start_time = TimeAt(object, "status/startTime");
   job.conditions = ParseConditions(object);
   return job;
@@ -119,7 +126,7 @@ PodObject ParsePod(const Json& object) {
   pod.reason = TextAt(object, "status/reason");
   pod.message = Words(object, "status/message");
   pod.created = TimeAt(object, "metadata/creationTimestamp");
-  pod.deletion_time = TimeAt(object, "metadata/deletionTimestamp");
+  pod.deletion_time = DeletionTime(object);
   pod.conditions = ParseConditions(object);
   for (const char* list : {"status/initContainerStatuses", "status/containerStatuses"}) {
     const Json& statuses = At(object, list);
@@ -138,8 +145,12 @@ EventObject ParseEvent(const Json& object) {
   event.is_warning = TextAt(object, "type") == "Warning";
   event.reason = TextAt(object, "reason");
   event.message = Words(object, "message");
-  event.last_seen = TimeAt(object, "lastTimestamp");
-  if (!event.last_seen.has_value()) event.last_seen = TimeAt(object, "eventTime");
+  const std::optional<absl::Time> once = TimeAt(object, "eventTime");
+  event.first_seen = TimeAt(object, "firstTimestamp");
+  if (!event.first_seen.has_value()) event.first_seen = once;
+  event.last_seen = TimeAt(object, "series/lastObservedTime");
+  if (!event.last_seen.has_value()) event.last_seen = TimeAt(object, "lastTimestamp");
+  if (!event.last_seen.has_value()) event.last_seen = once;
   return event;
 }
 

@@ -51,6 +51,7 @@ struct JobObject {
   bool is_launch_complete = false;
   std::string failure_json;  // of kFailureAnnotation; empty: none
   std::optional<absl::Time> created;
+  uint32_t completions = 0;                 // its pods; 0: not known
   std::optional<absl::Time> deletion_time;  // somebody has deleted it, and its pods are ending
   std::optional<absl::Time> start_time;
   std::vector<Condition> conditions;
@@ -84,6 +85,7 @@ struct PodObject {
   std::string reason;   // "Evicted", "NodeLost"; may be empty
   std::string message;
   std::optional<absl::Time> created;
+  // When its deletion was asked for; it may end as late as its grace after that.
   std::optional<absl::Time> deletion_time;
   std::vector<Condition> conditions;
   std::vector<ContainerObject> containers;  // init containers first
@@ -100,6 +102,8 @@ struct EventObject {
   bool is_warning = false;
   std::string reason;
   std::string message;
+  // The same again and again is one Event.
+  std::optional<absl::Time> first_seen;
   std::optional<absl::Time> last_seen;
 };
 

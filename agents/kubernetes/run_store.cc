@@ -12,6 +12,15 @@ void Parse(const Json& object, JobObject* job) { *job = ParseJob(object); }
 void Parse(const Json& object, PodObject* pod) { *pod = ParsePod(object); }
 void Parse(const Json& object, EventObject* event) { *event = ParseEvent(object); }
 
+// Once a pod that is being deleted has ended, its node asks for its deletion anew: what counts is
+// when that was asked for first.
+void Keep(PodObject pod, std::map<std::string, PodObject>* pods) {
+  PodObject& known = (*pods)[pod.name.uid];
+  if (known.deletion_time.has_value() && pod.deletion_time.has_value())
+    pod.deletion_time = std::min(*known.deletion_time, *pod.deletion_time);
+  known = std::move(pod);
+}
+
 }  // namespace
 
 std::string RunKeyOfName(const std::string& name) {
@@ -155,7 +164,7 @@ void RunStore::Take(PodObject pod) {
     const std::lock_guard lock(mutex_);
     Entry& entry = entries_[run_key];
     wanted = entry.wanted;
-    entry.pods[pod.name.uid] = pod;
+    Keep(pod, &entry.pods);
     NewsLocked(run_key, entry);
   }
   if (wanted) on_pod_(pod);
@@ -170,7 +179,7 @@ void RunStore::TakeDeleted(PodObject pod) {
     if (entry == nullptr) return;
     wanted = entry->wanted;
     if (pod.HasEnded() && wanted) {
-      entry->pods[pod.name.uid] = pod;
+      Keep(pod, &entry->pods);
     } else {
       entry->pods.erase(pod.name.uid);
     }

@@ -33,6 +33,16 @@ constexpr std::array<Trouble, 12> kTroubles = {{
     {"PostStartHookError", false, kConfig},
 }};
 
+// What a refusal of a pod says that waiting does not help with; a quota may have room later, and a
+// webhook that does not answer may do so. Sources: plugin/pkg/admission and
+// staging/src/k8s.io/apiserver/pkg/admission of Kubernetes.
+constexpr std::array<std::string_view, 7> kRefusals = {
+    "violates PodSecurity",  "denied the request", "error looking up service account",
+    "no PriorityClass with", "RuntimeClass",       "usage per ",
+    "Invalid value"};
+
+bool Has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
+
 std::optional<StartTrouble> OfContainer(const ContainerObject& container) {
   if (container.state != ContainerState::kWaiting || container.reason.empty()) return std::nullopt;
   const auto* known = std::find_if(kTroubles.begin(), kTroubles.end(), [&](const Trouble& trouble) {
@@ -57,28 +67,58 @@ std::optional<StartTrouble> OfScheduling(const PodObject& pod) {
   trouble.reason = found->reason;
   trouble.message = found->message;
   trouble.since = found->since;
-  const std::string_view words = found->message;
-  if (words.find("persistentvolumeclaim") != words.npos && words.find("not found") != words.npos)
+  if (Has(found->message, "persistentvolumeclaim") && Has(found->message, "not found"))
     trouble.failure_class = v1::FAILURE_CLASS_CONFIG;
   return trouble;
 }
 
-std::optional<StartTrouble> OfEvents(const PodObject& pod, const std::vector<EventObject>& events) {
+const EventObject* LatestWarning(const std::string& object_uid,
+                                 const std::vector<EventObject>& events) {
   const EventObject* latest = nullptr;
   for (const EventObject& event : events) {
-    if (!event.is_warning || event.object_uid != pod.name.uid) continue;
+    if (!event.is_warning || event.object_uid != object_uid) continue;
     if (latest == nullptr || event.last_seen > latest->last_seen) latest = &event;
   }
+  return latest;
+}
+
+std::optional<StartTrouble> OfEvents(const PodObject& pod, const std::vector<EventObject>& events) {
+  const EventObject* latest = LatestWarning(pod.name.uid, events);
   if (latest == nullptr) return std::nullopt;
   StartTrouble trouble;
   trouble.reason = latest->reason;
   trouble.message = latest->message;
-  trouble.since = latest->last_seen;
-  // A volume that is named wrongly is mounted never; one whose server is away may be, later.
-  const std::string_view words = latest->message;
-  if (latest->reason == "FailedMount" && words.find("not found") != words.npos)
+  trouble.since = latest->first_seen;
+  // A volume that is named wrongly is mounted never; one whose server is away may be, later. Of a
+  // key the kubelet says "references non-existent secret key".
+  if (latest->reason == "FailedMount" &&
+      (Has(latest->message, "not found") || Has(latest->message, "non-existent")))
     trouble.failure_class = v1::FAILURE_CLASS_CONFIG;
   return trouble;
+}
+
+// A container does not say since when it waits: since its first Warning; or else the pod cannot
+// have had trouble before it had a node.
+std::optional<absl::Time> SinceOf(const PodObject& pod, const std::vector<EventObject>& events) {
+  std::optional<absl::Time> first;
+  for (const EventObject& event : events) {
+    if (!event.is_warning || event.object_uid != pod.name.uid || !event.first_seen.has_value())
+      continue;
+    if (event.reason == "FailedScheduling") continue;
+    first = std::min(first.value_or(absl::InfiniteFuture()), *event.first_seen);
+  }
+  if (first.has_value()) return first;
+  const Condition* scheduled = pod.Find("PodScheduled");
+  return scheduled != nullptr && scheduled->since.has_value() ? scheduled->since : pod.created;
+}
+
+// Each try has another name for its pod: "k7m2-42-1-x8f2p" becomes "k7m2-42-1-...".
+std::string WithoutTry(std::string message, const std::string& job_name) {
+  const std::string start = "\"" + job_name + "-";
+  const size_t at = message.find(start);
+  const size_t end = at == message.npos ? at : message.find('"', at + start.size());
+  if (end != message.npos) message.replace(at + start.size(), end - at - start.size(), "...");
+  return message;
 }
 
 }  // namespace
@@ -91,11 +131,28 @@ std::optional<StartTrouble> FindStartTrouble(const PodObject& pod,
     // These say only that a container waits for its pod.
     if (container.reason == "ContainerCreating" || container.reason == "PodInitializing") continue;
     trouble = OfContainer(container);
-    if (trouble.has_value()) break;
+    if (!trouble.has_value()) continue;
+    trouble->since = SinceOf(pod, events);
+    break;
   }
   if (!trouble.has_value()) trouble = OfScheduling(pod);
   if (!trouble.has_value()) trouble = OfEvents(pod, events);
   if (trouble.has_value() && !trouble->since.has_value()) trouble->since = pod.created;
+  return trouble;
+}
+
+std::optional<StartTrouble> FindCreateTrouble(const JobObject& job,
+                                              const std::vector<EventObject>& events) {
+  const EventObject* latest = LatestWarning(job.name.uid, events);
+  if (latest == nullptr || latest->reason != "FailedCreate") return std::nullopt;
+  StartTrouble trouble;
+  trouble.reason = latest->reason;
+  trouble.message = WithoutTry(latest->message, job.name.name);
+  trouble.since = job.start_time;
+  const bool is_refused =
+      std::any_of(kRefusals.begin(), kRefusals.end(),
+                  [&](std::string_view words) { return Has(latest->message, words); });
+  if (is_refused) trouble.failure_class = kConfig;
   return trouble;
 }
 

@@ -1,11 +1,12 @@
 #include "agents/kubernetes/verdict.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <utility>
 
 #include "agents/core/log_evidence.h"
 #include "agents/core/proto_time.h"
+#include "agents/kubernetes/explain_failure.h"
 #include "agents/kubernetes/replicas.h"
 #include "fmt/format.h"
 
@@ -14,33 +15,41 @@ namespace {
 
 using agent::Observation;
 
-// What the start script writes as the container's last words when it is not the command that ended.
-constexpr std::string_view kSetupFailed = "muster: setup failed";
-constexpr std::string_view kNotStarted = "muster: the command could not be started";
-// Shells and container runtimes tell a death by signal as 128 and the signal's number.
-constexpr int kSignalBase = 128;
-constexpr int kMaxSignal = 64;
-
-void SetEvidence(const RunFacts& facts, v1::EvidenceSource source, std::string detail,
-                 Observation* seen) {
-  seen->evidence.set_source(source);
+void SetEvidence(const RunFacts& facts, std::string detail, Observation* seen) {
+  seen->evidence.set_source(v1::EVIDENCE_SOURCE_POD);
   *seen->evidence.mutable_observed_at() = agent::ToProto(facts.now);
   seen->evidence.set_detail(std::move(detail));
 }
 
-std::string JobWords(const JobObject& job, std::string_view what) {
-  return fmt::format("Job {}/{} (resourceVersion {}): {}", job.name.name_space, job.name.name,
-                     job.name.resource_version, what);
+// A Job that was suspended and went on has had others before.
+std::vector<PodObject> LatestOfEachRank(const std::vector<PodObject>& pods) {
+  std::map<uint32_t, const PodObject*> latest;
+  for (const PodObject& pod : pods) {
+    const PodObject*& known = latest[pod.index];
+    if (known == nullptr || known->created < pod.created) known = &pod;
+  }
+  std::vector<PodObject> kept;
+  for (const auto& [rank, pod] : latest) kept.push_back(*pod);
+  return kept;
 }
 
-std::string PodWords(const PodObject& pod, std::string_view what) {
-  return fmt::format("pod {} (resourceVersion {}){}{}: {}", pod.name.name,
-                     pod.name.resource_version, pod.node.empty() ? "" : " on ", pod.node, what);
+// A pod that has not ended, one that is being deleted first; null: there is none.
+const PodObject* FindAlive(const std::vector<PodObject>& pods) {
+  const PodObject* alive = nullptr;
+  for (const PodObject& pod : pods) {
+    if (pod.HasEnded()) continue;
+    if (alive == nullptr || (pod.deletion_time.has_value() && !alive->deletion_time.has_value()))
+      alive = &pod;
+  }
+  return alive;
 }
 
-std::string Joined(const std::string& reason, const std::string& message) {
-  if (reason.empty() || message.empty()) return reason + message;
-  return reason + ": " + message;
+// The last end of its containers.
+absl::Time EndOf(const PodObject& pod) {
+  absl::Time end = absl::InfinitePast();
+  for (const ContainerObject& container : pod.containers)
+    end = std::max(end, container.finished.value_or(absl::InfiniteFuture()));
+  return end;
 }
 
 Observation MakeObservation(const RunFacts& facts, v1::RunState state) {
@@ -50,13 +59,9 @@ Observation MakeObservation(const RunFacts& facts, v1::RunState state) {
   const JobObject* job = facts.job.has_value() ? &*facts.job : nullptr;
   if (job == nullptr && facts.deleted_job.has_value()) job = &*facts.deleted_job;
   if (job != nullptr) seen.external_id = job->name.name_space + "/" + job->name.name;
-  std::vector<const PodObject*> pods;
   for (const PodObject& pod : facts.pods) {
-    if (!pod.node.empty()) pods.push_back(&pod);
+    if (!pod.node.empty()) seen.nodes.push_back(pod.node);
   }
-  std::stable_sort(pods.begin(), pods.end(),
-                   [](const PodObject* a, const PodObject* b) { return a->index < b->index; });
-  for (const PodObject* pod : pods) seen.nodes.push_back(pod->node);
   seen.replicas = MakeReplicas(facts.pods, facts.events);
   return seen;
 }
@@ -78,127 +83,6 @@ void SetTimes(const RunFacts& facts, Observation* seen) {
 
 // ---- the end
 
-// The container that failed first: its exit is the run's. Pods that were stopped because another
-// one had failed end later.
-struct Culprit {
-  const PodObject* pod = nullptr;
-  const ContainerObject* container = nullptr;
-};
-
-Culprit FindCulprit(const std::vector<PodObject>& pods) {
-  Culprit culprit;
-  absl::Time first = absl::InfiniteFuture();
-  for (const PodObject& pod : pods) {
-    for (const ContainerObject& container : pod.containers) {
-      const bool failed = container.state == ContainerState::kTerminated &&
-                          (container.exit_code != 0 || container.signal != 0);
-      const absl::Time end = container.finished.value_or(absl::InfiniteFuture());
-      if (!failed || (culprit.container != nullptr && end >= first)) continue;
-      culprit = {&pod, &container};
-      first = end;
-    }
-  }
-  if (culprit.pod != nullptr) return culprit;
-  const auto failed = std::find_if(pods.begin(), pods.end(),
-                                   [](const PodObject& pod) { return pod.phase == "Failed"; });
-  if (failed != pods.end()) culprit.pod = &*failed;
-  return culprit;
-}
-
-v1::ExitStatus ExitOf(const Culprit& culprit) {
-  const ContainerObject& container = *culprit.container;
-  v1::ExitStatus exit;
-  const int above = container.exit_code - kSignalBase;
-  const int signal = container.signal != 0              ? container.signal
-                     : above > 0 && above <= kMaxSignal ? above
-                                                        : 0;
-  exit.set_signal(signal);
-  exit.set_code(signal != 0 ? 0 : container.exit_code);
-  exit.set_rank(culprit.pod->index);
-  return exit;
-}
-
-v1::Failure MakeFailure(v1::FailureClass failure_class, bool retriable, std::string message,
-                        std::string suggestion) {
-  v1::Failure failure;
-  failure.set_failure_class(failure_class);
-  failure.set_retriable(retriable);
-  failure.set_message(std::move(message));
-  failure.set_suggestion(std::move(suggestion));
-  return failure;
-}
-
-// Why the cluster itself ended the pod; nothing if it did not.
-// Source:
-// https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions.
-std::optional<v1::Failure> ExplainDisruption(const PodObject& pod) {
-  const Condition* disruption = pod.Find("DisruptionTarget");
-  if (disruption == nullptr) {
-    if (pod.reason != "Evicted" && pod.reason != "NodeLost" && pod.reason != "Shutdown" &&
-        pod.reason != "NodeShutdown" && pod.reason != "Terminated") {
-      return std::nullopt;
-    }
-    return MakeFailure(v1::FAILURE_CLASS_INFRA, true,
-                       PodWords(pod, "the node ended it: " + Joined(pod.reason, pod.message)),
-                       "Submit the job again; it was not the program's fault.");
-  }
-  const std::string words = PodWords(pod, Joined(disruption->reason, disruption->message));
-  if (disruption->reason == "PreemptionByScheduler") {
-    return MakeFailure(v1::FAILURE_CLASS_PREEMPTED, true,
-                       "A pod of a higher priority took its place: " + words,
-                       "Submit the job again, or with a higher priority class.");
-  }
-  return MakeFailure(v1::FAILURE_CLASS_INFRA, true, "The cluster ended the pod: " + words,
-                     "Submit the job again; it was not the program's fault.");
-}
-
-v1::Failure ExplainExit(const Culprit& culprit) {
-  const ContainerObject& container = *culprit.container;
-  const PodObject& pod = *culprit.pod;
-  const std::string words =
-      fmt::format("container {} ended with code {}{}{}", container.name, container.exit_code,
-                  container.reason.empty() ? "" : ", ", container.reason);
-  if (container.reason == "OOMKilled") {
-    return MakeFailure(v1::FAILURE_CLASS_OOM, false,
-                       "The memory limit of the container was reached: " + PodWords(pod, words),
-                       "Ask for more memory, or make the batch smaller.");
-  }
-  const bool not_started = container.reason == "StartError" ||
-                           container.reason == "ContainerCannotRun" ||
-                           container.message.starts_with(kNotStarted);
-  if (not_started) {
-    return MakeFailure(
-        v1::FAILURE_CLASS_CONFIG, false,
-        "The command could not be started: " + PodWords(pod, words + ": " + container.message),
-        "Check that the image has the program, and that it may be executed.");
-  }
-  if (container.is_init || container.message.starts_with(kSetupFailed)) {
-    return MakeFailure(v1::FAILURE_CLASS_CONFIG, false, "The setup failed: " + PodWords(pod, words),
-                       "Read the end of its output, and correct the setup.");
-  }
-  return MakeFailure(v1::FAILURE_CLASS_PROGRAM, false,
-                     "The program failed: " + PodWords(pod, words), "Read the end of its output.");
-}
-
-v1::Failure ExplainFailure(const RunFacts& facts, const Condition& failed, const Culprit& culprit) {
-  const bool is_deadline = failed.reason == "DeadlineExceeded" ||
-                           (culprit.pod != nullptr && culprit.pod->reason == "DeadlineExceeded");
-  if (is_deadline) {
-    return MakeFailure(v1::FAILURE_CLASS_TIMEOUT, false,
-                       "The time limit was reached: " +
-                           JobWords(*facts.job, Joined(failed.reason, failed.message)),
-                       "Ask for more time, or write checkpoints.");
-  }
-  for (const PodObject& pod : facts.pods) {
-    if (std::optional<v1::Failure> disruption = ExplainDisruption(pod)) return *disruption;
-  }
-  if (culprit.container != nullptr) return ExplainExit(culprit);
-  return MakeFailure(v1::FAILURE_CLASS_INFRA, true,
-                     "The Job failed, and no pod of it is left to say why: " +
-                         JobWords(*facts.job, Joined(failed.reason, failed.message)),
-                     "Submit the job again.");
-}
-
 void QuoteEvents(const RunFacts& facts, v1::Failure* failure) {
   for (const EventObject& event : facts.events) {
     if (event.is_warning)
@@ -207,47 +91,75 @@ void QuoteEvents(const RunFacts& facts, v1::Failure* failure) {
   }
 }
 
-Observation Succeeded(const RunFacts& facts, const Condition& complete) {
+Observation Succeeded(const RunFacts& facts, const JobObject& job, const Condition& complete) {
   Observation seen = MakeObservation(facts, v1::RUN_STATE_SUCCEEDED);
-  SetEvidence(facts, v1::EVIDENCE_SOURCE_POD,
-              JobWords(*facts.job, Joined("Complete", complete.message)), &seen);
+  SetEvidence(facts, JobWords(job, Joined("Complete", complete.message)), &seen);
   SetTimes(facts, &seen);
   seen.exit.emplace();
   return seen;
 }
 
-Observation Failed(const RunFacts& facts, const Condition& failed) {
-  // A cancel that was asked for and came before the failure is the deletion of the Job, not this.
+Observation Failed(const RunFacts& facts, const JobObject& job, const Condition& failed) {
   Observation seen = MakeObservation(facts, v1::RUN_STATE_FAILED);
-  SetEvidence(
-      facts, v1::EVIDENCE_SOURCE_POD,
-      JobWords(*facts.job, fmt::format("Failed: {}", Joined(failed.reason, failed.message))),
-      &seen);
+  SetEvidence(facts,
+              JobWords(job, fmt::format("Failed: {}", Joined(failed.reason, failed.message))),
+              &seen);
   SetTimes(facts, &seen);
-  const Culprit culprit = FindCulprit(facts.pods);
-  seen.failure = ExplainFailure(facts, failed, culprit);
-  if (culprit.container != nullptr && seen.failure->failure_class() != v1::FAILURE_CLASS_TIMEOUT)
-    seen.exit = ExitOf(culprit);
+  Ending ending = ExplainFailure(job, failed, facts.pods);
+  seen.failure = std::move(ending.failure);
+  seen.exit = std::move(ending.exit);
   QuoteEvents(facts, &*seen.failure);
   return seen;
 }
 
-// Nobody but Muster should delete it; if somebody does, that is a cancel by others.
-Observation Deleted(const RunFacts& facts) {
-  Observation seen = MakeObservation(facts, v1::RUN_STATE_CANCELED);
-  SetEvidence(
-      facts, v1::EVIDENCE_SOURCE_POD,
-      JobWords(*facts.deleted_job, facts.cancel_asked ? "deleted" : "deleted, not by Muster"),
-      &seen);
-  SetTimes(facts, &seen);
-  return seen;
+// The Job controller takes seconds to say how a Job has ended; what ended before the deletion was
+// asked for has its own end all the same. Nothing: the deletion ended it.
+std::optional<Observation> OwnEnd(const RunFacts& facts, const JobObject& job) {
+  for (const char* type : {"Complete", "SuccessCriteriaMet"}) {
+    if (const Condition* complete = job.Find(type)) return Succeeded(facts, job, *complete);
+  }
+  for (const char* type : {"Failed", "FailureTarget"}) {
+    if (const Condition* failed = job.Find(type)) return Failed(facts, job, *failed);
+  }
+  if (!job.deletion_time.has_value()) return std::nullopt;
+  const Culprit culprit = FindCulprit(job, facts.pods);
+  if (culprit.end() < *job.deletion_time)
+    return Failed(facts, job, {"Failed", true, "", "a pod failed before it was deleted", {}});
+  const auto succeeded =
+      std::count_if(facts.pods.begin(), facts.pods.end(), [&](const PodObject& pod) {
+        return pod.phase == "Succeeded" && EndOf(pod) < *job.deletion_time;
+      });
+  if (job.completions == 0 || succeeded < static_cast<int64_t>(job.completions))
+    return std::nullopt;
+  return Succeeded(facts, job,
+                   {"Complete", true, "", "its pods had succeeded before it was deleted", {}});
 }
 
 // ---- before the end
 
-Observation Finishing(const RunFacts& facts, std::string_view why) {
+Observation Finishing(const RunFacts& facts, const JobObject& job, std::string why) {
   Observation seen = MakeObservation(facts, v1::RUN_STATE_FINISHING);
-  SetEvidence(facts, v1::EVIDENCE_SOURCE_POD, JobWords(*facts.job, why), &seen);
+  SetTimes(facts, &seen);
+  seen.end_time.reset();
+  seen.reason = std::move(why);
+  if (const PodObject* last = FindAlive(facts.pods)) {
+    const Condition* target = last->Find("DisruptionTarget");
+    seen.reason +=
+        "; not yet ended: " +
+        PodWords(*last, target == nullptr ? last->phase : Joined(target->reason, target->message));
+  }
+  SetEvidence(facts, JobWords(job, seen.reason), &seen);
+  return seen;
+}
+
+// Nobody but Muster should delete it; if somebody does, that is a cancel by others. Its pods may
+// outlive it: by their grace, or for as long as their node does not answer.
+Observation Deleted(const RunFacts& facts, const JobObject& job) {
+  if (std::optional<Observation> end = OwnEnd(facts, job)) return *std::move(end);
+  const char* why = facts.cancel_asked ? "deleted" : "deleted, not by Muster";
+  if (FindAlive(facts.pods) != nullptr) return Finishing(facts, job, why);
+  Observation seen = MakeObservation(facts, v1::RUN_STATE_CANCELED);
+  SetEvidence(facts, JobWords(job, why), &seen);
   SetTimes(facts, &seen);
   return seen;
 }
@@ -255,26 +167,26 @@ Observation Finishing(const RunFacts& facts, std::string_view why) {
 Observation Pending(const RunFacts& facts, const std::string& reason, const std::string& detail) {
   Observation seen = MakeObservation(facts, v1::RUN_STATE_PENDING);
   seen.reason = reason;
-  SetEvidence(facts, v1::EVIDENCE_SOURCE_POD, detail, &seen);
+  SetEvidence(facts, detail, &seen);
   return seen;
 }
 
 // The trouble has lasted too long, or cannot pass: the run is over, and the caller deletes the Job.
-std::optional<Observation> GiveUp(const RunFacts& facts, const PodObject& pod,
+// `words`: whose trouble it is, and which.
+std::optional<Observation> GiveUp(const RunFacts& facts, const std::string& words,
                                   const StartTrouble& trouble, const Patience& patience) {
   if (trouble.failure_class == v1::FAILURE_CLASS_UNSPECIFIED) return std::nullopt;
   const absl::Time since = trouble.since.value_or(facts.now);
   if (!trouble.is_final && facts.now - since < patience.start_grace) return std::nullopt;
   Observation seen = MakeObservation(facts, v1::RUN_STATE_FAILED);
-  const std::string words = PodWords(pod, Joined(trouble.reason, trouble.message));
-  SetEvidence(facts, v1::EVIDENCE_SOURCE_POD, words, &seen);
+  SetEvidence(facts, words, &seen);
   const bool is_image = trouble.failure_class == v1::FAILURE_CLASS_IMAGE;
   seen.failure = MakeFailure(
       trouble.failure_class, false,
       fmt::format("{} {}", is_image ? "The image cannot be had:" : "The pod cannot start:", words),
       is_image
           ? "Check the image's name, and that the namespace has a pull secret for its registry."
-          : "Check that what the job names is in its namespace.");
+          : "Check that what the job names is in its namespace, and that pods like it are let in.");
   QuoteEvents(facts, &*seen.failure);
   return seen;
 }
@@ -284,56 +196,82 @@ v1::RunState StateOf(const PodObject& pod) {
   return pod.node.empty() ? v1::RUN_STATE_PENDING : v1::RUN_STATE_STARTING;
 }
 
-std::optional<Observation> JudgeLive(const RunFacts& facts, const Patience& patience) {
-  const JobObject& job = *facts.job;
-  if (job.is_suspended) {
-    return Pending(
-        facts,
-        facts.held ? "held: it starts once it is released" : "suspended by its queue, or by others",
-        JobWords(job, "suspended"));
-  }
-  if (facts.pods.empty())
-    return Pending(facts, "its pods are about to be made", JobWords(job, "no pod yet"));
+Observation JudgeSuspended(const RunFacts& facts, const JobObject& job) {
+  const std::string why =
+      facts.held ? "held: it starts once it is released" : "suspended by its queue, or by others";
+  if (FindAlive(facts.pods) != nullptr) return Finishing(facts, job, why);
+  return Pending(facts, why, JobWords(job, "suspended"));
+}
+
+// Not all pods have been made, or were seen.
+Observation JudgeIncomplete(const RunFacts& facts, const JobObject& job, const Patience& patience) {
+  const std::optional<StartTrouble> trouble = FindCreateTrouble(job, facts.events);
+  if (!trouble.has_value())
+    return Pending(facts, "its pods are about to be made",
+                   JobWords(job, fmt::format("{} pods", facts.pods.size())));
+  const std::string words = Joined(trouble->reason, trouble->message);
+  if (std::optional<Observation> end = GiveUp(facts, JobWords(job, words), *trouble, patience))
+    return *std::move(end);
+  return Pending(facts, words, JobWords(job, words));
+}
+
+// All pods are there: the run is as far as the slowest of them.
+Observation JudgePods(const RunFacts& facts, const Patience& patience) {
   const PodObject* slowest = &facts.pods.front();
   for (const PodObject& pod : facts.pods) {
     if (StateOf(pod) < StateOf(*slowest)) slowest = &pod;
+    const std::optional<StartTrouble> trouble = FindStartTrouble(pod, facts.events);
+    if (!trouble.has_value()) continue;
+    const std::string words = PodWords(pod, Joined(trouble->reason, trouble->message));
+    if (std::optional<Observation> end = GiveUp(facts, words, *trouble, patience))
+      return *std::move(end);
   }
-  const std::optional<StartTrouble> trouble = FindStartTrouble(*slowest, facts.events);
-  if (trouble.has_value()) {
-    if (std::optional<Observation> end = GiveUp(facts, *slowest, *trouble, patience)) return end;
-  }
-  const std::string words =
-      trouble.has_value() ? Joined(trouble->reason, trouble->message) : slowest->phase;
-  Observation seen = MakeObservation(facts, StateOf(*slowest));
-  if (trouble.has_value()) seen.reason = words;
-  SetEvidence(facts, v1::EVIDENCE_SOURCE_POD, PodWords(*slowest, words), &seen);
+  // PENDING after RUNNING would say that it has been queued anew.
+  const bool has_run = facts.last_state == v1::RUN_STATE_RUNNING;
+  Observation seen = MakeObservation(facts, has_run ? v1::RUN_STATE_RUNNING : StateOf(*slowest));
+  std::string words = slowest->phase;
+  if (const std::optional<StartTrouble> trouble = FindStartTrouble(*slowest, facts.events))
+    words = seen.reason = Joined(trouble->reason, trouble->message);
+  SetEvidence(facts, PodWords(*slowest, words), &seen);
   SetTimes(facts, &seen);
   seen.end_time.reset();
   return seen;
 }
 
+Observation JudgeLive(const RunFacts& facts, const JobObject& job, const Patience& patience) {
+  if (job.is_suspended) return JudgeSuspended(facts, job);
+  // With any of these the Job fails, once its controller has seen it.
+  for (const PodObject& pod : facts.pods) {
+    if (pod.phase == "Failed") return Finishing(facts, job, "a pod of it has failed");
+    if (pod.deletion_time.has_value()) return Finishing(facts, job, "a pod of it is being deleted");
+  }
+  const bool is_incomplete = facts.pods.empty() || facts.pods.size() < job.completions;
+  if (is_incomplete && facts.last_state != v1::RUN_STATE_RUNNING)
+    return JudgeIncomplete(facts, job, patience);
+  if (facts.pods.empty() || FindAlive(facts.pods) == nullptr)
+    return Finishing(facts, job, "its pods have ended");
+  return JudgePods(facts, patience);
+}
+
+Observation JudgeJob(const RunFacts& facts, const JobObject& job, const Patience& patience) {
+  if (const Condition* complete = job.Find("Complete")) return Succeeded(facts, job, *complete);
+  if (const Condition* failed = job.Find("Failed")) return Failed(facts, job, *failed);
+  if (job.deletion_time.has_value()) return Finishing(facts, job, "its pods are being ended");
+  if (const Condition* target = job.Find("FailureTarget"))
+    return Finishing(facts, job, Joined(target->reason, target->message));
+  if (job.Find("SuccessCriteriaMet") != nullptr)
+    return Finishing(facts, job, "it has succeeded, and its pods are being ended");
+  return JudgeLive(facts, job, patience);
+}
+
 }  // namespace
 
-std::optional<Observation> Judge(const RunFacts& facts, const Patience& patience) {
-  if (!facts.job.has_value()) {
-    if (!facts.deleted_job.has_value()) return std::nullopt;
-    // What ended before it was deleted keeps its own end.
-    RunFacts before = facts;
-    before.job = facts.deleted_job;
-    if (const Condition* complete = facts.deleted_job->Find("Complete"))
-      return Succeeded(before, *complete);
-    if (const Condition* failed = facts.deleted_job->Find("Failed")) return Failed(before, *failed);
-    return Deleted(facts);
-  }
-  const JobObject& job = *facts.job;
-  if (const Condition* complete = job.Find("Complete")) return Succeeded(facts, *complete);
-  if (const Condition* failed = job.Find("Failed")) return Failed(facts, *failed);
-  if (job.deletion_time.has_value()) return Finishing(facts, "its pods are being ended");
-  if (const Condition* target = job.Find("FailureTarget"))
-    return Finishing(facts, Joined(target->reason, target->message));
-  if (job.Find("SuccessCriteriaMet") != nullptr)
-    return Finishing(facts, "it has succeeded, and its pods are being ended");
-  return JudgeLive(facts, patience);
+std::optional<Observation> Judge(const RunFacts& all, const Patience& patience) {
+  RunFacts facts = all;
+  facts.pods = LatestOfEachRank(all.pods);
+  if (facts.job.has_value()) return JudgeJob(facts, *facts.job, patience);
+  if (facts.deleted_job.has_value()) return Deleted(facts, *facts.deleted_job);
+  return std::nullopt;
 }
 
 }  // namespace muster::kubernetes

@@ -36,7 +36,7 @@ struct Patience {
 // caller has to find out more.
 std::optional<agent::Observation> Judge(const RunFacts& facts, const Patience& patience);
 
-// Why the pod cannot start, and since when; nothing if it has no trouble. Taken from its init and
+// Why a pod cannot start, and since when; nothing if it has no trouble. Taken from its init and
 // main containers, then its conditions, then the Events, in that order.
 struct StartTrouble {
   std::string reason;
@@ -48,6 +48,10 @@ struct StartTrouble {
 };
 std::optional<StartTrouble> FindStartTrouble(const PodObject& pod,
                                              const std::vector<EventObject>& events);
+// Why the Job controller cannot make pods, from the Events about the Job: a quota that is used up,
+// an admission that refuses them.
+std::optional<StartTrouble> FindCreateTrouble(const JobObject& job,
+                                              const std::vector<EventObject>& events);
 
 }  // namespace muster::kubernetes
 

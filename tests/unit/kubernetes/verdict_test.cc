@@ -52,7 +52,7 @@ class World {
         "node-1", index);
   }
   World& Event(const std::string& reason, const std::string& message) {
-    facts_.events.push_back({"e", "k7m2-42-1-0", "p0", true, reason, message, kNow});
+    facts_.events.push_back({"e", "k7m2-42-1-0", "p0", true, reason, message, kNow, kNow});
     return *this;
   }
   RunFacts& facts() { return facts_; }

@@ -1,0 +1,260 @@
+#include "agents/kubernetes/explain_failure.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+
+namespace muster::kubernetes {
+namespace {
+
+// What the start script writes as the container's last words when it is not the command that ended.
+constexpr std::string_view kSetupFailed = "muster: setup failed";
+constexpr std::string_view kNotStarted = "muster: the command could not be started";
+// Shells and container runtimes tell a death by signal as 128 and the signal's number.
+constexpr int kSignalBase = 128;
+constexpr int kMaxSignal = 64;
+constexpr int kKillSignal = 9;
+constexpr int kCannotExecute = 126;
+constexpr int kNotFound = 127;
+
+constexpr char kAgain[] = "Submit the job again; it was not the program's fault.";
+
+bool Has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
+
+bool HasFailed(const ContainerObject& container) {
+  return container.state == ContainerState::kTerminated &&
+         (container.exit_code != 0 || container.signal != 0);
+}
+
+// With it the Job controller begins to end what is left of the Job; null: it has not.
+const Condition* StopCondition(const JobObject& job) {
+  const Condition* target = job.Find("FailureTarget");
+  return target != nullptr ? target : job.Find("Failed");
+}
+
+absl::Time StopTime(const JobObject& job) {
+  const Condition* target = StopCondition(job);
+  if (target == nullptr) return absl::InfiniteFuture();
+  return target->since.value_or(absl::InfiniteFuture());
+}
+
+v1::ExitStatus MakeExit(int code, int signal, uint32_t rank) {
+  const int above = code - kSignalBase;
+  if (signal == 0 && above > 0 && above <= kMaxSignal) signal = above;
+  v1::ExitStatus exit;
+  exit.set_signal(signal);
+  exit.set_code(signal != 0 ? 0 : code);
+  exit.set_rank(rank);
+  return exit;
+}
+
+v1::ExitStatus ExitOf(const Culprit& culprit) {
+  return MakeExit(culprit.container->exit_code, culprit.container->signal, culprit.pod->index);
+}
+
+// Why the cluster itself ended the pod; nothing if it did not.
+// Source:
+// https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions.
+std::optional<v1::Failure> ExplainDisruption(const PodObject& pod) {
+  if (const Condition* disruption = pod.Find("DisruptionTarget")) {
+    const std::string words = PodWords(pod, Joined(disruption->reason, disruption->message));
+    if (disruption->reason == "PreemptionByScheduler") {
+      return MakeFailure(v1::FAILURE_CLASS_PREEMPTED, true,
+                         "A pod of a higher priority took its place: " + words,
+                         "Submit the job again, or with a higher priority class.");
+    }
+    return MakeFailure(v1::FAILURE_CLASS_INFRA, true, "The cluster ended the pod: " + words,
+                       kAgain);
+  }
+  const std::string words = PodWords(pod, Joined(pod.reason, pod.message));
+  // Of one that used more of the node's disk than it may the kubelet tells no disruption.
+  if (pod.reason == "Evicted" && Has(pod.message, "exceeds")) {
+    return MakeFailure(v1::FAILURE_CLASS_CONFIG, false, "The pod used too much disk: " + words,
+                       "Write less to the container's own file system, or into a volume.");
+  }
+  for (const char* reason : {"Evicted", "NodeLost", "Shutdown", "NodeShutdown", "Terminated"}) {
+    if (pod.reason == reason)
+      return MakeFailure(v1::FAILURE_CLASS_INFRA, true, "The node ended the pod: " + words, kAgain);
+  }
+  return std::nullopt;
+}
+
+v1::Failure ExplainOwnExit(const Culprit& culprit, const std::string& words) {
+  const v1::ExitStatus exit = ExitOf(culprit);
+  std::string suggestion = "Read the end of its output.";
+  if (exit.signal() == kKillSignal) {
+    suggestion =
+        "The cluster tells of nothing that killed it: the program did so itself, or the node's "
+        "kernel took a part of it for want of memory. Read the end of its output.";
+  } else if (exit.code() == kNotFound || exit.code() == kCannotExecute) {
+    suggestion =
+        "A shell ends with 127 if it finds no command of that name, and with 126 if a file is none "
+        "that it may run. Read the end of its output.";
+  }
+  return MakeFailure(v1::FAILURE_CLASS_PROGRAM, false,
+                     "The program failed: " + PodWords(*culprit.pod, words), suggestion);
+}
+
+v1::Failure ExplainExit(const Culprit& culprit) {
+  const ContainerObject& container = *culprit.container;
+  const PodObject& pod = *culprit.pod;
+  const std::string words =
+      fmt::format("container {} ended with code {}{}{}", container.name, container.exit_code,
+                  container.reason.empty() ? "" : ", ", container.reason);
+  if (container.reason == "OOMKilled") {
+    return MakeFailure(v1::FAILURE_CLASS_OOM, false,
+                       "The memory limit of the container was reached: " + PodWords(pod, words),
+                       "Ask for more memory, or make the batch smaller.");
+  }
+  const bool not_started = container.reason == "StartError" ||
+                           container.reason == "ContainerCannotRun" ||
+                           container.message.starts_with(kNotStarted);
+  if (not_started) {
+    return MakeFailure(
+        v1::FAILURE_CLASS_CONFIG, false,
+        "The command could not be started: " + PodWords(pod, words + ": " + container.message),
+        "Check that the image has the program, and that it may be executed.");
+  }
+  if (container.is_init || container.message.starts_with(kSetupFailed)) {
+    return MakeFailure(v1::FAILURE_CLASS_CONFIG, false, "The setup failed: " + PodWords(pod, words),
+                       "Read the end of its output, and correct the setup.");
+  }
+  const bool was_deleted = pod.deletion_time.has_value() && *pod.deletion_time <= culprit.end();
+  if (was_deleted && !culprit.was_stopped) {
+    return MakeFailure(v1::FAILURE_CLASS_INFRA, true,
+                       "The pod was deleted, not by Muster: " + PodWords(pod, words), kAgain);
+  }
+  return ExplainOwnExit(culprit, words);
+}
+
+// "…for pod lab/k7m2-42-1-3-x8f2p failed…" of an Indexed Job: 3; 0 if there is no index.
+uint32_t RankIn(const JobObject& job, std::string_view message) {
+  const std::string start = job.name.name_space + "/" + job.name.name + "-";
+  const size_t at = message.find(start);
+  if (at == message.npos) return 0;
+  const std::string_view rest = message.substr(at + start.size());
+  uint32_t rank = 0;
+  const bool has_index = absl::SimpleAtoi(ToAbsl(rest.substr(0, rest.find('-'))), &rank);
+  return has_index && rest.find('-') < rest.find(' ') ? rank : 0;
+}
+
+// What the Job alone says, whose pods are gone. Source of its words: matchPodFailurePolicy in
+// pkg/controller/job/pod_failure_policy.go of Kubernetes.
+Ending ExplainByJob(const JobObject& job, const Condition& failed) {
+  const std::string words = JobWords(job, Joined(failed.reason, failed.message));
+  constexpr std::string_view kExit = "failed with exit code ";
+  const std::string_view message = failed.message;
+  int code = 0;
+  if (const size_t at = message.find(kExit); at != message.npos) {
+    const std::string_view rest = message.substr(at + kExit.size());
+    (void)absl::SimpleAtoi(ToAbsl(rest.substr(0, rest.find(' '))), &code);
+  }
+  if (code != 0) {
+    return {MakeFailure(v1::FAILURE_CLASS_PROGRAM, false, "The program failed: " + words,
+                        "Read the end of its output."),
+            MakeExit(code, 0, RankIn(job, message))};
+  }
+  if (Has(message, "has condition DisruptionTarget"))
+    return {MakeFailure(v1::FAILURE_CLASS_INFRA, true, "The cluster ended a pod: " + words, kAgain),
+            std::nullopt};
+  return {MakeFailure(v1::FAILURE_CLASS_INFRA, true,
+                      "The Job failed, and no pod of it is left to say why: " + words,
+                      "Submit the job again."),
+          std::nullopt};
+}
+
+// The pod that came to its time limit, if that is what ended the run.
+const PodObject* FindOverdue(const Culprit& culprit, const std::vector<PodObject>& pods) {
+  const auto is_overdue = [](const PodObject& pod) { return pod.reason == "DeadlineExceeded"; };
+  const bool was_first = culprit.container != nullptr && !culprit.was_stopped;
+  if (was_first) return is_overdue(*culprit.pod) ? culprit.pod : nullptr;
+  const auto found = std::find_if(pods.begin(), pods.end(), is_overdue);
+  return found == pods.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+absl::Time Culprit::end() const {
+  if (container == nullptr) return absl::InfiniteFuture();
+  return container->finished.value_or(absl::InfiniteFuture());
+}
+
+Culprit FindCulprit(const JobObject& job, const std::vector<PodObject>& pods) {
+  const absl::Time stop = StopTime(job);
+  const Condition* target = StopCondition(job);
+  // Times are in whole seconds; of several in one, the Job has named the first that it saw.
+  const auto is_unnamed = [&](const Culprit& culprit) {
+    return target == nullptr || !Has(target->message, culprit.pod->name.name + " ");
+  };
+  Culprit first;
+  for (const PodObject& pod : pods) {
+    for (const ContainerObject& container : pod.containers) {
+      if (!HasFailed(container)) continue;
+      Culprit culprit{&pod, &container};
+      culprit.was_stopped = pod.deletion_time.has_value() && *pod.deletion_time >= stop &&
+                            culprit.end() >= *pod.deletion_time;
+      const auto order = [&](const Culprit& one) {
+        return std::make_tuple(one.was_stopped, one.end(), is_unnamed(one));
+      };
+      if (first.container == nullptr || order(culprit) < order(first)) first = culprit;
+    }
+  }
+  if (first.pod != nullptr) return first;
+  const auto failed = std::find_if(pods.begin(), pods.end(),
+                                   [](const PodObject& pod) { return pod.phase == "Failed"; });
+  if (failed != pods.end()) first.pod = &*failed;
+  return first;
+}
+
+Ending ExplainFailure(const JobObject& job, const Condition& failed,
+                      const std::vector<PodObject>& pods) {
+  const Culprit culprit = FindCulprit(job, pods);
+  const PodObject* overdue = FindOverdue(culprit, pods);
+  if (overdue != nullptr || failed.reason == "DeadlineExceeded") {
+    const std::string words = overdue != nullptr
+                                  ? PodWords(*overdue, Joined(overdue->reason, overdue->message))
+                                  : JobWords(job, Joined(failed.reason, failed.message));
+    return {MakeFailure(v1::FAILURE_CLASS_TIMEOUT, false, "The time limit was reached: " + words,
+                        "Ask for more time, or write checkpoints."),
+            std::nullopt};
+  }
+  std::optional<v1::ExitStatus> exit;
+  if (culprit.container != nullptr) exit = ExitOf(culprit);
+  for (const PodObject& pod : pods) {
+    if (std::optional<v1::Failure> disruption = ExplainDisruption(pod))
+      return {*std::move(disruption), exit};
+  }
+  if (culprit.container == nullptr) return ExplainByJob(job, failed);
+  return {ExplainExit(culprit), exit};
+}
+
+std::string PodWords(const PodObject& pod, std::string_view what) {
+  return fmt::format("pod {} (resourceVersion {}){}{}: {}", pod.name.name,
+                     pod.name.resource_version, pod.node.empty() ? "" : " on ", pod.node, what);
+}
+
+std::string JobWords(const JobObject& job, std::string_view what) {
+  return fmt::format("Job {}/{} (resourceVersion {}): {}", job.name.name_space, job.name.name,
+                     job.name.resource_version, what);
+}
+
+std::string Joined(const std::string& reason, const std::string& message) {
+  if (reason.empty() || message.empty()) return reason + message;
+  return reason + ": " + message;
+}
+
+v1::Failure MakeFailure(v1::FailureClass failure_class, bool retriable, std::string message,
+                        std::string suggestion) {
+  v1::Failure failure;
+  failure.set_failure_class(failure_class);
+  failure.set_retriable(retriable);
+  failure.set_message(std::move(message));
+  failure.set_suggestion(std::move(suggestion));
+  return failure;
+}
+
+}  // namespace muster::kubernetes

@@ -1,0 +1,49 @@
+// Why a Job has failed, and with what exit. Pure.
+#ifndef MUSTER_AGENTS_KUBERNETES_EXPLAIN_FAILURE_H_
+#define MUSTER_AGENTS_KUBERNETES_EXPLAIN_FAILURE_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "agents/kubernetes/objects.h"
+#include "muster/v1/job.pb.h"
+
+namespace muster::kubernetes {
+
+// The container that failed first: its exit is the run's.
+struct Culprit {
+  const PodObject* pod = nullptr;              // null: none has failed
+  const ContainerObject* container = nullptr;  // null: the pod failed without one that did
+  // It ended because the Job controller ended it: another one had failed before.
+  bool was_stopped = false;
+
+  absl::Time end() const;  // infinite future: not known
+};
+
+// Among `pods`, which outlive what is returned. The times are those of `job`'s conditions.
+Culprit FindCulprit(const JobObject& job, const std::vector<PodObject>& pods);
+
+struct Ending {
+  v1::Failure failure;
+  std::optional<v1::ExitStatus> exit;
+};
+
+// `failed` is the Job's condition, `pods` what is known of its pods, ended or not.
+Ending ExplainFailure(const JobObject& job, const Condition& failed,
+                      const std::vector<PodObject>& pods);
+
+// "pod NAME (resourceVersion 9) on node-1: what".
+std::string PodWords(const PodObject& pod, std::string_view what);
+std::string JobWords(const JobObject& job, std::string_view what);
+// "reason: message", or that of the two that there is.
+std::string Joined(const std::string& reason, const std::string& message);
+
+v1::Failure MakeFailure(v1::FailureClass failure_class, bool retriable, std::string message,
+                        std::string suggestion);
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_EXPLAIN_FAILURE_H_
