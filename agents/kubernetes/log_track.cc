@@ -10,6 +10,8 @@ namespace {
 
 // After a start all pods come in one list; until then nothing is taken for gone.
 constexpr absl::Duration kPatience = absl::Seconds(5);
+// Between the node's clock and this one.
+constexpr absl::Duration kClockSlack = absl::Seconds(2);
 // Times that a log must be without what it had, before that is believed.
 constexpr int kMaxUnfound = 3;
 constexpr size_t kMaxReasonBytes = 1000;
@@ -41,16 +43,23 @@ LogStep StepAfter(const LogReadResult& result, bool was_last, const LogFollowerO
                   LogSourceState* source) {
   if (!result.disk.ok()) return LogStep::kLater;
   if (result.cannot_split()) return LogStep::kReadTogether;
-  if (result.is_gone()) return source->was_whole ? LogStep::kFinish : LogStep::kGiveUp;
+  if (result.is_gone()) {
+    // A node that is killed ends its answers as if they were whole, but before the end of the
+    // container, or without having told that.
+    if (source->finished.has_value() && source->whole >= *source->finished - kClockSlack)
+      return LogStep::kFinish;
+    // Its end may still be on the way.
+    return ++source->refusals < kMaxUnfound ? LogStep::kLater : LogStep::kGiveUp;
+  }
   if (result.has_news) source->refusals = 0;
   if (result.is_whole()) {
     // The server ends an answer that its node has cut as one that is whole: only one that brings
     // nothing new shows that there is no more.
     if (was_last) return result.has_news ? LogStep::kAgain : LogStep::kFinish;
-    source->was_whole = true;
+    source->whole = absl::Now();
     return source->ended.has_value() ? LogStep::kAgain : LogStep::kLater;
   }
-  source->was_whole = false;
+  if (result.has_news) source->whole = absl::InfinitePast();
   if (absl::IsCancelled(result.connection)) return LogStep::kAgain;
   const int status = result.refusal.status;
   // Who does not answer, knows us not, or is busy, has refused nothing.
@@ -80,7 +89,9 @@ void LogTrack::Name(const PodObject& pod) {
       source->target = target;
       due = std::min(due, absl::Now());
     }
-    const bool has_ended = container->state == ContainerState::kTerminated || pod.HasEnded();
+    const bool has_terminated = container->state == ContainerState::kTerminated;
+    if (has_terminated) source->finished = container->finished.value_or(absl::UnixEpoch());
+    const bool has_ended = has_terminated || pod.HasEnded();
     if (has_ended && !source->ended.has_value()) {
       source->ended = absl::Now();
       if (source == &sources.front()) due = absl::Now();

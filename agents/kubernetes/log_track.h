@@ -21,8 +21,10 @@ struct LogSourceState {
   LogTarget target;
   // Since when it is known that the container runs no more; none: it runs, as far as is known.
   std::optional<absl::Time> ended;
-  // A stream was told to its end, so that nothing is missing unless the node was restarted.
-  bool was_whole = false;
+  // By its node, which has told its end.
+  std::optional<absl::Time> finished;
+  // When a stream was last told to its end, and nothing has come since.
+  absl::Time whole = absl::InfinitePast();
   int refusals = 0;
 };
 
