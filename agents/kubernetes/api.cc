@@ -19,26 +19,16 @@ constexpr absl::Duration kFirstWait = absl::Milliseconds(200);
 constexpr absl::Duration kLongestWait = absl::Seconds(10);
 // Enough for a server that restarts, at the waits above; the call's own time is the other bound.
 constexpr int kMaxTries = 10;
+// Calls of which each broke its connection; more of them is no coincidence.
+constexpr int kMaxCuts = 4;
 
-ApiAnswer ToAnswer(const HttpAnswer& http) {
-  ApiAnswer answer;
-  answer.status = http.status;
-  answer.body = Json::parse(http.body, nullptr, /*allow_exceptions=*/false);
-  if (answer.body.is_discarded()) answer.body = nullptr;
-  if (answer.ok()) return answer;
-  if (answer.body.is_object() && TextAt(answer.body, "kind") == "Status") {
-    answer.reason = TextAt(answer.body, "reason");
-    answer.message = TextAt(answer.body, "message");
-  } else {
-    answer.message = http.body;  // of a proxy, say
-  }
-  return answer;
-}
-
-bool MayBeAskedAgain(const ApiCall& call, int status) {
+bool MayBeAskedAgain(const ApiCall& call, const absl::StatusOr<HttpAnswer>& answer, int tries) {
+  const bool only_reads = call.method == "GET";
+  // Connections break now and then: servers end them to share their load.
+  if (!answer.ok()) return only_reads && absl::IsAborted(answer.status()) && tries < kMaxCuts;
   // A call that was told to come later has not been looked at.
-  if (status == 429) return true;
-  return status >= 500 && call.method == "GET";
+  const bool may = answer->status == 429 || (answer->status >= 500 && only_reads);
+  return may && tries < kMaxTries;
 }
 
 // With jitter, so that many that were sent away together do not come back together.
@@ -54,6 +44,21 @@ absl::Duration WaitBefore(int next_try, const std::map<std::string, std::string>
 }
 
 }  // namespace
+
+ApiAnswer ToAnswer(int status, const std::string& body) {
+  ApiAnswer answer;
+  answer.status = status;
+  answer.body = Json::parse(body, nullptr, /*allow_exceptions=*/false);
+  if (answer.body.is_discarded()) answer.body = nullptr;
+  if (answer.ok()) return answer;
+  if (answer.body.is_object() && TextAt(answer.body, "kind") == "Status") {
+    answer.reason = TextAt(answer.body, "reason");
+    answer.message = TextAt(answer.body, "message");
+  } else {
+    answer.message = body;  // of a proxy, say
+  }
+  return answer;
+}
 
 absl::Status RefusalOf(const ApiAnswer& answer, std::string_view what) {
   const std::string text =
@@ -130,19 +135,20 @@ absl::StatusOr<ApiAnswer> Api::Call(const ApiCall& call) {
     http->timeout = std::max(absl::Milliseconds(1), end - absl::Now());
     Count(call.method);
     const absl::StatusOr<HttpAnswer> answer = loop_.Send(*std::move(http), kMaxAnswerBytes);
-    if (!answer.ok()) return answer.status();
-    if (answer->status == 401 && !std::exchange(renewed, true)) {
+    if (answer.ok() && answer->status == 401 && !std::exchange(renewed, true)) {
       credentials_.Refuse(credential);
       continue;
     }
-    if (MayBeAskedAgain(call, answer->status) && tries < kMaxTries) {
-      const absl::Duration wait = WaitBefore(tries, answer->headers);
+    if (MayBeAskedAgain(call, answer, tries)) {
+      const absl::Duration wait =
+          WaitBefore(tries, answer.ok() ? answer->headers : std::map<std::string, std::string>());
       if (absl::Now() + wait < end) {
         absl::SleepFor(wait);
         continue;
       }
     }
-    return ToAnswer(*answer);
+    if (!answer.ok()) return answer.status();
+    return ToAnswer(answer->status, answer->body);
   }
 }
 

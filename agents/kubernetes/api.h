@@ -31,6 +31,9 @@ struct ApiAnswer {
   bool ok() const { return status >= 200 && status < 300; }
 };
 
+// The answer with this body.
+ApiAnswer ToAnswer(int status, const std::string& body);
+
 // A refusal as a status: NOT_FOUND (404), ALREADY_EXISTS and ABORTED (409), PERMISSION_DENIED
 // (403), UNAUTHENTICATED (401), INVALID_ARGUMENT (400, 413, 422), OUT_OF_RANGE (410),
 // RESOURCE_EXHAUSTED (429), INTERNAL (5xx), UNKNOWN (others). `what` says what was asked for. The
@@ -55,8 +58,9 @@ class Api {
   const Endpoint& endpoint() const { return endpoint_; }
 
   // The server's answer, whatever its status is. A 401 is asked again once with renewed
-  // credentials; a 429, and of a GET also a 5xx, after what Retry-After says, as long as there is
-  // time. Errors are those of HttpSink::OnEnd, and UNAUTHENTICATED if there are no credentials.
+  // credentials; a 429, and of a GET also a 5xx and a broken connection, after what Retry-After
+  // says, as long as there is time. Errors are those of HttpSink::OnEnd, and UNAUTHENTICATED if
+  // there are no credentials.
   absl::StatusOr<ApiAnswer> Call(const ApiCall& call);
 
   // A call whose answer is read as it comes. The sink has an answer of any status.

@@ -1,6 +1,9 @@
 #include "agents/kubernetes/http_loop.h"
 
 #include <curl/curl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <future>
@@ -13,8 +16,10 @@ namespace muster::kubernetes {
 namespace {
 
 constexpr absl::Duration kConnectTimeout = absl::Seconds(10);
-// A connection whose other end is gone without a word is found out within a minute.
+// A connection whose other end is gone without a word is found out within a minute, whether the
+// loop waits for it or has something to send; the kernel's own patience is a quarter of an hour.
 constexpr long kKeepaliveSeconds = 20;
+constexpr unsigned kUnansweredMilliseconds = 60'000;
 // Long enough to cost nothing; a new order wakes the thread.
 constexpr int kMaxPollMilliseconds = 60'000;
 // Header lines of one answer; the API server sends ten.
@@ -26,6 +31,9 @@ struct CleanEasy {
 struct CleanMulti {
   void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
 };
+struct CleanShare {
+  void operator()(CURLSH* share) const { curl_share_cleanup(share); }
+};
 struct FreeList {
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
 };
@@ -34,6 +42,13 @@ long Milliseconds(absl::Duration duration) {
   return duration == absl::InfiniteDuration()
              ? 0
              : static_cast<long>(std::max<int64_t>(1, absl::ToInt64Milliseconds(duration)));
+}
+
+// Whether the other end hung up while both agreed on TLS: it goes down, or a balancer has nothing
+// behind it. libcurl has one code for that and for everything else that may go wrong then.
+bool WasHungUp(std::string_view words) {
+  return words.find("SSL_ERROR_SYSCALL") != words.npos ||
+         words.find("Connection reset") != words.npos || words.find("unexpected eof") != words.npos;
 }
 
 absl::Status ErrorOf(CURLcode code, std::string_view url, std::string_view words) {
@@ -47,7 +62,12 @@ absl::Status ErrorOf(CURLcode code, std::string_view url, std::string_view words
     case CURLE_PROXY:
       return absl::UnavailableError(text);
     case CURLE_SSL_CONNECT_ERROR:
+      return WasHungUp(words) ? absl::UnavailableError(text) : absl::FailedPreconditionError(text);
     case CURLE_PEER_FAILED_VERIFICATION:
+      return absl::FailedPreconditionError(
+          text +
+          "; server, certificate-authority and tls-server-name of the kubeconfig must be of "
+          "one cluster");
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_CERTPROBLEM:
       return absl::FailedPreconditionError(text);
@@ -56,6 +76,12 @@ absl::Status ErrorOf(CURLcode code, std::string_view url, std::string_view words
     default:
       return absl::AbortedError(text);
   }
+}
+
+int OnSocket(void*, curl_socket_t socket, curlsocktype) {
+  setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &kUnansweredMilliseconds,
+             sizeof kUnansweredMilliseconds);
+  return CURL_SOCKOPT_OK;
 }
 
 void SetBlob(CURL* curl, CURLoption option, const std::string& text) {
@@ -92,8 +118,8 @@ class Collector : public HttpSink {
   }
   void OnEnd(const absl::Status& status) override {
     if (is_too_long_) {
-      promise_.set_value(
-          absl::AbortedError(fmt::format("the answer is longer than {} KiB", max_bytes_ >> 10)));
+      promise_.set_value(absl::ResourceExhaustedError(
+          fmt::format("the answer is longer than {} KiB", max_bytes_ >> 10)));
     } else if (!status.ok()) {
       promise_.set_value(status);
     } else {
@@ -115,6 +141,7 @@ struct HttpLoop::Transfer {
   CallId id = 0;
   HttpCall call;
   std::unique_ptr<HttpSink> sink;
+  std::shared_ptr<CURLSH> connections;  // that it may use; outlives `curl`
   std::unique_ptr<CURL, CleanEasy> curl;
   std::unique_ptr<curl_slist, FreeList> headers;
   std::unique_ptr<curl_slist, FreeList> connect_to;
@@ -161,6 +188,7 @@ class HttpLoop::Engine {
     static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
     multi_.reset(started == CURLE_OK ? curl_multi_init() : nullptr);
     curl_multi_setopt(multi_.get(), CURLMOPT_PIPELINING, static_cast<long>(CURLPIPE_MULTIPLEX));
+    ConnectAnew();
   }
 
   void Wake() { curl_multi_wakeup(multi_.get()); }
@@ -171,6 +199,8 @@ class HttpLoop::Engine {
       transfer->sink->OnEnd(absl::UnavailableError("libcurl cannot be used"));
       return;
     }
+    transfer->connections = connections_;
+    curl_easy_setopt(transfer->curl.get(), CURLOPT_SHARE, connections_.get());
     SetUp(transfer.get());
     curl_multi_add_handle(multi_.get(), transfer->curl.get());
     transfers_.emplace(transfer->id, std::move(transfer));
@@ -199,6 +229,12 @@ class HttpLoop::Engine {
  private:
   using Transfers = std::map<CallId, std::unique_ptr<Transfer>>;
 
+  // From now on calls have connections of their own; those under way keep theirs.
+  void ConnectAnew() {
+    connections_.reset(curl_share_init(), CleanShare());
+    curl_share_setopt(connections_.get(), CURLSHOPT_SHARE, CURL_LOCK_DATA_CONNECT);
+  }
+
   static size_t OnBytes(char* data, size_t size, size_t count, void* user) {
     auto* transfer = static_cast<Transfer*>(user);
     transfer->TellStatus();
@@ -226,6 +262,7 @@ class HttpLoop::Engine {
     curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(curl, CURLOPT_TCP_KEEPIDLE, kKeepaliveSeconds);
     curl_easy_setopt(curl, CURLOPT_TCP_KEEPINTVL, kKeepaliveSeconds);
+    curl_easy_setopt(curl, CURLOPT_SOCKOPTFUNCTION, &OnSocket);
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, transfer->words);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, transfer->headers.get());
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, Milliseconds(kConnectTimeout));
@@ -282,6 +319,13 @@ class HttpLoop::Engine {
       End(found, absl::CancelledError("no more was wanted"));
       return;
     }
+    long status = 0;
+    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    // After each 401 the server ends the connection, and libcurl may not read what came before
+    // that. The status is all that this answer says.
+    if (status == 401 && code == CURLE_PARTIAL_FILE) code = CURLE_OK;
+    // The connection has broken, or its other end is gone without a word: others would wait there.
+    if (code != CURLE_OK && transfer->connections == connections_) ConnectAnew();
     if (code == CURLE_OK) transfer->TellStatus();
     End(found, ErrorOf(code, transfer->call.url,
                        transfer->words[0] != '\0' ? transfer->words : curl_easy_strerror(code)));
@@ -295,6 +339,7 @@ class HttpLoop::Engine {
   }
 
   std::unique_ptr<CURLM, CleanMulti> multi_;
+  std::shared_ptr<CURLSH> connections_;  // of new calls
   Transfers transfers_;
 };
 

@@ -74,8 +74,8 @@ class HttpLoop {
   CallId Start(HttpCall call, std::unique_ptr<HttpSink> sink);
   // Its OnEnd follows, unless it has been called.
   void Cancel(CallId id);
-  // Waits for the whole answer, whatever its status is; errors as in OnEnd, and ABORTED for one of
-  // more than max_bytes. Not from the loop's thread.
+  // Waits for the whole answer, whatever its status is; errors as in OnEnd, and RESOURCE_EXHAUSTED
+  // for one of more than max_bytes. Not from the loop's thread.
   absl::StatusOr<HttpAnswer> Send(HttpCall call, size_t max_bytes);
 
  private:

@@ -25,6 +25,11 @@ constexpr size_t kMaxLineBytes = 8 << 20;
 // Pages of one list: fifty thousand objects; a hundred thousand runs are two.
 constexpr int kMaxPages = 1000;
 
+// Whether a watch that was refused so has no use for the version that it named: 410, the server has
+// forgotten it; 504, the server has never had it, because etcd was restored from a backup; other
+// faults of the server may have to do with it. These have not: who asks, what he may, and when.
+bool CannotGoOn(int status) { return status != 401 && status != 403 && status != 429; }
+
 absl::Duration Jitter(absl::Duration duration) {
   thread_local absl::BitGen random;
   return duration * absl::Uniform(random, 0.5, 1.0);
@@ -58,11 +63,12 @@ class ObjectWatch::Stream : public HttpSink {
     std::condition_variable ended;
     std::optional<absl::Status> status;
     std::string resource_version;
-    bool is_expired = false;
+    bool must_list = false;
   };
 
-  Stream(std::shared_ptr<Shared> shared, ObjectSink* sink, std::shared_ptr<End> end)
-      : shared_(std::move(shared)), sink_(*sink), end_(std::move(end)) {}
+  Stream(std::string path, std::shared_ptr<Shared> shared, ObjectSink* sink,
+         std::shared_ptr<End> end)
+      : path_(std::move(path)), shared_(std::move(shared)), sink_(*sink), end_(std::move(end)) {}
 
   void OnStatus(int status, const std::map<std::string, std::string>&) override {
     status_ = status;
@@ -84,16 +90,15 @@ class ObjectWatch::Stream : public HttpSink {
   void OnEnd(const absl::Status& status) override {
     absl::Status end = status;
     if (status_ != 200 && status.ok()) {
-      ApiAnswer answer{.status = status_, .body = nullptr, .reason = "", .message = line_};
-      end = RefusalOf(answer, "watch");
-      is_expired_ = status_ == 410;
-    } else if (is_expired_ || !problem_.ok()) {
+      end = RefusalOf(ToAnswer(status_, line_), "watch " + path_);
+      must_list_ = CannotGoOn(status_);
+    } else if (!problem_.ok()) {
       end = problem_;
     }
     const std::lock_guard lock(end_->mutex);
     end_->status = end;
     end_->resource_version = version_;
-    end_->is_expired = is_expired_;
+    end_->must_list = must_list_;
     end_->ended.notify_all();
   }
 
@@ -110,12 +115,12 @@ class ObjectWatch::Stream : public HttpSink {
     Json& object = event["object"];
     if (type == "ERROR") {
       const int code = static_cast<int>(NumberAt(object, "code"));
-      is_expired_ = code == 410;
+      must_list_ = CannotGoOn(code);
       problem_ = RefusalOf({.status = code,
                             .body = nullptr,
                             .reason = TextAt(object, "reason"),
                             .message = TextAt(object, "message")},
-                           "watch");
+                           "watch " + path_);
       return false;
     }
     shared_->Heard();
@@ -128,13 +133,14 @@ class ObjectWatch::Stream : public HttpSink {
     return true;
   }
 
+  const std::string path_;  // of the collection
   const std::shared_ptr<Shared> shared_;
   ObjectSink& sink_;
   const std::shared_ptr<End> end_;
   int status_ = 0;
   std::string line_;
   std::string version_;
-  bool is_expired_ = false;
+  bool must_list_ = false;
   absl::Status problem_;
 };
 
@@ -186,11 +192,11 @@ bool ObjectWatch::Pause(absl::Duration duration) {
 void ObjectWatch::Run() {
   absl::Duration pause = kFirstPause;
   while (Pause(absl::ZeroDuration())) {
+    const absl::Time begin = absl::Now();
     const absl::Status status = resource_version_.empty() ? ListAll() : FollowOnce();
-    if (status.ok()) {
-      pause = kFirstPause;
-      continue;
-    }
+    // What went well for a while has nothing to do with earlier troubles.
+    if (absl::Now() - begin > pause) pause = kFirstPause;
+    if (status.ok()) continue;
     {
       const std::lock_guard lock(shared_->mutex);
       shared_->state = status;
@@ -215,12 +221,17 @@ absl::Status ObjectWatch::ListAll() {
     absl::StatusOr<ApiAnswer> answer = api_.Call(call);
     if (!answer.ok()) return answer.status();
     if (!answer->ok()) return RefusalOf(*answer, "list " + settings_.path);
-    Json& items = answer->body["items"];
-    for (Json& item : items)
-      objects.push_back(settings_.trim ? settings_.trim(item) : std::move(item));
+    std::string version = TextAt(answer->body, "metadata/resourceVersion");
+    // Something else than an API server may answer, too: a proxy's page, say.
+    if (version.empty())
+      return absl::AbortedError(fmt::format("list {}: the answer is no list", settings_.path));
+    if (const auto items = answer->body.find("items"); items != answer->body.end()) {
+      for (Json& item : *items)
+        objects.push_back(settings_.trim ? settings_.trim(item) : std::move(item));
+    }
     next = TextAt(answer->body, "metadata/continue");
     if (!next.empty()) continue;
-    resource_version_ = TextAt(answer->body, "metadata/resourceVersion");
+    resource_version_ = std::move(version);
     sink_.OnAll(std::move(objects));
     shared_->Heard();
     const std::lock_guard lock(shared_->mutex);
@@ -241,9 +252,10 @@ absl::Status ObjectWatch::FollowOnce() {
       settings_.path, Escape(resource_version_),
       absl::Uniform(random, kShortestWatchSeconds, kLongestWatchSeconds),
       Escape(settings_.selector), Escape(settings_.field_selector));
+  const absl::Time begin = absl::Now();
   const auto end = std::make_shared<Stream::End>();
   const absl::StatusOr<HttpLoop::CallId> id =
-      api_.Stream(path, kSilence, std::make_unique<Stream>(shared_, &sink_, end));
+      api_.Stream(path, kSilence, std::make_unique<Stream>(settings_.path, shared_, &sink_, end));
   if (!id.ok()) return id.status();
   {
     const std::lock_guard lock(shared_->mutex);
@@ -253,13 +265,13 @@ absl::Status ObjectWatch::FollowOnce() {
   std::unique_lock lock(end->mutex);
   end->ended.wait(lock, [&] { return end->status.has_value(); });
   if (!end->resource_version.empty()) resource_version_ = end->resource_version;
-  // The server has forgotten what came since: what is there now is all that can be known.
-  if (end->is_expired) {
-    resource_version_.clear();
-    Pause(Jitter(kFirstPause));
-    return absl::OkStatus();
-  }
-  return *end->status;
+  // What is there now is all that can be known.
+  if (end->must_list) resource_version_.clear();
+  const bool is_expired = absl::IsOutOfRange(*end->status);
+  // A server that ends each watch at once must not be asked as fast as it can.
+  const bool was_short = end->status->ok() && absl::Now() - begin < kFirstPause;
+  if (is_expired || was_short) Pause(Jitter(kFirstPause));
+  return is_expired ? absl::OkStatus() : *end->status;
 }
 
 }  // namespace muster::kubernetes

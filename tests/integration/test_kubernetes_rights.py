@@ -17,21 +17,21 @@ NAMESPACE = "runs"
 # What the agent does in the namespace of its runs.
 NEEDED = [
     *((verb, "batch", "jobs") for verb in ("create", "get", "list", "watch", "patch", "delete")),
-    ("create", "", "secrets"), ("create", "", "services"),
-    ("create", "scheduling.x-k8s.io", "podgroups"), ("create", "scheduling.volcano.sh", "podgroups"),
+    *((verb, group, kind) for verb in ("create", "delete")
+      for group, kind in (("", "secrets"), ("", "services"), ("scheduling.x-k8s.io", "podgroups"))),
     ("get", "", "pods"), ("list", "", "pods"), ("watch", "", "pods"), ("get", "", "pods/log"),
     ("list", "", "events"), ("watch", "", "events"),
-    *((verb, "", resource) for verb in ("list", "watch") for resource in ("resourcequotas", "limitranges")),
+    *((verb, "", kind) for verb in ("list", "watch") for kind in ("resourcequotas", "limitranges")),
     ("get", "", "persistentvolumeclaims"),
 ]
 # What would let it, or whoever takes its token, do more than run jobs.
 FORBIDDEN = [
     ("get", "", "secrets"), ("list", "", "secrets"), ("watch", "", "secrets"), ("update", "", "secrets"),
-    ("delete", "", "secrets"), ("create", "", "pods"), ("delete", "", "pods"), ("create", "", "pods/exec"),
+    ("patch", "", "secrets"), ("create", "", "pods"), ("delete", "", "pods"), ("create", "", "pods/exec"),
     ("create", "", "pods/attach"), ("create", "", "pods/portforward"), ("update", "batch", "jobs"),
     ("deletecollection", "batch", "jobs"), ("create", "batch", "cronjobs"), ("create", "apps", "deployments"),
     ("create", "", "serviceaccounts/token"), ("impersonate", "", "serviceaccounts"), ("update", "", "resourcequotas"),
-    ("delete", "", "events"), ("delete", "", "services"), ("delete", "", "persistentvolumeclaims"),
+    ("delete", "", "events"), ("deletecollection", "", "secrets"), ("delete", "", "persistentvolumeclaims"),
     ("create", "rbac.authorization.k8s.io", "roles"), ("create", "rbac.authorization.k8s.io", "rolebindings"),
     ("escalate", "rbac.authorization.k8s.io", "roles"), ("bind", "rbac.authorization.k8s.io", "clusterroles"),
 ]

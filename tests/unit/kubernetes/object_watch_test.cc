@@ -128,6 +128,71 @@ TEST_F(ObjectWatchTest, WhatTheServerHasForgottenIsListedAnewAndNothingIsMadeUp)
   watch_.reset();
 }
 
+TEST_F(ObjectWatchTest, AVersionThatTheServerNeverHadIsNotAskedForAgain) {
+  std::atomic<int> lists = 0;
+  Start([&](const ScriptedRequest& request) -> ScriptedReply {
+    if (!IsWatch(request)) {
+      return ++lists == 1 ? ScriptedReply{.body = List({Object("a", "1")}, "700")}
+                          : ScriptedReply{.body = List({Object("b", "2")}, "7")};
+    }
+    if (Asks(request, "resourceVersion=700&")) {
+      return {.status = 504,
+              .body = Json{{"kind", "Status"},
+                           {"reason", "Timeout"},
+                           {"message", "Too large resource version: 700, current: 7"}}
+                          .dump()};
+    }
+    return {.body = Event("ADDED", Object("c", "8")), .stays_open = true};
+  });
+  EXPECT_THAT(log_.Await(3), ElementsAre("all a", "all b", "change c"))
+      << "etcd was restored from a backup";
+  watch_.reset();
+}
+
+TEST_F(ObjectWatchTest, AListWhoseRestHasBeenForgottenIsBegunAnew) {
+  std::atomic<int> lists = 0;
+  Start([&](const ScriptedRequest& request) -> ScriptedReply {
+    if (IsWatch(request)) return {.body = Event("BOOKMARK", Object("", "9")), .stays_open = true};
+    if (Asks(request, "continue=more")) {
+      return {
+          .status = 410,
+          .body = Json{{"kind", "Status"}, {"reason", "Expired"}, {"message", "too old"}}.dump()};
+    }
+    return ++lists == 1 ? ScriptedReply{.body = List({Object("a", "1")}, "7", "more")}
+                        : ScriptedReply{.body = List({Object("b", "2")}, "8")};
+  });
+  EXPECT_THAT(log_.Await(1), ElementsAre("all b")) << "half a list is none";
+  watch_.reset();
+}
+
+TEST_F(ObjectWatchTest, WhatIsNoListChangesNothing) {
+  Start([](const ScriptedRequest&) -> ScriptedReply { return {.body = "[\"a page\"]"}; });
+  const absl::Time end = absl::Now() + kPatience;
+  while (watch_->state().code() != absl::StatusCode::kAborted && absl::Now() < end) {
+    std::this_thread::yield();
+  }
+  EXPECT_THAT(std::string(watch_->state().message()), HasSubstr("the answer is no list"));
+  EXPECT_FALSE(watch_->AwaitFirstList(absl::ZeroDuration()));
+  watch_.reset();
+}
+
+TEST_F(ObjectWatchTest, AServerThatEndsEachWatchAtOnceIsNotAskedAsFastAsItCan) {
+  std::atomic<int> watches = 0;
+  absl::Time first;
+  absl::Time third;
+  Start([&](const ScriptedRequest& request) -> ScriptedReply {
+    if (!IsWatch(request)) return {.body = List({}, "7")};
+    const int number = ++watches;
+    if (number == 1) first = absl::Now();
+    if (number != 3) return {.body = ""};
+    third = absl::Now();
+    return {.body = Event("ADDED", Object("a", "8")), .stays_open = true};
+  });
+  log_.Await(2);
+  EXPECT_GT(third - first, absl::Milliseconds(400)) << "two pauses of 250 ms at least";
+  watch_.reset();
+}
+
 TEST_F(ObjectWatchTest, AServerThatRefusesIsQuotedAndAskedAgain) {
   std::atomic<bool> allowed = false;
   Start([&](const ScriptedRequest& request) -> ScriptedReply {
