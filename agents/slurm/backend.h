@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "agents/core/backend.h"
+#include "agents/core/check_list.h"
 #include "agents/core/steady_time.h"
 #include "agents/hosts/host.h"
 #include "agents/slurm/arrays.h"
 #include "agents/slurm/call_gate.h"
-#include "agents/slurm/check_list.h"
 #include "agents/slurm/commands.h"
 #include "agents/slurm/image_cache.h"
 #include "agents/slurm/inventory.h"
@@ -96,7 +96,7 @@ class SlurmBackend : public agent::Backend {
   // What sbatch and, for a container, srun would get.
   absl::StatusOr<std::string> SubmissionText(const v1::Assignment& assignment,
                                              const Submission& submission);
-  void PlanImage(const v1::JobSpec& spec, CheckList* checks);
+  void PlanImage(const v1::JobSpec& spec, agent::CheckList* checks);
 
   // ---- launch
   // The assignment with what the cluster fills in, and without excluded nodes that Slurm does not

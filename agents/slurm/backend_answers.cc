@@ -68,7 +68,7 @@ absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const st
     pools = pools_;
   }
   v1::JobPlan plan;
-  CheckList checks;
+  agent::CheckList checks;
   absl::StatusOr<v1::Assignment> complete = Complete(planned, std::set<std::string>());
   if (complete.ok()) complete = Resolve(*complete);
   if (!complete.ok()) {
@@ -128,7 +128,7 @@ absl::StatusOr<std::string> SlurmBackend::SubmissionText(const v1::Assignment& a
   return *text + *programs + FilesText(*files, paths) + BatchScriptText();
 }
 
-void SlurmBackend::PlanImage(const v1::JobSpec& spec, CheckList* checks) {
+void SlurmBackend::PlanImage(const v1::JobSpec& spec, agent::CheckList* checks) {
   constexpr char kSubject[] = "image";
   if (spec.image().empty()) return;
   const absl::StatusOr<contract::Image> image = contract::ParseImage(spec.image());

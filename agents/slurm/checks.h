@@ -13,8 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "agents/core/check_list.h"
 #include "agents/hosts/host.h"
-#include "agents/slurm/check_list.h"
 #include "agents/slurm/details.h"
 #include "agents/slurm/inventory.h"
 
@@ -23,16 +23,16 @@ namespace muster::slurm {
 // ---- the way to Slurm
 
 // Each login host; the first one that can be reached at all is the one that the agent uses.
-bool JudgeLogins(const hosts::LoginReport& report, CheckList* checks);
+bool JudgeLogins(const hosts::LoginReport& report, agent::CheckList* checks);
 
 // Slurm's commands, by name: whether each can be run on `host`.
 bool JudgeCommands(const std::string& host,
                    const std::vector<std::pair<std::string, absl::Status>>& commands,
-                   CheckList* checks);
+                   agent::CheckList* checks);
 
 // munge and slurmctld, by scontrol ping and scontrol show config.
 bool JudgeController(const absl::StatusOr<hosts::CommandResult>& ping,
-                     const absl::StatusOr<std::string>& config, CheckList* checks);
+                     const absl::StatusOr<std::string>& config, agent::CheckList* checks);
 
 // Records of the cluster are compared with the agent's time, but for seconds.
 inline constexpr absl::Duration kClockSkewToTell = absl::Seconds(5);
@@ -54,14 +54,15 @@ struct Access {
 };
 // `subject`: whose clock. `time`: what it showed; nothing: it could not be read.
 void JudgeClock(const std::string& subject, std::optional<absl::Time> time, AskedBetween asked,
-                CheckList* checks);
+                agent::CheckList* checks);
 // The time at the head of scontrol show config (SLURM_TIME_FORMAT=%s).
 std::optional<absl::Time> ControllerTime(std::string_view config);
 
 // ---- accounting
 
 // slurmdbd, by what it said about jobs (FAILED_PRECONDITION: no accounting is kept) and accounts.
-bool JudgeAccounting(const absl::Status& history, const absl::Status& accounts, CheckList* checks);
+bool JudgeAccounting(const absl::Status& history, const absl::Status& accounts,
+                     agent::CheckList* checks);
 
 // What a user may do: one row of sacctmgr.
 struct Association {
@@ -74,7 +75,7 @@ std::vector<Association> ParseAssociations(std::string_view output);
 // Whether slurmctld refuses jobs of users who have no association.
 bool NeedsAssociation(std::string_view config);
 void JudgeAssociations(const std::string& user, const std::vector<Association>& associations,
-                       std::optional<bool> needs_one, CheckList* checks);
+                       std::optional<bool> needs_one, agent::CheckList* checks);
 
 // ---- partitions
 
@@ -87,23 +88,23 @@ struct Asker {
 // One line for each partition, and whether there is one for image conversions if that is named.
 void JudgePartitions(const std::vector<Partition>& partitions, const std::vector<v1::Node>& nodes,
                      const Asker& asker, const std::string& conversion_partition,
-                     CheckList* checks);
+                     agent::CheckList* checks);
 
 // ---- files
 
 // `setting`: its name. `written`: whether a file could be written and removed there.
 void JudgeDirectory(std::string_view setting, const std::string& path, const absl::Status& written,
-                    CheckList* checks);
+                    agent::CheckList* checks);
 
 // ---- containers
 
 // By srun --help. False: no container can be started.
-bool JudgePyxis(const absl::StatusOr<hosts::CommandResult>& help, CheckList* checks);
+bool JudgePyxis(const absl::StatusOr<hosts::CommandResult>& help, agent::CheckList* checks);
 // By enroot version on the login host; conversions and nodes need it where they are.
-void JudgeEnroot(const absl::StatusOr<hosts::CommandResult>& version, CheckList* checks);
+void JudgeEnroot(const absl::StatusOr<hosts::CommandResult>& version, agent::CheckList* checks);
 // enroot's credentials file.
 void JudgeCredentials(const std::string& path, const absl::StatusOr<hosts::FileInfo>& file,
-                      CheckList* checks);
+                      agent::CheckList* checks);
 
 }  // namespace muster::slurm
 

@@ -85,7 +85,7 @@ absl::StatusOr<std::vector<QueuedJob>> CommandScheduler::WholeQueue() {
   return ParseWholeQueue(*output);
 }
 
-std::optional<Access> CommandScheduler::CheckAccess(CheckList* checks) {
+std::optional<Access> CommandScheduler::CheckAccess(agent::CheckList* checks) {
   std::vector<std::pair<std::string, absl::Status>> commands;
   for (const char* name :
        {"sbatch", "srun", "squeue", "scancel", "sinfo", "scontrol", "sacct", "sacctmgr"}) {

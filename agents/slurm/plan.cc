@@ -44,7 +44,7 @@ std::string_view SlurmWords(std::string_view words) {
   return words.substr(0, words.find('\n'));
 }
 
-void TakeRefusal(std::string_view words, CheckList* checks) {
+void TakeRefusal(std::string_view words, agent::CheckList* checks) {
   const Refusal* refusal = FindRefusal(SlurmWords(words));
   if (refusal == nullptr) {
     return checks->Fail(kSubject, fmt::format("Slurm would refuse the job: {}", words),
@@ -74,7 +74,8 @@ std::optional<StartEstimate> ParseEstimate(std::string_view words) {
   return StartEstimate{*start, ExpandNodeList(WordAfter(words, " on nodes "))};
 }
 
-void TakeEstimate(const absl::StatusOr<std::string>& words, CheckList* checks, v1::JobPlan* plan) {
+void TakeEstimate(const absl::StatusOr<std::string>& words, agent::CheckList* checks,
+                  v1::JobPlan* plan) {
   const std::string_view said = ToStd(words.status().message());
   if (absl::IsUnimplemented(words.status())) return checks->Skip(kSubject, std::string(said));
   if (absl::IsInvalidArgument(words.status())) return TakeRefusal(said, checks);

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "agents/slurm/check_list.h"
+#include "agents/core/check_list.h"
 #include "agents/slurm/run_files.h"
 #include "muster/v1/cluster.pb.h"
 #include "muster/v1/job.pb.h"
@@ -28,7 +28,8 @@ std::optional<StartEstimate> ParseEstimate(std::string_view words);
 
 // `words`: of Scheduler::EstimateStart. Adds what they mean to the checks, and the estimate to the
 // plan.
-void TakeEstimate(const absl::StatusOr<std::string>& words, CheckList* checks, v1::JobPlan* plan);
+void TakeEstimate(const absl::StatusOr<std::string>& words, agent::CheckList* checks,
+                  v1::JobPlan* plan);
 
 // A command line as a comment that can be pasted into a shell, with its end of line.
 // INVALID_ARGUMENT: a word that no shell can be given.

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "agents/core/check_list.h"
 #include "agents/hosts/host.h"
-#include "agents/slurm/check_list.h"
 #include "agents/slurm/checks.h"
 #include "agents/slurm/commands.h"
 #include "agents/slurm/scheduler.h"
@@ -42,7 +42,7 @@ class Preflight {
   hosts::Host& host_;
   Commands& commands_;
   Scheduler& scheduler_;
-  CheckList checks_;
+  agent::CheckList checks_;
   std::string user_;
   std::string home_;
   Asker asker_;

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "agents/slurm/check_list.h"
+#include "agents/core/check_list.h"
 #include "agents/slurm/checks.h"
 #include "agents/slurm/rest_client.h"
 
@@ -20,14 +20,14 @@ namespace muster::slurm {
 inline constexpr absl::Duration kTokenRestToTell = absl::Hours(1);
 // `user`: whom it is to be for. `file`: where it is from; empty: scontrol, which renews it.
 bool JudgeToken(const absl::StatusOr<std::string>& token, const std::string& user,
-                const std::string& file, absl::Time now, CheckList* checks);
+                const std::string& file, absl::Time now, agent::CheckList* checks);
 
 // Whether it was reached, and in which versions it can be spoken to.
 bool JudgeServes(const std::string& url, const absl::StatusOr<RestServes>& serves,
-                 CheckList* checks);
+                 agent::CheckList* checks);
 
 // slurmctld, by the answer to /ping.
-bool JudgePing(const absl::StatusOr<RestAnswer>& ping, CheckList* checks);
+bool JudgePing(const absl::StatusOr<RestAnswer>& ping, agent::CheckList* checks);
 
 // The time in the answer to /diag.
 std::optional<absl::Time> RestControllerTime(const nlohmann::json& answer);

@@ -217,7 +217,7 @@ absl::StatusOr<std::vector<QueuedJob>> RestScheduler::WholeQueue() {
   return Trusted(RestWholeQueue(*answer->json));
 }
 
-std::optional<Access> RestScheduler::CheckAccess(CheckList* checks) {
+std::optional<Access> RestScheduler::CheckAccess(agent::CheckList* checks) {
   if (!JudgeToken(client_.Token(), user_, config_.rest_token_file, absl::Now(), checks)) {
     checks->Skip("slurmrestd at " + config_.rest_url, "there is no token to ask it with");
     return std::nullopt;
