@@ -43,11 +43,17 @@ Need NeedOf(const v1::JobSpec& shape) {
   return need;
 }
 
+// A type may be the name of a resource, "nvidia.com/mig-1g.5gb"; what is behind its '/' will do.
+bool IsOfType(std::string_view type, std::string_view wanted) {
+  return SameIgnoringCase(type, wanted) ||
+         SameIgnoringCase(type.substr(type.find('/') + 1), wanted);
+}
+
 // The most GPUs that one node of the group can give to the job.
 uint64_t GpusFor(const Need& need, const v1::NodeGroup& group) {
   uint64_t most = 0;
   for (const auto& [type, count] : group.gpus()) {
-    if (need.gpu_type.empty() || SameIgnoringCase(need.gpu_type, type)) {
+    if (need.gpu_type.empty() || IsOfType(type, need.gpu_type)) {
       most = std::max<uint64_t>(most, count);
     }
   }
@@ -115,8 +121,11 @@ Fit CheckNodes(const v1::JobSpec& shape, const v1::Pool& pool) {
   return {};
 }
 
-Fit CheckPool(const v1::JobSpec& shape, const v1::Pool& pool) {
-  if (Fit fit = CheckNodes(shape, pool); !fit.now()) return fit;
+Fit CheckPool(const v1::JobSpec& shape, const v1::Pool& pool, v1::ClusterKind kind) {
+  // An agent on Kubernetes may be kept from seeing nodes. They are not known then, which is not the
+  // same as none: the cluster is asked by trying.
+  const bool knows_nodes = kind != v1::CLUSTER_KIND_KUBERNETES || pool.node_groups_size() > 0;
+  if (Fit fit = knows_nodes ? CheckNodes(shape, pool) : Fit{}; !fit.now()) return fit;
   if (pool.has_max_time_limit() && shape.has_time_limit() &&
       shape.time_limit().seconds() > pool.max_time_limit().seconds()) {
     return {Fit::Verdict::kTooShort,
@@ -236,12 +245,12 @@ Fit CheckFit(const v1::JobSpec& shape, const PutCluster& cluster) {
   if (wanted.empty()) {
     const v1::Pool* pool = DefaultPool(cluster.inventory);
     if (pool == nullptr) return {Fit::Verdict::kNoPool, "it has no pool"};
-    return CheckPool(shape, *pool);
+    return CheckPool(shape, *pool, cluster.kind);
   }
   Fit best{Fit::Verdict::kNotNamed, ""};
   for (std::string_view name : wanted) {
     const v1::Pool* pool = FindPool(cluster.inventory, name);
-    Fit fit = pool != nullptr ? CheckPool(shape, *pool)
+    Fit fit = pool != nullptr ? CheckPool(shape, *pool, cluster.kind)
                               : Fit{Fit::Verdict::kNoPool, NoSuchPool(name, cluster.inventory)};
     if (fit.verdict > best.verdict) best = std::move(fit);
   }

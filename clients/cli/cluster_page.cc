@@ -15,7 +15,7 @@ namespace {
 
 std::string OrDash(std::string text) { return text.empty() ? "-" : text; }
 
-std::string PoolText(const v1::Pool& pool) {
+std::string PoolText(const v1::Pool& pool, v1::ClusterKind kind) {
   std::vector<std::string> groups;
   for (const v1::NodeGroup& group : pool.node_groups()) {
     std::string text = fmt::format("{} x {} cpus", group.count(), group.cpus());
@@ -26,7 +26,8 @@ std::string PoolText(const v1::Pool& pool) {
       text += fmt::format(" ({} usable)", group.usable_count());
     groups.push_back(std::move(text));
   }
-  std::string text = fmt::format("{}", fmt::join(groups, "; "));
+  std::string text =
+      AreNodesUnknown(pool, kind) ? "nodes not known" : fmt::format("{}", fmt::join(groups, "; "));
   if (pool.has_max_time_limit()) {
     const absl::Duration limit = absl::Seconds(pool.max_time_limit().seconds());
     text += fmt::format(", at most {}", contract::FormatDuration(limit));
@@ -70,7 +71,7 @@ std::string LimitsText(const v1::PoolLoad& load) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::string PoolTable(const v1::ClusterDetails& details, const Style& style) {
+std::string PoolTable(const v1::ClusterDetails& details, v1::ClusterKind kind, const Style& style) {
   Table table({{"POOL", 8},
                {"STATE", 6},
                {"CPUS FREE", 9},
@@ -83,11 +84,12 @@ std::string PoolTable(const v1::ClusterDetails& details, const Style& style) {
               style.colours);
   for (const v1::PoolLoad& load : details.pools()) {
     const bool is_up = load.now().available();
+    const bool is_unknown = AreNodesUnknown(load.now(), kind);
     table.Add({{Harmless(load.pool()) + (load.now().is_default() ? "*" : "")},
                {load.now().state().empty() ? (is_up ? "up" : "down") : Harmless(load.now().state()),
                 is_up ? Colour::kNone : Colour::kYellow},
-               {fmt::format("{}/{}", load.free_cpus(), load.cpus())},
-               {FreeOfAll(load.free_gpus(), load.gpus())},
+               {is_unknown ? "?" : fmt::format("{}/{}", load.free_cpus(), load.cpus())},
+               {is_unknown ? "?" : FreeOfAll(load.free_gpus(), load.gpus())},
                {fmt::format("{}", load.running_jobs())},
                {fmt::format("{}", load.own_running_jobs())},
                {fmt::format("{}", load.waiting_jobs())},
@@ -152,7 +154,7 @@ std::string ClusterPage(const v1::Cluster& cluster, const v1::ClusterDetails* de
             fmt::format("{} of at most {}", cluster.active_runs(), cluster.max_active_runs()));
   for (const v1::Pool& pool : cluster.inventory().pools()) {
     if (details != nullptr) break;
-    page.Line("Pool " + Harmless(pool.name()), PoolText(pool));
+    page.Line("Pool " + Harmless(pool.name()), PoolText(pool, cluster.kind()));
   }
   for (const std::string& warning : cluster.inventory().warnings()) {
     page.Line("Warning", Harmless(warning), Colour::kYellow);
@@ -165,7 +167,7 @@ std::string ClusterPage(const v1::Cluster& cluster, const v1::ClusterDetails* de
   page.Line("Calls per run", CallsPerRun(cluster));
   if (details != nullptr && !details->pools().empty()) {
     page.Heading("Pools");
-    page.Raw(PoolTable(*details, style));
+    page.Raw(PoolTable(*details, cluster.kind(), style));
   }
   if (details != nullptr && !details->nodes().empty()) {
     page.Heading("Nodes");

@@ -66,6 +66,7 @@ std::string Holdings(const v1::Cluster& cluster) {
   for (const v1::Pool& pool : cluster.inventory().pools()) {
     // Pools overlap on Slurm; the default one stands for the cluster, or the only one.
     if (!pool.is_default() && cluster.inventory().pools_size() > 1) continue;
+    if (AreNodesUnknown(pool, cluster.kind())) return "nodes not known";
     for (const v1::NodeGroup& group : pool.node_groups()) {
       nodes += group.count();
       cpus += uint64_t{group.count()} * group.cpus();
@@ -84,6 +85,10 @@ Cell ClusterStateCell(const v1::Cluster& cluster) {
 }
 
 }  // namespace
+
+bool AreNodesUnknown(const v1::Pool& pool, v1::ClusterKind kind) {
+  return kind == v1::CLUSTER_KIND_KUBERNETES && pool.available() && pool.node_groups().empty();
+}
 
 // In Slurm's word behind the explanation, or in that of a cluster of machines.
 bool SaysHeld(std::string_view reason) {

@@ -38,6 +38,9 @@ std::string JobPage(const v1::Job& job, const std::vector<v1::Transition>& histo
 std::string WhyPage(const v1::Job& job, const std::vector<v1::Transition>& history,
                     const Style& style, absl::Time now);
 
+// Whether the agent has said nothing of the nodes because it may not see them, which is not the
+// same as none.
+bool AreNodesUnknown(const v1::Pool& pool, v1::ClusterKind kind);
 // Whether a cluster's reason says that it holds the job back.
 bool SaysHeld(std::string_view reason);
 // With details, what its agent has just seen in place of what it said when it connected.

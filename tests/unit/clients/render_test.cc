@@ -309,5 +309,23 @@ TEST(ExitCode, FollowsTheJob) {
   EXPECT_EQ(CodeFor(job), 12);
 }
 
+TEST(ClusterPage, NodesThatAnAgentMayNotSeeAreNotShownAsNone) {
+  v1::Cluster cluster;
+  cluster.set_kind(v1::CLUSTER_KIND_KUBERNETES);
+  v1::Pool* pool = cluster.mutable_inventory()->add_pools();
+  pool->set_name("lab");
+  pool->set_is_default(true);
+  pool->set_available(true);
+  EXPECT_THAT(ClusterPage(cluster, nullptr, Style(), kNow), HasSubstr("nodes not known"));
+  v1::ClusterDetails details;
+  v1::PoolLoad* load = details.add_pools();
+  load->set_pool("lab");
+  *load->mutable_now() = *pool;
+  EXPECT_THAT(ClusterPage(cluster, &details, Style(), kNow), Not(HasSubstr("0/0")));
+  // A pool that takes no jobs has none.
+  pool->set_available(false);
+  EXPECT_THAT(ClusterPage(cluster, nullptr, Style(), kNow), Not(HasSubstr("not known")));
+}
+
 }  // namespace
 }  // namespace muster::cli

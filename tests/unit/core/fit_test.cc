@@ -48,6 +48,35 @@ TEST(Fit, ASlurmSectionNeedsSlurm) {
   EXPECT_THAT(fit.lacks, HasSubstr("machines"));
 }
 
+TEST(Fit, AGpuTypeMayBeAResourceByItsWholeNameOrWithoutItsDomain) {
+  v1::Pool pool = PoolOf("lab");
+  (*pool.mutable_node_groups(0)->mutable_gpus())["nvidia.com/mig-1g.5gb"] = 7;
+  for (const char* type : {"nvidia.com/mig-1g.5gb", "MIG-1g.5gb"}) {
+    v1::JobSpec spec = Spec();
+    v1::GpuRequest* gpus = spec.mutable_resources()->add_gpus();
+    gpus->set_type(type);
+    gpus->set_count_millis(7000);
+    EXPECT_TRUE(CheckFit(spec, Cluster({pool})).now()) << type;
+    gpus->set_type("1g.5gb");
+    EXPECT_FALSE(CheckFit(spec, Cluster({pool})).now());
+  }
+}
+
+TEST(Fit, NodesThatAnAgentOnKubernetesMayNotSeeAreNotTakenForNone) {
+  v1::Pool pool = PoolOf("lab");
+  pool.clear_node_groups();
+  v1::JobSpec spec = Spec();
+  spec.set_nodes(4);
+  spec.mutable_resources()->add_gpus()->set_count_millis(8000);
+  EXPECT_TRUE(CheckFit(spec, Cluster({pool}, v1::CLUSTER_KIND_KUBERNETES)).now());
+  EXPECT_EQ(CheckFit(spec, Cluster({pool})).verdict, Verdict::kTooLittle);
+  // One that is known to have none takes no jobs until it has some.
+  pool.set_available(false);
+  const Fit fit = CheckFit(spec, Cluster({pool}, v1::CLUSTER_KIND_KUBERNETES));
+  EXPECT_EQ(fit.verdict, Verdict::kNotNow);
+  EXPECT_TRUE(fit.ever());
+}
+
 TEST(Fit, AKubernetesSectionNeedsKubernetesAndItsNamespaceIsThePool) {
   v1::JobSpec spec = Spec();
   spec.mutable_placement()->set_pool("other");
