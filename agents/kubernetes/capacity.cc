@@ -175,7 +175,7 @@ RunNeed NeedOf(const v1::JobSpec& spec, const KubernetesConfig& config) {
   const v1::GpuRequest& gpus = resources.gpus(0);
   const auto named =
       std::find_if(config.gpu_resources.begin(), config.gpu_resources.end(),
-                   [&](const std::string& one) { return SameIgnoringCase(one, gpus.type()); });
+                   [&](const std::string& one) { return NamesResource(gpus.type(), one); });
   if (named != config.gpu_resources.end()) {
     need.gpu_resource = *named;
   } else {
@@ -242,7 +242,7 @@ std::map<std::string, uint32_t> GpuTypesOf(const NodeObject& node, const Amounts
 std::string SpellGpuType(const std::string& type, const std::vector<NodeObject>& nodes,
                          const KubernetesConfig& config) {
   for (const std::string& resource : config.gpu_resources) {
-    if (SameIgnoringCase(resource, type)) return resource;
+    if (NamesResource(type, resource)) return resource;
   }
   for (const NodeObject& node : nodes) {
     const auto label = node.labels.find(config.gpu_type_label);

@@ -90,6 +90,11 @@ bool SameIgnoringCase(std::string_view a, std::string_view b) {
   });
 }
 
+bool NamesResource(std::string_view type, std::string_view resource) {
+  return SameIgnoringCase(type, resource) ||
+         SameIgnoringCase(type, resource.substr(resource.find('/') + 1));
+}
+
 std::vector<std::string> Objections(const RunNeed& need, const NodeObject& node) {
   std::vector<std::string> objections;
   if (std::string gpus = GpuObjection(need, node); !gpus.empty())

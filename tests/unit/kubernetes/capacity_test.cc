@@ -346,6 +346,7 @@ TEST(KubernetesCapacityTest, TypesOfGpusAreLabelsForTheFirstResourceAndNamesForT
   EXPECT_EQ(GpuTypesOf(node, node.allocatable, config), expected);
   EXPECT_EQ(SpellGpuType("nvidia-h100-80gb-hbm3", {node}, config), "NVIDIA-H100-80GB-HBM3");
   EXPECT_EQ(SpellGpuType("Nvidia.com/MIG-1g.5gb", {node}, config), "nvidia.com/mig-1g.5gb");
+  EXPECT_EQ(SpellGpuType("mig-1g.5gb", {node}, config), "nvidia.com/mig-1g.5gb");
   EXPECT_EQ(SpellGpuType("other", {node}, config), "other");
   node.labels.clear();
   EXPECT_EQ(GpuTypesOf(node, node.allocatable, config).count("nvidia.com/gpu"), 1);

@@ -1,0 +1,17 @@
+// The API server that the settings name.
+#ifndef MUSTER_AGENTS_KUBERNETES_ENDPOINT_H_
+#define MUSTER_AGENTS_KUBERNETES_ENDPOINT_H_
+
+#include "absl/status/statusor.h"
+#include "agents/kubernetes/kubeconfig.h"
+#include "agents/kubernetes/kubernetes.h"
+
+namespace muster::kubernetes {
+
+// From the kubeconfig files, or else the account of the pod that this process runs in. Errors are
+// those of ReadKubeconfig and InClusterEndpoint, and INVALID_ARGUMENT for a context without a file.
+absl::StatusOr<Endpoint> FindEndpoint(const KubernetesConfig& config);
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_ENDPOINT_H_
