@@ -39,6 +39,11 @@ bool IsDuration(const FieldDescriptor& field) {
   return field.message_type()->full_name() == google::protobuf::Duration::descriptor()->full_name();
 }
 
+// A size, which people write as "16Gi".
+bool IsSize(const FieldDescriptor& field) {
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_UINT64 && field.name().ends_with("_bytes");
+}
+
 struct Range {
   int64_t min = 0;
   int64_t max = std::numeric_limits<uint32_t>::max();
@@ -92,6 +97,11 @@ void MessageReader::ReadField(const YamlValue& value, Message* message, const Fi
   if (field->is_map()) return ReadMap(value, message, field);
   if (field->is_repeated()) return ReadRepeated(value, message, field);
   const auto& set = *message->GetReflection();
+  if (const auto* form = field->real_containing_oneof();
+      form != nullptr && set.HasOneof(*message, form)) {
+    return in_.Problem(value, fmt::format("{} is given too; keep one of them",
+                                          set.GetOneofFieldDescriptor(*message, form)->name()));
+  }
   std::string text;
   int64_t number = 0;
   bool truth = false;
@@ -105,6 +115,10 @@ void MessageReader::ReadField(const YamlValue& value, Message* message, const Fi
       set.SetUInt32(message, field, static_cast<uint32_t>(number));
       return;
     case FieldDescriptor::CPPTYPE_UINT64:
+      if (IsSize(*field)) {
+        return in_.Parsed(value, contract::ParseBytes,
+                          [&](uint64_t bytes) { set.SetUInt64(message, field, bytes); });
+      }
       if (!in_.Integer(value, 0, std::numeric_limits<int64_t>::max(), &number)) return;
       set.SetUInt64(message, field, static_cast<uint64_t>(number));
       return;
@@ -114,6 +128,13 @@ void MessageReader::ReadField(const YamlValue& value, Message* message, const Fi
         return;
       }
       set.SetInt32(message, field, static_cast<int32_t>(number));
+      return;
+    case FieldDescriptor::CPPTYPE_INT64:
+      if (!in_.Integer(value, std::numeric_limits<int64_t>::min(),
+                       std::numeric_limits<int64_t>::max(), &number)) {
+        return;
+      }
+      set.SetInt64(message, field, number);
       return;
     case FieldDescriptor::CPPTYPE_BOOL:
       if (in_.Bool(value, &truth)) set.SetBool(message, field, truth);

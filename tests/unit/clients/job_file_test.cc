@@ -218,6 +218,76 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{"OnlyComments", "# nothing\n---\n", "t.yaml: holds no job", ""}),
     [](const auto& info) { return info.param.name; });
 
+TEST(JobFile, ReadsEveryFieldOfTheKubernetesSection) {
+  const auto specs = ParseJobFile("t.yaml", R"(run: echo hi
+kubernetes:
+  namespace: lab
+  queue: team
+  scheduler_name: kai
+  priority_class: high
+  runtime_class: nvidia
+  service_account: trainer
+  node_selector: {zone: a}
+  tolerations:
+  - {key: nvidia.com/gpu, operator: Exists, effect: NoSchedule}
+  required_nodes:
+  - {key: rack, operator: In, values: [r1, r2]}
+  preferred_nodes:
+  - {weight: 5, requirement: {key: fast, operator: Exists}}
+  spread: required
+  volumes:
+  - {mount_path: /data, claim: data, sub_path: sets, read_only: true}
+  - {mount_path: /tmp/fast, empty_directory: {in_memory: true, size_bytes: 2Gi}}
+  security_context: {run_as_user: 1000, run_as_non_root: true, drop_capabilities: [ALL]}
+  labels: {team: vision}
+  annotations: {note: hi}
+  termination_grace: 90s
+  image_pull_secrets: [pull]
+  shm_bytes: 16Gi
+  host_network: true
+  time_to_live: 2h
+)");
+  ASSERT_TRUE(specs.ok()) << specs.status();
+  const v1::JobSpec expected = SpecFrom(R"(
+    command { script: "echo hi" }
+    kubernetes {
+      namespace: "lab" queue: "team" scheduler_name: "kai" priority_class: "high"
+      runtime_class: "nvidia" service_account: "trainer"
+      node_selector { key: "zone" value: "a" }
+      tolerations { key: "nvidia.com/gpu" operator: "Exists" effect: "NoSchedule" }
+      required_nodes { key: "rack" operator: "In" values: "r1" values: "r2" }
+      preferred_nodes { weight: 5 requirement { key: "fast" operator: "Exists" } }
+      spread: KUBERNETES_SPREAD_REQUIRED
+      volumes { mount_path: "/data" claim: "data" sub_path: "sets" read_only: true }
+      volumes { mount_path: "/tmp/fast" empty_directory { in_memory: true size_bytes: 2147483648 } }
+      security_context { run_as_user: 1000 run_as_non_root: true drop_capabilities: "ALL" }
+      labels { key: "team" value: "vision" }
+      annotations { key: "note" value: "hi" }
+      termination_grace { seconds: 90 }
+      image_pull_secrets: "pull"
+      shm_bytes: 17179869184
+      host_network: true
+      time_to_live { seconds: 7200 }
+    })");
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(specs->front(), expected))
+      << specs->front().DebugString();
+}
+
+TEST(JobFile, NamesLineAndFieldOfWhatIsWrongInTheKubernetesSection) {
+  EXPECT_THAT(Parse("run: x\nkubernetes:\n  namespace: Lab\n"),
+              StartsWith("t.yaml:3:14: kubernetes.namespace: \"Lab\" is not a namespace"));
+  EXPECT_THAT(Parse("run: x\nkubernetes:\n  shm_bytes: lots\n"),
+              StartsWith("t.yaml:3:14: kubernetes.shm_bytes: "));
+  EXPECT_THAT(Parse("run: x\nkubernetes: {gang: slurm}\n"),
+              HasSubstr("kubernetes.gang: \"slurm\" is not one of volcano, pod_group"));
+  EXPECT_THAT(Parse("run: x\nkubernetes: {volumes: [{mount_path: /a, claim: b, secret: c}]}\n"),
+              HasSubstr("kubernetes.volumes[0].secret: claim is given too; keep one of them"));
+  EXPECT_THAT(Parse("run: x\nkubernetes:\n  volumes:\n  - {mount_path: a, claim: b}\n"),
+              StartsWith("t.yaml:4:18: kubernetes.volumes[0].mount_path: \"a\""));
+  EXPECT_THAT(Parse("run: x\nkubernetes: {manifest: {}}\n"),
+              HasSubstr("t.yaml:2:14: kubernetes.manifest: "));
+}
+
 TEST(JobFile, NamesEveryProblemAtOnce) {
   const std::string message = Parse("nodes: x\nnmae: y\ntime: z\n");
   EXPECT_THAT(message, HasSubstr("t.yaml:1:8: nodes:"));
