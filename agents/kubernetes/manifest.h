@@ -55,7 +55,8 @@ std::string NamespaceOf(const v1::JobSpec& spec, const std::string& default_name
 // The object, which goes when the Job does.
 Json OwnedBy(Json object, const std::string& job_name, const std::string& job_uid);
 
-// JSON merge patches of a Job. Each fails with a conflict if the Job is not the one of this uid.
+// JSON merge patches of a Job. Each is refused as invalid (422: metadata.uid is immutable) if the
+// Job is not the one of this uid.
 
 // The Job has all that it needs: lets it start, or has its queue do so; a held one stays as it is.
 Json LaunchPatch(const std::string& uid, const v1::Assignment& assignment);
