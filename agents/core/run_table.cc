@@ -392,7 +392,6 @@ void RunTable::LetGo(Run& run, const Step& step) {
   SetDue(run, absl::InfiniteFuture());
   changed_.erase(run.record.order);
   const std::string key = run.key();
-  late_replicas_.erase(key);
   runs_.erase(key);
 }
 
@@ -452,12 +451,15 @@ absl::Status RunTable::CheckInvariants() const {
   int launching = 0;
   size_t waiting = 0;
   size_t due = 0;
+  size_t late = 0;
   for (const auto& [key, run] : runs_) {
     const v1::RunState state = run.record.state;
     const bool looks_up = run.call == Call::kLookup || run.due != absl::InfiniteFuture();
     launching += run.call == Call::kLaunch;
     waiting += waiting_.contains(run.record.order);
     due += due_.contains({run.due, key});
+    // A change of state tells them: an end leaves none.
+    late += late_replicas_.contains(key) && IsOnCluster(state);
     const bool ok = (state == v1::RUN_STATE_ASSIGNED) == waiting_.contains(run.record.order) &&
                     (state == v1::RUN_STATE_LAUNCHING) == (run.call == Call::kLaunch) &&
                     (state != v1::RUN_STATE_LAUNCH_UNKNOWN || looks_up) &&
@@ -471,11 +473,13 @@ absl::Status RunTable::CheckInvariants() const {
     }
   }
   if (launching != launches_in_flight_ || waiting != waiting_.size() || due != due_.size() ||
-      !changed_.empty()) {
-    return absl::InternalError(fmt::format(
-        "runs: {} launching of {} counted, {} waiting of {}, {} due of {}, {} not written",
-        launching, launches_in_flight_, waiting, waiting_.size(), due, due_.size(),
-        changed_.size()));
+      late != late_replicas_.size() || !changed_.empty()) {
+    return absl::InternalError(
+        fmt::format("runs: {} launching of {} counted, {} waiting of {}, {} due of {}, {} with "
+                    "late replicas of "
+                    "{}, {} not written",
+                    launching, launches_in_flight_, waiting, waiting_.size(), due, due_.size(),
+                    late, late_replicas_.size(), changed_.size()));
   }
   return absl::OkStatus();
 }

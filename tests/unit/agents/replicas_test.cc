@@ -33,6 +33,8 @@ TEST_F(ReplicasTest, TheirChangeAloneIsAnEventAndARepetitionIsNone) {
   EXPECT_EQ(NewEvents()[0].replicas_size(), 2);
   Observe(pending);
   EXPECT_THAT(NewEvents(), IsEmpty());
+  After(kMinReplicasInterval);
+  EXPECT_THAT(NewEvents(), IsEmpty());
   Observe(1, v1::RUN_STATE_PENDING);
   EXPECT_THAT(NewEvents(), IsEmpty()) << "none means that they have not changed";
 }
@@ -74,6 +76,16 @@ TEST_F(ReplicasTest, AChangeOfStateTellsThemAtOnce) {
   Observe(WithPhases(v1::RUN_STATE_SUCCEEDED, {"Succeeded"}));
   ASSERT_THAT(NewEvents(), SizeIs(1));
   EXPECT_EQ(NewEvents()[0].replicas(0).phase(), "Succeeded");
+}
+
+TEST_F(ReplicasTest, ARunThatIsQueuedAnewDoesNotTellOfItsOldPods) {
+  Observe(WithPhases(v1::RUN_STATE_RUNNING, {"Running"}));
+  Observe(WithPhases(v1::RUN_STATE_RUNNING, {"Unknown"}));
+  Observe(1, v1::RUN_STATE_PENDING);
+  ASSERT_THAT(NewEvents(), SizeIs(1));
+  EXPECT_EQ(NewEvents()[0].replicas_size(), 0);
+  After(kMinReplicasInterval);
+  EXPECT_THAT(NewEvents(), IsEmpty());
 }
 
 TEST_F(ReplicasTest, ARunThatIsLetGoHasNothingMoreToTell) {
