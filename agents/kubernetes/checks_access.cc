@@ -115,8 +115,8 @@ void JudgeTrial(const std::string& name_space, const absl::StatusOr<ApiAnswer>& 
 std::vector<Right> RightsOf(const KubernetesConfig& config) {
   std::vector<Right> rights = {
       {"batch", "jobs", "", true, {"create", "get", "list", "watch", "patch", "delete"}, true, ""},
-      {"", "secrets", "", true, {"create"}, true, ""},
-      {"", "services", "", true, {"create"}, true, ""},
+      {"", "secrets", "", true, {"create", "delete"}, true, ""},
+      {"", "services", "", true, {"create", "delete"}, true, ""},
       {"", "pods", "", true, {"get", "list", "watch"}, true, ""},
       {"", "pods/log", "", true, {"get"}, true, ""},
       {"", "events", "", true, {"list", "watch"}, true, ""},

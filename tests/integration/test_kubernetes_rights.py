@@ -74,6 +74,8 @@ def test_the_optional_role_shows_nodes_and_the_clusters_identity(kubernetes, tok
     assert all(may(kubernetes, token, verb, "", kind, "") for verb in ("list", "watch") for kind in ("nodes", "pods"))
     assert may(kubernetes, token, "get", "", "namespaces", "", "kube-system")
     assert not may(kubernetes, token, "get", "", "namespaces", "", "default")
+    assert may(kubernetes, token, "list", "node.k8s.io", "runtimeclasses", "")
+    assert may(kubernetes, token, "list", "storage.k8s.io", "storageclasses", "")
     assert not may(kubernetes, token, "patch", "", "nodes", "")
     identity = kubernetes.must("GET", "/api/v1/namespaces/kube-system", token=token)
     assert identity["metadata"]["uid"]

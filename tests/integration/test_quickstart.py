@@ -1,5 +1,5 @@
 """deploy/quickstart: called again, and stopped, whatever has died since. The programs are real; what it installs, builds
-and starts of Slurm is pretended, and the agent of that Slurm takes this machine for it."""
+and starts of Slurm and Kubernetes is pretended, and their agents take this machine for them."""
 
 import os
 import re
@@ -23,10 +23,26 @@ down) rm -rf "$2" ;;
 esac
 """
 
-# The word after --kind becomes machines.
+# Each start has another address.
+PRETENDED_KUBERNETES = """#!/bin/bash
+case $1 in
+up)
+	mkdir -p "$2/certs" && echo authority >"$2/certs/apiserver.crt"
+	[[ -e $2/kubeconfig ]] || echo "certificate-authority: $2/certs/apiserver.crt
+server: https://127.0.0.1:$RANDOM" >"$2/kubeconfig" ;;
+down) rm -rf "$2" ;;
+esac
+"""
+
+# The word after --kind becomes machines, which knows nothing of Kubernetes.
 PRETENDED_AGENT = """#!/bin/bash
 args=("$@")
-for i in "${!args[@]}"; do [[ ${args[i]} != --kind ]] || args[i + 1]=machines; done
+for i in "${!args[@]}"; do
+	case ${args[i]} in
+		--kind) args[i + 1]=machines ;;
+		--kubernetes-*) unset "args[i]" "args[i + 1]" ;;
+	esac
+done
 exec %s "${args[@]}"
 """
 
@@ -41,6 +57,7 @@ class Quickstart:
         self._write("deploy/install-deps", "#!/bin/sh\n")
         self._write("deploy/examples/digits.yaml", "name: digits\nrun: echo learned\n")
         self._write("tests/support/slurm-cluster.sh", PRETENDED_SLURM.replace("{calls}", str(self.calls)))
+        self._write("tests/support/kubernetes-cluster", PRETENDED_KUBERNETES)
         self._write("path/cmake", "#!/bin/sh\n")
         self._write("path/sudo", '#!/bin/sh\nshift\nexec "$@"\n')
         self._write("build/release/bin/muster-agent", PRETENDED_AGENT % (BIN / "muster-agent"))
@@ -85,6 +102,21 @@ def test_a_dead_agent_of_slurm_is_started_again_beside_its_slurm(quickstart):
     assert "starting agent-slurm" in said and "starting broker" not in said
     first, second = quickstart.calls.read_text().splitlines()
     assert "--nodes 2" in first and "--nodes" not in second
+
+
+def test_a_kubernetes_at_another_address_gets_its_agent_anew(quickstart):
+    assert "starting agent-kubernetes" in quickstart("--kubernetes")
+    kubeconfig = quickstart.state / "kubeconfig"
+    first = kubeconfig.read_text()
+    assert kubeconfig.stat().st_mode & 0o777 == 0o600
+    assert "certificate-authority-data: YXV0aG9yaXR5Cg==\n" in first, "the user cannot read root's file"
+    assert "starting agent-kubernetes" not in quickstart("--kubernetes")
+    (cluster,) = (quickstart.root / "slurm").glob("kubernetes-*")
+    (cluster / "kubeconfig").unlink()
+    assert "starting agent-kubernetes" in quickstart("--kubernetes")
+    assert kubeconfig.read_text() != first
+    quickstart("--stop")
+    assert not cluster.exists()
 
 
 def test_what_is_started_is_named_with_its_log(quickstart):
