@@ -30,6 +30,7 @@ inline constexpr char kMainContainer[] = "main";
 // The one before it that looks whether the run's data is there; only of runs that have some.
 inline constexpr char kStorageContainer[] = "storage";
 
+// NOLINTNEXTLINE(bugprone-exception-escape): Json's moves throw nothing, only seen deep inside it.
 struct RunObjects {
   std::string name_space;
   // Of all of them: the run key.

@@ -18,6 +18,7 @@ namespace muster::kubernetes {
 absl::StatusOr<v1::Assignment> OnStorage(const v1::Assignment& assignment,
                                          const KubernetesConfig& config);
 
+// NOLINTNEXTLINE(bugprone-exception-escape): Json's moves throw nothing, only seen deep inside it.
 struct PodVolumes {
   Json volumes = Json::array();
   // Of the container that runs setup and command.
