@@ -144,8 +144,9 @@ void RunStore::TakeAll(std::vector<PodObject> pods) {
     std::vector<std::string> run_keys;
     for (auto& [run_key, entry] : entries_) {
       // What had ended tells how; what had not is gone, and the Job tells what that means.
+      const bool wanted = entry.wanted;
       std::erase_if(entry.pods, [&](const auto& known) {
-        const bool tells = entry.wanted && known.second.HasEnded();
+        const bool tells = wanted && known.second.HasEnded();
         return !tells && !listed.contains(known.first);
       });
       NewsLocked(run_key, entry);

@@ -19,7 +19,6 @@ namespace {
 using agent::Observation;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr Patience kShort = {.start_grace = absl::Seconds(3)};
 constexpr char kTrap[] = "trap 'exit 143' TERM; sleep 1000 & wait";
@@ -346,8 +345,8 @@ TEST_F(KubernetesVerdictTest, AJobThatOthersDeleteIsCanceledOnceItsPodsHaveEnded
 TEST_F(KubernetesVerdictTest, WhatEndedBeforeItWasDeletedKeepsItsOwnEnd) {
   TestCluster& cluster = SharedCluster();
   Runs runs(cluster);
-  runs.Submit(MakeJob(Key(1), "sleep 2"));
-  runs.Submit(MakeJob(Key(2), "sleep 2; exit 3"));
+  runs.Submit(MakeJob(Key(1), "sleep 5"));
+  runs.Submit(MakeJob(Key(2), "sleep 5; exit 3"));
   runs.Await(Key(1), v1::RUN_STATE_RUNNING);
   runs.Await(Key(2), v1::RUN_STATE_RUNNING);
   // Nobody is there to say how the Jobs ended.
