@@ -1,0 +1,183 @@
+#include "agents/kubernetes/job_calls.h"
+
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "agents/core/proto_time.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+
+namespace muster::kubernetes {
+namespace {
+
+using agent::LaunchOutcome;
+
+// The API server itself gives up after 60 s (--request-timeout).
+constexpr absl::Duration kWriteTimeout = absl::Seconds(70);
+constexpr absl::Duration kReadTimeout = absl::Seconds(30);
+
+std::string JobsOf(const std::string& name_space) {
+  return "/apis/batch/v1/namespaces/" + Escape(name_space) + "/jobs";
+}
+
+std::string PathOf(const ObjectName& job) {
+  return JobsOf(job.name_space) + "/" + Escape(job.name);
+}
+
+bool IsRbac(const ApiAnswer& answer) {
+  return answer.status == 403 && answer.message.find(" cannot ") != std::string::npos;
+}
+
+}  // namespace
+
+v1::Evidence MakeEvidence(std::string detail) {
+  v1::Evidence evidence;
+  evidence.set_source(v1::EVIDENCE_SOURCE_POD);
+  *evidence.mutable_observed_at() = agent::ToProto(absl::Now());
+  evidence.set_detail(std::move(detail));
+  return evidence;
+}
+
+LaunchOutcome RefusedAs(v1::FailureClass failure_class, const std::string& message,
+                        const std::string& suggestion) {
+  LaunchOutcome outcome;
+  outcome.kind = LaunchOutcome::Kind::kRefused;
+  outcome.failure.set_failure_class(failure_class);
+  outcome.failure.set_message(message);
+  outcome.failure.set_suggestion(suggestion);
+  outcome.failure.set_retriable(failure_class == v1::FAILURE_CLASS_INFRA);
+  outcome.evidence = MakeEvidence(message);
+  return outcome;
+}
+
+LaunchOutcome UnclearBecause(const absl::Status& status) {
+  LaunchOutcome outcome;
+  outcome.kind = LaunchOutcome::Kind::kUnclear;
+  outcome.evidence = MakeEvidence(std::string(ToStd(status.message())));
+  return outcome;
+}
+
+LaunchOutcome EndOf(const ApiAnswer& answer, std::string_view what) {
+  const absl::Status status = RefusalOf(answer, what);
+  const std::string words(ToStd(status.message()));
+  // 408 and 429: too busy; 401 and 5xx: in trouble. Whoever looks the run up later knows more.
+  const bool is_trouble =
+      answer.status >= 500 || answer.status == 401 || answer.status == 408 || answer.status == 429;
+  if (is_trouble) return UnclearBecause(status);
+  if (IsRbac(answer)) {
+    return RefusedAs(v1::FAILURE_CLASS_INFRA, words,
+                     "tell the cluster's operator: the agent's account lacks this right "
+                     "(muster check names all that it needs)");
+  }
+  if (answer.status == 404) {
+    return RefusedAs(v1::FAILURE_CLASS_CONFIG, words,
+                     "choose a namespace that is there, or ask the cluster's operator to make it");
+  }
+  return RefusedAs(v1::FAILURE_CLASS_CONFIG, words, "correct what the server's words name");
+}
+
+LaunchEnd JobCalls::CreateJob(const RunObjects& objects, JobObject* job) {
+  const std::string what = fmt::format("create Job {}/{}", objects.name_space, objects.name);
+  const absl::StatusOr<ApiAnswer> answer = api_.Call({.method = "POST",
+                                                      .path = JobsOf(objects.name_space),
+                                                      .body = objects.job,
+                                                      .timeout = kWriteTimeout});
+  if (!answer.ok()) return UnclearBecause(answer.status());
+  if (answer->ok()) {
+    *job = ParseJob(answer->body);
+    return std::nullopt;
+  }
+  if (answer->status != 409 || answer->reason != "AlreadyExists") return EndOf(*answer, what);
+  absl::StatusOr<std::optional<JobObject>> present = FindJob(objects.name_space, objects.name);
+  if (!present.ok()) return UnclearBecause(present.status());
+  // It went while it was asked for.
+  if (!present->has_value()) return UnclearBecause(RefusalOf(*answer, what));
+  if ((*present)->name.run_key != objects.name) {
+    return RefusedAs(v1::FAILURE_CLASS_INFRA,
+                     fmt::format("{}: a Job of that name is there, and is none of Muster's (it "
+                                 "lacks the label {}={})",
+                                 what, kRunLabel, objects.name),
+                     "ask the cluster's operator to remove or rename it");
+  }
+  *job = **std::move(present);
+  return std::nullopt;
+}
+
+LaunchEnd JobCalls::CreateOwned(const RunObjects& objects, const JobObject& job) {
+  const std::string core = "/api/v1/namespaces/" + Escape(objects.name_space);
+  const auto owned = [&](const Json& object) {
+    return OwnedBy(object, job.name.name, job.name.uid);
+  };
+  if (LaunchEnd end = CreateOne(core + "/secrets", owned(objects.secret))) return end;
+  if (objects.service.has_value()) {
+    if (LaunchEnd end = CreateOne(core + "/services", owned(*objects.service))) return end;
+  }
+  if (!objects.pod_group.has_value()) return std::nullopt;
+  return CreateOne(
+      "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/" + Escape(objects.name_space) + "/podgroups",
+      owned(*objects.pod_group));
+}
+
+LaunchEnd JobCalls::CreateOne(const std::string& collection, const Json& object) {
+  const std::string name = TextAt(object, "metadata/name");
+  const std::string what = fmt::format("create {} {}", TextAt(object, "kind"), name);
+  const ApiCall create{
+      .method = "POST", .path = collection, .body = object, .timeout = kWriteTimeout};
+  absl::StatusOr<ApiAnswer> answer = api_.Call(create);
+  if (answer.ok() && answer->status == 409 && answer->reason == "AlreadyExists") {
+    const absl::StatusOr<ApiAnswer> removed = api_.Call(
+        {.method = "DELETE", .path = collection + "/" + Escape(name), .timeout = kWriteTimeout});
+    if (!removed.ok()) return UnclearBecause(removed.status());
+    if (!removed->ok() && removed->status != 404) return EndOf(*removed, "replace " + name);
+    answer = api_.Call(create);
+  }
+  if (!answer.ok()) return UnclearBecause(answer.status());
+  if (answer->ok()) return std::nullopt;
+  return EndOf(*answer, what);
+}
+
+absl::StatusOr<std::optional<JobObject>> JobCalls::FindJob(const std::string& name_space,
+                                                           const std::string& name) {
+  const absl::StatusOr<ApiAnswer> answer =
+      api_.Call({.path = JobsOf(name_space) + "/" + Escape(name), .timeout = kReadTimeout});
+  if (!answer.ok()) return answer.status();
+  if (answer->ok()) return std::optional<JobObject>(ParseJob(answer->body));
+  // A proxy's 404 says nothing about the Job.
+  if (answer->status == 404 && answer->reason == "NotFound") return std::optional<JobObject>();
+  return RefusalOf(*answer, fmt::format("get Job {}/{}", name_space, name));
+}
+
+absl::StatusOr<JobObject> JobCalls::PatchJob(const ObjectName& job, const Json& patch) {
+  const absl::StatusOr<ApiAnswer> answer =
+      api_.Call({.method = "PATCH",
+                 .path = PathOf(job),
+                 .body = patch,
+                 .content_type = "application/merge-patch+json",
+                 .timeout = kWriteTimeout});
+  if (!answer.ok()) return answer.status();
+  if (answer->ok()) return ParseJob(answer->body);
+  return RefusalOf(*answer, fmt::format("patch Job {}/{}", job.name_space, job.name));
+}
+
+absl::Status JobCalls::DeleteJob(const ObjectName& job) {
+  const absl::StatusOr<ApiAnswer> answer =
+      api_.Call({.method = "DELETE",
+                 .path = PathOf(job),
+                 .body = {{"kind", "DeleteOptions"},
+                          {"apiVersion", "v1"},
+                          {"propagationPolicy", "Foreground"},
+                          {"preconditions", {{"uid", job.uid}}}},
+                 .timeout = kWriteTimeout});
+  if (!answer.ok()) return answer.status();
+  if (answer->ok() || answer->status == 404 || answer->status == 409) return absl::OkStatus();
+  return RefusalOf(*answer, fmt::format("delete Job {}/{}", job.name_space, job.name));
+}
+
+absl::StatusOr<ApiAnswer> JobCalls::TryJob(const RunObjects& objects) {
+  return api_.Call({.method = "POST",
+                    .path = JobsOf(objects.name_space) + "?dryRun=All",
+                    .body = objects.job,
+                    .timeout = kReadTimeout});
+}
+
+}  // namespace muster::kubernetes

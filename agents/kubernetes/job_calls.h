@@ -1,0 +1,58 @@
+// The calls to the API server about one run, and what their answers mean for it.
+#ifndef MUSTER_AGENTS_KUBERNETES_JOB_CALLS_H_
+#define MUSTER_AGENTS_KUBERNETES_JOB_CALLS_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agents/core/backend.h"
+#include "agents/kubernetes/api.h"
+#include "agents/kubernetes/manifest.h"
+#include "agents/kubernetes/objects.h"
+
+namespace muster::kubernetes {
+
+// What a call has come to: nothing, it did what it should; else how the launch ends.
+using LaunchEnd = std::optional<agent::LaunchOutcome>;
+
+v1::Evidence MakeEvidence(std::string detail);
+agent::LaunchOutcome RefusedAs(v1::FailureClass failure_class, const std::string& message,
+                               const std::string& suggestion);
+agent::LaunchOutcome UnclearBecause(const absl::Status& status);
+// What an answer other than success ends a launch as: refused in the server's words, or unclear if
+// the server itself was in trouble.
+agent::LaunchOutcome EndOf(const ApiAnswer& answer, std::string_view what);
+
+class JobCalls {
+ public:
+  // `api` must outlive this object.
+  explicit JobCalls(Api* api) : api_(*api) {}
+
+  // The run's Job, made now or earlier. A Job of that name that is another's ends the launch.
+  LaunchEnd CreateJob(const RunObjects& objects, JobObject* job);
+  // What the Job owns. One of that name that is there already is made anew: it is of an earlier
+  // attempt, and what it holds cannot be looked at without the right to read all Secrets.
+  LaunchEnd CreateOwned(const RunObjects& objects, const JobObject& job);
+
+  // The Job of that name; nothing: the server has none. Errors: it could not be asked.
+  absl::StatusOr<std::optional<JobObject>> FindJob(const std::string& name_space,
+                                                   const std::string& name);
+  // A merge patch. NOT_FOUND, ABORTED: it is gone, or another one.
+  absl::StatusOr<JobObject> PatchJob(const ObjectName& job, const Json& patch);
+  // With its pods, which have their grace; OK as well: it is gone, or another one.
+  absl::Status DeleteJob(const ObjectName& job);
+  // The server's answer to the Job without making it. Errors: it could not be asked.
+  absl::StatusOr<ApiAnswer> TryJob(const RunObjects& objects);
+
+ private:
+  LaunchEnd CreateOne(const std::string& collection, const Json& object);
+
+  Api& api_;
+};
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_JOB_CALLS_H_

@@ -1,0 +1,120 @@
+#include "agents/kubernetes/start_queue.h"
+
+#include <set>
+
+#include "contract/run_key.h"
+
+namespace muster::kubernetes {
+namespace {
+
+// Runs that find no room before a look ends: each is a search over all nodes, and the next look is
+// soon.
+constexpr size_t kMaxMisfits = 64;
+
+// What decides whether a run fits; runs alike in it need not be asked twice.
+std::string ShapeOf(const v1::JobSpec& spec) {
+  v1::JobSpec shape;
+  *shape.mutable_resources() = spec.resources();
+  *shape.mutable_kubernetes() = spec.kubernetes();
+  shape.set_nodes(spec.nodes());
+  return shape.SerializeAsString();
+}
+
+}  // namespace
+
+StartQueue::StartQueue(WaitsFor waits_for) : waits_for_(std::move(waits_for)) {}
+
+void StartQueue::Open() {
+  const std::lock_guard lock(mutex_);
+  is_open_ = true;
+}
+
+StartQueue::Place StartQueue::PlaceOf(const v1::Assignment& run) {
+  const auto key = contract::RunKey::Parse(run.run_key());
+  return {{-int64_t{run.spec().priority()}, key.ok() ? key->job : 0}, run.run_key()};
+}
+
+void StartQueue::Add(AssignmentPtr run, bool held) {
+  const std::lock_guard lock(mutex_);
+  const std::string& run_key = run->run_key();
+  if (!entries_.contains(run_key)) order_[PlaceOf(*run)] = run_key;
+  Entry& entry = entries_[run_key];
+  if (entry.run == nullptr) entry = {.run = std::move(run), .held = held};
+}
+
+void StartQueue::SetHeld(const std::string& run_key, bool held) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = entries_.find(run_key); found != entries_.end()) found->second.held = held;
+}
+
+void StartQueue::SetStarting(AssignmentPtr run) {
+  const std::lock_guard lock(mutex_);
+  order_.erase(PlaceOf(*run));
+  Entry& entry = entries_[run->run_key()];
+  entry = {.run = std::move(run), .starting = true};
+}
+
+void StartQueue::Remove(const std::string& run_key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(run_key);
+  if (found == entries_.end()) return;
+  order_.erase(PlaceOf(*found->second.run));
+  entries_.erase(found);
+}
+
+std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady() {
+  const std::lock_guard lock(mutex_);
+  std::vector<AssignmentPtr> ready;
+  if (!is_open_ || order_.empty()) return ready;
+  std::vector<v1::JobSpec> before;
+  for (const auto& [run_key, entry] : entries_) {
+    if (entry.starting) before.push_back(entry.run->spec());
+  }
+  std::map<std::string, std::string> misfits;  // shape to reason
+  for (const auto& [place, run_key] : order_) {
+    Entry& entry = entries_[run_key];
+    if (entry.held) continue;
+    const std::string shape = ShapeOf(entry.run->spec());
+    const auto known = misfits.find(shape);
+    if (known != misfits.end()) {
+      entry.reason = known->second;
+      continue;
+    }
+    if (misfits.size() >= kMaxMisfits) break;
+    if (std::optional<std::string> reason = waits_for_(entry.run->spec(), before)) {
+      entry.reason = misfits[shape] = *std::move(reason);
+      continue;
+    }
+    before.push_back(entry.run->spec());
+    ready.push_back(entry.run);
+  }
+  for (const AssignmentPtr& run : ready) {
+    Entry& entry = entries_[run->run_key()];
+    entry.starting = true;
+    entry.reason.clear();
+    order_.erase(PlaceOf(*run));
+  }
+  return ready;
+}
+
+void StartQueue::Return(const std::string& run_key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(run_key);
+  if (found == entries_.end()) return;
+  found->second.starting = false;
+  order_[PlaceOf(*found->second.run)] = run_key;
+}
+
+std::string StartQueue::ReasonOf(const std::string& run_key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(run_key);
+  return found == entries_.end() ? std::string() : found->second.reason;
+}
+
+bool StartQueue::IsHeld(const std::string& run_key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(run_key);
+  return found != entries_.end() && found->second.held;
+}
+
+}  // namespace muster::kubernetes

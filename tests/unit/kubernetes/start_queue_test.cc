@@ -1,0 +1,107 @@
+#include "agents/kubernetes/start_queue.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace muster::kubernetes {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+StartQueue::AssignmentPtr MakeRun(int job, uint32_t nodes, int priority = 0) {
+  auto run = std::make_shared<v1::Assignment>();
+  run->set_run_key("k7m2-" + std::to_string(job) + "-1");
+  run->mutable_spec()->set_nodes(nodes);
+  run->mutable_spec()->set_priority(priority);
+  return run;
+}
+
+class StartQueueTest : public testing::Test {
+ protected:
+  StartQueueTest() { queue.Open(); }
+
+  std::vector<std::string> Ready() {
+    std::vector<std::string> keys;
+    for (const auto& run : queue.TakeReady()) keys.push_back(run->run_key());
+    return keys;
+  }
+
+  uint32_t nodes = 4;
+  int questions = 0;
+  StartQueue queue{[this](const v1::JobSpec& spec,
+                          const std::vector<v1::JobSpec>& before) -> std::optional<std::string> {
+    ++questions;
+    uint32_t used = 0;
+    for (const v1::JobSpec& other : before) used += other.nodes();
+    if (used + spec.nodes() <= nodes) return std::nullopt;
+    return "no " + std::to_string(spec.nodes()) + " nodes are free";
+  }};
+};
+
+TEST_F(StartQueueTest, RunsStartAsLongAsTheyFitTogetherAndTheOthersSayWhyNot) {
+  queue.Add(MakeRun(1, 3), false);
+  queue.Add(MakeRun(2, 3), false);
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-1-1"));
+  EXPECT_EQ(queue.ReasonOf("k7m2-2-1"), "no 3 nodes are free");
+  EXPECT_THAT(Ready(), IsEmpty());
+  queue.Remove("k7m2-1-1");
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-2-1"));
+  EXPECT_EQ(queue.ReasonOf("k7m2-2-1"), "");
+}
+
+TEST_F(StartQueueTest, HigherPrioritiesComeFirstThenOlderJobsByNumber) {
+  queue.Add(MakeRun(10, 1), false);
+  queue.Add(MakeRun(9, 1), false);
+  queue.Add(MakeRun(11, 1, 5), false);
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-11-1", "k7m2-9-1", "k7m2-10-1"));
+}
+
+TEST_F(StartQueueTest, WhatFindsNoRoomLetsOthersPass) {
+  queue.Add(MakeRun(1, 9), false);
+  queue.Add(MakeRun(2, 1), false);
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-2-1"));
+}
+
+TEST_F(StartQueueTest, RunsAlikeAreAskedForOnce) {
+  for (int job = 1; job <= 100; ++job) queue.Add(MakeRun(job, 9), false);
+  EXPECT_THAT(Ready(), IsEmpty());
+  EXPECT_EQ(questions, 1);
+  EXPECT_EQ(queue.ReasonOf("k7m2-100-1"), "no 9 nodes are free");
+}
+
+TEST_F(StartQueueTest, AHeldRunWaitsForItsRelease) {
+  queue.Add(MakeRun(1, 1), true);
+  EXPECT_THAT(Ready(), IsEmpty());
+  queue.SetHeld("k7m2-1-1", false);
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-1-1"));
+}
+
+TEST_F(StartQueueTest, ARunThatCouldNotBeLetGoIsToldAgain) {
+  queue.Add(MakeRun(1, 1), false);
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-1-1"));
+  queue.Return("k7m2-1-1");
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-1-1"));
+}
+
+TEST_F(StartQueueTest, WhatOthersHaveLetGoTakesItsRoom) {
+  queue.SetStarting(MakeRun(1, 3));
+  queue.Add(MakeRun(2, 2), false);
+  EXPECT_THAT(Ready(), IsEmpty());
+}
+
+TEST_F(StartQueueTest, NothingIsReadyBeforeTheQueueIsOpen) {
+  StartQueue closed([](const v1::JobSpec&, const std::vector<v1::JobSpec>&) {
+    return std::optional<std::string>();
+  });
+  closed.Add(MakeRun(1, 1), false);
+  EXPECT_TRUE(closed.TakeReady().empty());
+  closed.Open();
+  EXPECT_EQ(closed.TakeReady().size(), 1);
+}
+
+}  // namespace
+}  // namespace muster::kubernetes
