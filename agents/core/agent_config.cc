@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "agents/core/kubernetes_settings.h"
+#include "agents/core/setting_values.h"
 #include "agents/core/slurm_profile_settings.h"
 #include "agents/core/ssh_settings.h"
 #include "agents/slurm/http.h"
@@ -18,8 +20,6 @@
 namespace muster::agent {
 namespace {
 
-using Setter = std::function<absl::Status(const std::string&)>;
-
 // More active runs would not fit into one hello of 4 MiB.
 constexpr uint64_t kMaxActiveRuns = 100'000;
 constexpr uint64_t kMebibyte = uint64_t{1} << 20;
@@ -28,49 +28,14 @@ constexpr uint64_t kMaxConversionBytes = uint64_t{1} << 40;
 constexpr uint64_t kMaxCallsPerMinute = 100'000;  // more than any slurmctld answers
 constexpr uint64_t kMaxLaunchParallelism = 64;    // threads, each with a command of its own
 
-absl::Status Invalid(std::string_view text) { return absl::InvalidArgumentError(ToAbsl(text)); }
-
-Setter OneOf(std::vector<std::string> words, std::function<void(const std::string&)> set) {
-  return [words = std::move(words), set = std::move(set)](const std::string& value) {
-    std::string known;
-    for (const std::string& word : words) {
-      if (word == value) {
-        set(value);
-        return absl::OkStatus();
-      }
-      known += (known.empty() ? "" : ", ") + word;
-    }
-    return Invalid(fmt::format("\"{}\" is none of {}", value, known));
-  };
-}
-
-Setter DurationInto(absl::Duration* out) {
-  return [out](const std::string& value) -> absl::Status {
-    const absl::StatusOr<absl::Duration> duration = contract::ParseDuration(value);
-    if (!duration.ok()) return duration.status();
-    if (*duration <= absl::ZeroDuration()) return Invalid("0 is too short");
-    *out = *duration;
-    return absl::OkStatus();
-  };
-}
-
-Setter AbsolutePathInto(std::string* out) {
-  return [out](const std::string& value) {
-    if (!value.starts_with('/')) {
-      return Invalid(fmt::format("\"{}\" is not an absolute path", value));
-    }
-    *out = value;
-    return absl::OkStatus();
-  };
-}
-
 absl::Status SetKind(AgentConfig* config, const std::string& value) {
   if (value == "machines") {
     config->kind = v1::CLUSTER_KIND_MACHINES;
   } else if (value == "slurm") {
     config->kind = v1::CLUSTER_KIND_SLURM;
   } else {
-    return Invalid(fmt::format("\"{}\" is no kind of cluster; use machines or slurm", value));
+    return InvalidSetting(
+        fmt::format("\"{}\" is no kind of cluster; use machines or slurm", value));
   }
   return absl::OkStatus();
 }
@@ -84,7 +49,8 @@ Setter PathListInto(std::vector<std::string>* out) {
       std::string path = value.substr(begin, comma - begin);
       begin = comma + 1;
       if (!path.starts_with('/')) {
-        return Invalid(fmt::format("\"{}\" is not an absolute path; use /lustre,/data", path));
+        return InvalidSetting(
+            fmt::format("\"{}\" is not an absolute path; use /lustre,/data", path));
       }
       paths.push_back(std::move(path));
     }
@@ -104,7 +70,7 @@ Setter RootsInto(std::map<std::string, std::string>* out) {
       const size_t equals = part.find('=');
       if (equals == std::string::npos ||
           !storage.roots.emplace(part.substr(0, equals), part.substr(equals + 1)).second) {
-        return Invalid(
+        return InvalidSetting(
             fmt::format("\"{}\" is not of the form NAME=DIR, e.g. lustre=/lustre", part));
       }
     }
@@ -127,7 +93,8 @@ absl::Status SetGpus(machines::MachinesConfig* machines, const std::string& valu
     const auto set = NumberInto(1, 1024, [&](uint64_t number) { count = number; });
     if (colon == std::string::npos || type.empty() || !set(part.substr(colon + 1)).ok() ||
         !gpus.emplace(type, count).second) {
-      return Invalid(fmt::format("\"{}\" is not of the form TYPE:COUNT, e.g. a100:4,h100:2", part));
+      return InvalidSetting(
+          fmt::format("\"{}\" is not of the form TYPE:COUNT, e.g. a100:4,h100:2", part));
     }
   }
   machines->gpus = std::move(gpus);
@@ -203,8 +170,7 @@ std::vector<Setting> SlurmSettings(slurm::SlurmConfig* slurm) {
        DurationInto(&slurm->record_grace)},
       {"slurm.convert_images",
        "yes: to squashfs files, before a run has nodes; no: nodes pull [yes]",
-       OneOf({"yes", "no"},
-             [slurm](const std::string& value) { slurm->convert_images = value == "yes"; })},
+       YesInto(&slurm->convert_images)},
       {"slurm.image_dir",
        "directory of those files, shared with the nodes [images, beside run_dir]",
        AbsolutePathInto(&slurm->image_dir)},
@@ -222,7 +188,7 @@ std::vector<Setting> SlurmSettings(slurm::SlurmConfig* slurm) {
          const absl::StatusOr<uint64_t> bytes = contract::ParseBytes(value);
          if (!bytes.ok()) return bytes.status();
          if (*bytes < kMebibyte || *bytes > kMaxConversionBytes)
-           return Invalid(fmt::format("\"{}\" is not between 1Mi and 1Ti", value));
+           return InvalidSetting(fmt::format("\"{}\" is not between 1Mi and 1Ti", value));
          slurm->conversion_memory_mib = static_cast<uint32_t>(*bytes / kMebibyte);
          return absl::OkStatus();
        }},
@@ -230,10 +196,7 @@ std::vector<Setting> SlurmSettings(slurm::SlurmConfig* slurm) {
        DurationInto(&slurm->conversion_time_limit)},
       {"slurm.pull_if_conversion_fails",
        "yes: each node pulls an image that could not be converted; no: the run fails [no]",
-       OneOf({"yes", "no"},
-             [slurm](const std::string& value) {
-               slurm->pull_if_conversion_fails = value == "yes";
-             })},
+       YesInto(&slurm->pull_if_conversion_fails)},
       {"slurm.container_mounts", "directories that every container shows, DIR,... [none]",
        PathListInto(&slurm->container_mounts)},
       {"slurm.storage_roots", "directories of jobs' data, NAME=DIR,... [every path]",
@@ -270,7 +233,7 @@ std::vector<Setting> SettingsOf(AgentConfig* config) {
       {"max_active_runs", "the most runs at the same time [1000]",
        NumberInto(1, kMaxActiveRuns, [config](uint64_t n) { config->max_active_runs = n; })},
       {"launch_parallelism",
-       "launches at the same time [4; on machines 1, which keeps their order]",
+       "launches at the same time [4; Kubernetes 16; on machines 1, which keeps their order]",
        NumberInto(1, kMaxLaunchParallelism,
                   [config](uint64_t n) { config->launch_parallelism = static_cast<int>(n); })},
   };
@@ -287,22 +250,25 @@ std::vector<Setting> SettingsOf(AgentConfig* config) {
   for (Setting& setting : SshSettings("slurm", &config->slurm_ssh)) {
     settings.push_back(std::move(setting));
   }
+  for (Setting& setting : KubernetesSettings(&config->kubernetes)) {
+    settings.push_back(std::move(setting));
+  }
   return settings;
 }
 
 absl::Status CheckComplete(const AgentConfig& config) {
-  if (config.cluster.empty()) return Invalid("--cluster NAME is required");
+  if (config.cluster.empty()) return InvalidSetting("--cluster NAME is required");
   if (config.kind == v1::CLUSTER_KIND_UNSPECIFIED) {
-    return Invalid("--kind is required: machines or slurm");
+    return InvalidSetting("--kind is required: machines or slurm");
   }
   if (config.broker.empty()) {
-    return Invalid("--broker ADDRESS is required: unix:PATH or HOST:PORT");
+    return InvalidSetting("--broker ADDRESS is required: unix:PATH or HOST:PORT");
   }
   if (config.state_dir.empty()) {
-    return Invalid("--state-dir DIR is required; it holds what the agent must not lose");
+    return InvalidSetting("--state-dir DIR is required; it holds what the agent must not lose");
   }
   if (!config.slurm_ssh.hosts.empty() && config.slurm.run_dir.empty()) {
-    return Invalid(
+    return InvalidSetting(
         "--slurm-run-dir DIR is required with --slurm-ssh-hosts: a directory that login hosts and "
         "compute nodes share");
   }

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "agents/hosts/ssh_config.h"
+#include "agents/kubernetes/kubernetes.h"
 #include "agents/machines/machines.h"
 #include "agents/slurm/slurm.h"
 #include "daemon/settings.h"
@@ -28,6 +29,7 @@ struct AgentConfig {
   uint32_t max_active_runs = 1000;
   std::optional<int> launch_parallelism;  // default: by kind
   machines::MachinesConfig machines;
+  kubernetes::KubernetesConfig kubernetes;
   slurm::SlurmConfig slurm;
   hosts::SshConfig slurm_ssh;  // without hosts: Slurm's commands run on this machine
 };

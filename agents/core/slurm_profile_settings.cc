@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
+#include "agents/core/setting_values.h"
 #include "contract/errors.h"
 #include "contract/slurm_options.h"
 #include "contract/text.h"
@@ -15,21 +16,18 @@
 namespace muster::agent {
 namespace {
 
-using Setter = std::function<absl::Status(const std::string&)>;
-
 // More than any node has.
 constexpr uint64_t kMaxCpus = 10'000;
 constexpr uint64_t kMaxGpus = 1000;
 constexpr uint64_t kMillis = 1000;
-
-absl::Status Invalid(std::string_view text) { return absl::InvalidArgumentError(ToAbsl(text)); }
 
 // What is wrong with one field of a job's slurm section, in the words that a job would get.
 absl::Status CheckAlone(const v1::SlurmOptions& slurm) {
   contract::FieldErrors errors;
   contract::CheckSlurmOptions(slurm, &errors);
   if (errors.empty()) return absl::OkStatus();
-  return Invalid(contract::GetBadRequest(errors.ToStatus())->field_violations(0).description());
+  return InvalidSetting(
+      contract::GetBadRequest(errors.ToStatus())->field_violations(0).description());
 }
 
 using SetText = void (*)(v1::SlurmOptions*, const std::string&);
@@ -48,7 +46,7 @@ Setter DurationInto(std::function<google::protobuf::Duration*()> out) {
   return [out = std::move(out)](const std::string& value) -> absl::Status {
     const absl::StatusOr<absl::Duration> duration = contract::ParseDuration(value);
     if (!duration.ok()) return duration.status();
-    if (*duration < absl::Seconds(1)) return Invalid("it must be at least 1s");
+    if (*duration < absl::Seconds(1)) return InvalidSetting("it must be at least 1s");
     out()->set_seconds(absl::ToInt64Seconds(*duration));
     return absl::OkStatus();
   };
@@ -76,7 +74,7 @@ absl::Status SetGpus(slurm::Profile* profile, const std::string& value) {
   const auto set = NumberInto(1, kMaxGpus, [&](uint64_t n) { gpus.set_count_millis(n * kMillis); });
   const bool is_good = set(colon == std::string::npos ? value : value.substr(colon + 1)).ok() &&
                        (colon == std::string::npos || !gpus.type().empty());
-  if (!is_good) return Invalid(fmt::format("\"{}\" is neither COUNT nor TYPE:COUNT", value));
+  if (!is_good) return InvalidSetting(fmt::format("\"{}\" is neither COUNT nor TYPE:COUNT", value));
   profile->defaults.mutable_resources()->clear_gpus();
   *profile->defaults.mutable_resources()->add_gpus() = gpus;
   return absl::OkStatus();
@@ -84,7 +82,7 @@ absl::Status SetGpus(slurm::Profile* profile, const std::string& value) {
 
 absl::Status SetRequeue(slurm::Profile* profile, const std::string& value) {
   if (value != "yes" && value != "no")
-    return Invalid(fmt::format("\"{}\" is none of yes, no", value));
+    return InvalidSetting(fmt::format("\"{}\" is none of yes, no", value));
   profile->defaults.mutable_slurm()->set_requeue(value == "yes");
   return absl::OkStatus();
 }

@@ -1,0 +1,160 @@
+#include "agents/core/kubernetes_settings.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "agents/core/setting_values.h"
+#include "contract/image.h"
+#include "contract/text.h"
+#include "contract/units.h"
+
+namespace muster::agent {
+namespace {
+
+using kubernetes::KubernetesConfig;
+using kubernetes::StorageRoot;
+
+// More than any node has.
+constexpr uint64_t kMaxCpuMillis = 10'000'000;
+// What no program starts without.
+constexpr uint64_t kLeastMemoryBytes = uint64_t{1} << 20;
+constexpr uint64_t kMostMemoryBytes = uint64_t{1} << 50;
+
+// "/home/ada/.kube/config:/etc/kube/lab", as KUBECONFIG has it.
+absl::Status SetKubeconfig(KubernetesConfig* config, const std::string& value) {
+  std::vector<std::string> files;
+  for (size_t begin = 0; begin <= value.size() && !value.empty();) {
+    const size_t colon = std::min(value.find(':', begin), value.size());
+    std::string file = value.substr(begin, colon - begin);
+    begin = colon + 1;
+    if (file.empty()) continue;
+    if (!file.starts_with('/'))
+      return InvalidSetting(fmt::format("\"{}\" is not an absolute path", file));
+    files.push_back(std::move(file));
+  }
+  config->kubeconfig = std::move(files);
+  return absl::OkStatus();
+}
+
+// "claim:CLAIM:/MOUNT" or "host:/DIR:/MOUNT".
+absl::Status ParseRoot(const std::string& text, StorageRoot* root) {
+  const size_t first = text.find(':');
+  const size_t last = text.rfind(':');
+  const std::string kind = text.substr(0, first);
+  if (first != std::string::npos && last > first + 1 && text.substr(last + 1).starts_with('/')) {
+    const std::string what = text.substr(first + 1, last - first - 1);
+    root->mount = text.substr(last + 1);
+    if (kind == "claim") {
+      root->claim = what;
+      return absl::OkStatus();
+    }
+    if (kind == "host" && what.starts_with('/')) {
+      root->host_path = what;
+      return absl::OkStatus();
+    }
+  }
+  return InvalidSetting(fmt::format(
+      "\"{}\" is neither claim:CLAIM:/MOUNT nor host:/DIR:/MOUNT, e.g. data=claim:datasets:/data",
+      text));
+}
+
+// "data=claim:datasets:/data,scratch=host:/mnt/scratch:/scratch"; empty: none.
+absl::Status SetRoots(KubernetesConfig* config, const std::string& value) {
+  std::map<std::string, StorageRoot> roots;
+  for (const std::string& part : SplitAtCommas(value)) {
+    const size_t equals = part.find('=');
+    StorageRoot root;
+    if (equals == std::string::npos || equals == 0)
+      return InvalidSetting(fmt::format("\"{}\" has no name; write NAME=claim:CLAIM:/MOUNT", part));
+    if (absl::Status good = ParseRoot(part.substr(equals + 1), &root); !good.ok()) return good;
+    if (!roots.emplace(part.substr(0, equals), std::move(root)).second)
+      return InvalidSetting(fmt::format("\"{}\" is there twice", part.substr(0, equals)));
+  }
+  config->storage_roots = std::move(roots);
+  return absl::OkStatus();
+}
+
+absl::Status SetMemory(KubernetesConfig* config, const std::string& value) {
+  uint64_t bytes = 0;
+  if (absl::Status good = BytesInto(&bytes)(value); !good.ok()) return good;
+  if (bytes < kLeastMemoryBytes || bytes > kMostMemoryBytes)
+    return InvalidSetting(fmt::format("\"{}\" is not between 1Mi and 1Pi", value));
+  config->default_memory_bytes = bytes;
+  return absl::OkStatus();
+}
+
+Setter ListInto(std::vector<std::string>* out) {
+  return [out](const std::string& value) {
+    *out = SplitAtCommas(value);
+    return absl::OkStatus();
+  };
+}
+
+Setter ImageInto(std::string* out) {
+  return [out](const std::string& value) {
+    const absl::StatusOr<contract::Image> image = contract::ParseImage(value);
+    if (image.ok()) *out = value;
+    return image.status();
+  };
+}
+
+std::vector<Setting> ServerSettings(KubernetesConfig* config) {
+  return {
+      {"kubernetes.kubeconfig",
+       "kubeconfig files FILE[:FILE]... [$KUBECONFIG, ~/.kube/config, or the pod's own account]",
+       [config](const std::string& value) { return SetKubeconfig(config, value); }},
+      {"kubernetes.context", "the context in them [the current one]", TextInto(&config->context)},
+      {"kubernetes.namespace", "where the runs are [the context's]", TextInto(&config->name_space)},
+  };
+}
+
+std::vector<Setting> RunSettings(KubernetesConfig* config) {
+  return {
+      {"kubernetes.default_image", "of jobs that name none [such jobs go elsewhere]",
+       ImageInto(&config->default_image)},
+      {"kubernetes.image_pull_secrets", "Secrets with registries' credentials, NAME,... [none]",
+       ListInto(&config->image_pull_secrets)},
+      {"kubernetes.default_cpus", "cores of jobs that ask for none, 1 to 10000 [1]",
+       NumberInto(1, kMaxCpuMillis / 1000,
+                  [config](uint64_t cores) { config->default_cpu_millis = cores * 1000; })},
+      {"kubernetes.default_memory", "memory of jobs that ask for none [1Gi]",
+       [config](const std::string& value) { return SetMemory(config, value); }},
+      {"kubernetes.gpu_resources",
+       "resources that are GPUs, the first one for jobs without a type "
+       "[nvidia.com/gpu,amd.com/gpu]",
+       ListInto(&config->gpu_resources)},
+      {"kubernetes.gpu_type_label", "node label with the GPUs' type [nvidia.com/gpu.product]",
+       TextInto(&config->gpu_type_label)},
+      {"kubernetes.allow_host_path", "whether jobs may mount directories of nodes [no]",
+       YesInto(&config->allow_host_path)},
+      {"kubernetes.allow_host_network", "whether jobs may use the nodes' network [no]",
+       YesInto(&config->allow_host_network)},
+      {"kubernetes.allow_privileged", "whether jobs may be privileged [no]",
+       YesInto(&config->allow_privileged)},
+      {"kubernetes.storage_roots",
+       "where jobs' data is, NAME=claim:CLAIM:/MOUNT or NAME=host:/DIR:/MOUNT,... [none]",
+       [config](const std::string& value) { return SetRoots(config, value); }},
+      {"kubernetes.results_root", "where jobs get directories for their results [none]",
+       TextInto(&config->results_root)},
+      {"kubernetes.start_grace",
+       "how long an image or a Secret may be missing before the run has failed [5m]",
+       DurationInto(&config->start_grace)},
+      {"kubernetes.gang_grace",
+       "how long a run may have nodes for some of its pods only; then it is queued again [10m]",
+       DurationInto(&config->gang_grace)},
+  };
+}
+
+}  // namespace
+
+std::vector<Setting> KubernetesSettings(KubernetesConfig* config) {
+  std::vector<Setting> settings = ServerSettings(config);
+  for (Setting& setting : RunSettings(config)) settings.push_back(std::move(setting));
+  return settings;
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,17 @@
+// The settings of an agent of a Kubernetes cluster.
+#ifndef MUSTER_AGENTS_CORE_KUBERNETES_SETTINGS_H_
+#define MUSTER_AGENTS_CORE_KUBERNETES_SETTINGS_H_
+
+#include <vector>
+
+#include "agents/kubernetes/kubernetes.h"
+#include "daemon/settings.h"
+
+namespace muster::agent {
+
+// "kubernetes.*"; they write into `config`.
+std::vector<Setting> KubernetesSettings(kubernetes::KubernetesConfig* config);
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_KUBERNETES_SETTINGS_H_

@@ -1,0 +1,117 @@
+#include "agents/kubernetes/backend.h"
+
+#include <utility>
+
+#include "contract/run_key.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+
+namespace muster::kubernetes {
+namespace {
+
+// For the first lists of the watches: fifty thousand Jobs take a busy server some seconds.
+constexpr absl::Duration kFirstListPatience = absl::Seconds(60);
+
+}  // namespace
+
+KubernetesBackend::KubernetesBackend(KubernetesConfig config, Endpoint endpoint,
+                                     const std::string& state_dir)
+    : config_(std::move(config)),
+      name_space_(config_.name_space.empty() ? endpoint.name_space : config_.name_space),
+      state_dir_(state_dir),
+      api_(std::move(endpoint), &host_),
+      calls_(&api_),
+      store_([this](const PodObject& pod) { logs_.Watch(pod, pod.name.run_key); }),
+      logs_(state_dir + "/logs", &api_,
+            [this] {
+              log_news_ = true;
+              const std::lock_guard lock(mutex_);
+              if (wake_) wake_();
+            }),
+      view_(config_, &api_, state_dir),
+      queue_([this](const v1::JobSpec& spec, const std::vector<v1::JobSpec>& before) {
+        return view_.WaitsFor(spec, before);
+      }) {}
+
+KubernetesBackend::~KubernetesBackend() = default;
+
+void KubernetesBackend::SetWaker(std::function<void()> wake) {
+  store_.SetWaker(wake);
+  const std::lock_guard lock(mutex_);
+  wake_ = std::move(wake);
+}
+
+absl::Status KubernetesBackend::Probe() {
+  const absl::StatusOr<v1::Inventory> inventory = view_.Inventory();
+  // A server that is away now may be back; one that is another cluster never is this one.
+  if (absl::IsUnavailable(inventory.status())) return absl::OkStatus();
+  return inventory.status();
+}
+
+absl::Status KubernetesBackend::Adopt(const std::vector<agent::RunHandle>& runs) {
+  for (const agent::RunHandle& run : runs) {
+    store_.Want(run.run_key);
+    if (const auto key = contract::RunKey::Parse(run.run_key); key.ok())
+      instances_.insert(key->instance);
+  }
+  if (runs.empty()) queue_.Open();
+  const std::string selector = fmt::format("{}={}", kManagedByLabel, kManagedByMuster);
+  const std::string home = "/namespaces/" + Escape(name_space_);
+  const auto watch = [&](std::string path, std::string labels, ObjectSink* sink) {
+    watches_.push_back(std::make_unique<ObjectWatch>(
+        ObjectWatch::Settings{std::move(path), std::move(labels), {}}, &api_, sink));
+  };
+  watch("/apis/batch/v1" + home + "/jobs", selector, store_.jobs());
+  watch("/api/v1" + home + "/pods", selector, store_.pods());
+  // Events bear no labels.
+  watch("/api/v1" + home + "/events", "", store_.events());
+  for (const auto& each : watches_) each->AwaitFirstList(kFirstListPatience);
+  return absl::OkStatus();
+}
+
+void KubernetesBackend::AllowStarts() {
+  queue_.Open();
+  const std::lock_guard lock(mutex_);
+  if (wake_) wake_();
+}
+
+absl::StatusOr<std::optional<JobObject>> KubernetesBackend::FindJob(const std::string& run_key) {
+  if (std::optional<JobObject> known = store_.FindJob(run_key)) return known;
+  absl::StatusOr<std::optional<JobObject>> job = calls_.FindJob(name_space_, run_key);
+  if (!job.ok()) return job.status();
+  if (job->has_value() && (*job)->name.run_key == run_key) return job;
+  return std::optional<JobObject>();  // one of that name that is another's
+}
+
+bool KubernetesBackend::WasCancelAsked(const std::string& run_key) const {
+  const std::lock_guard lock(mutex_);
+  return canceled_.contains(run_key);
+}
+
+std::vector<agent::LogSource> KubernetesBackend::Logs(const agent::RunHandle& run) {
+  const uint32_t ranks =
+      run.assignment == nullptr ? 1 : std::max<uint32_t>(1, run.assignment->spec().nodes());
+  return logs_.Logs(run.run_key, ranks);
+}
+
+absl::StatusOr<std::unique_ptr<agent::Backend>> CreateKubernetesBackend(
+    const KubernetesConfig& config, const std::string& state_dir) {
+  const std::vector<std::string> files =
+      config.kubeconfig.empty() ? DefaultKubeconfigFiles() : config.kubeconfig;
+  absl::StatusOr<Endpoint> endpoint = Endpoint{};
+  if (files.empty()) {
+    if (!config.context.empty()) {
+      return absl::InvalidArgumentError(
+          fmt::format("kubernetes.context is \"{}\", and there is no kubeconfig file; set "
+                      "kubernetes.kubeconfig",
+                      config.context));
+    }
+    endpoint = InClusterEndpoint();
+  } else {
+    endpoint = ReadKubeconfig(files, config.context);
+  }
+  if (!endpoint.ok()) return endpoint.status();
+  return std::make_unique<KubernetesBackend>(config, *std::move(endpoint), state_dir);
+}
+
+}  // namespace muster::kubernetes

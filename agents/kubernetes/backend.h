@@ -1,0 +1,122 @@
+// The Backend contract on top of a Kubernetes API server.
+//
+// Launch, Lookup: backend_launch.cc. Observe: backend_observe.cc. Cancel, SetHeld, Forget:
+// backend_end.cc. What people ask: backend_answers.cc.
+#ifndef MUSTER_AGENTS_KUBERNETES_BACKEND_H_
+#define MUSTER_AGENTS_KUBERNETES_BACKEND_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "agents/core/backend.h"
+#include "agents/hosts/local_host.h"
+#include "agents/kubernetes/api.h"
+#include "agents/kubernetes/cluster_view.h"
+#include "agents/kubernetes/job_calls.h"
+#include "agents/kubernetes/kubeconfig.h"
+#include "agents/kubernetes/kubernetes.h"
+#include "agents/kubernetes/log_follower.h"
+#include "agents/kubernetes/manifest.h"
+#include "agents/kubernetes/object_watch.h"
+#include "agents/kubernetes/run_store.h"
+#include "agents/kubernetes/start_queue.h"
+
+namespace muster::kubernetes {
+
+// How often all runs are looked at, so that what was seen stays fresh and waiting ends in time;
+// what changes is looked at at once. The watches have the answers: nothing is asked for it.
+inline constexpr absl::Duration kObserveIntervalOfAll = absl::Seconds(2);
+
+class KubernetesBackend final : public agent::Backend {
+ public:
+  KubernetesBackend(KubernetesConfig config, Endpoint endpoint, const std::string& state_dir);
+  ~KubernetesBackend() override;
+
+  absl::Status Probe() override;
+  absl::StatusOr<v1::Inventory> Inventory() override;
+  v1::ClusterChecks Check() override;
+  absl::StatusOr<v1::ClusterDetails> Describe() override;
+  absl::StatusOr<v1::JobPlan> Plan(const v1::JobSpec& spec, const std::string& user) override;
+
+  absl::Status Adopt(const std::vector<agent::RunHandle>& runs) override;
+  void AllowStarts() override;
+  agent::LaunchOutcome Launch(const v1::Assignment& assignment) override;
+  agent::LookupOutcome Lookup(const agent::RunHandle& run) override;
+  agent::ObserveOutcome Observe(const std::vector<agent::RunHandle>& runs) override;
+  absl::Status Cancel(const agent::RunHandle& run) override;
+  absl::Status SetHeld(const agent::RunHandle& run, bool held) override;
+  std::vector<agent::LogSource> Logs(const agent::RunHandle& run) override;
+  void Forget(const agent::RunHandle& run) override;
+  // The API server answers from what is committed, and a launch that comes twice makes one Job.
+  absl::Duration LookupGrace() const override { return absl::ZeroDuration(); }
+  absl::Duration ObserveInterval() const override { return kObserveIntervalOfAll; }
+  void SetWaker(std::function<void()> wake) override;
+  std::map<std::string, uint64_t> SchedulerCalls() const override { return api_.Calls(); }
+
+ private:
+  // ---- launch
+  // The run's objects, or why the cluster cannot have it.
+  absl::StatusOr<RunObjects> Prepare(const v1::Assignment& assignment);
+  // A launch that was cut short leaves a Job that never starts; it goes at once if nobody may come
+  // back to it.
+  agent::LaunchOutcome TakeBack(agent::LaunchOutcome outcome, const JobObject& job);
+  // Lets go whatever may start now. An error is of the API server; the runs are tried again.
+  absl::Status StartReady();
+
+  // ---- observe
+  absl::Status WatchState() const;
+  // What is known of the run; nothing: nothing new. Errors: the server could not be asked.
+  absl::StatusOr<std::optional<agent::Observation>> Look(const agent::RunHandle& run);
+  absl::StatusOr<std::optional<agent::Observation>> JudgeRun(const agent::RunHandle& run,
+                                                             const RunFacts& facts);
+  // A run that is to be let go once there is room, and what it waits for.
+  void Queue(const agent::RunHandle& run, const RunFacts& facts, agent::Observation* seen);
+  // The run cannot go on: its Job is deleted, and the run has failed once that is done.
+  absl::StatusOr<std::optional<agent::Observation>> End(const JobObject& job,
+                                                        agent::Observation seen);
+  // An end is told when the logs are whole; until then the run is FINISHING.
+  std::optional<agent::Observation> AwaitLogs(const RunFacts& facts, agent::Observation end);
+  // Half-launched Jobs that nobody comes back to.
+  void SweepAbandoned();
+
+  // The Job as a watch has told of it, or else the server.
+  absl::StatusOr<std::optional<JobObject>> FindJob(const std::string& run_key);
+  bool WasCancelAsked(const std::string& run_key) const;
+
+  const KubernetesConfig config_;
+  const std::string name_space_;
+  const std::string state_dir_;
+  hosts::LocalHost host_;
+  Api api_;
+  JobCalls calls_;
+  RunStore store_;
+  LogFollower logs_;
+  ClusterView view_;
+  StartQueue queue_;
+  std::atomic<bool> log_news_ = false;
+
+  mutable std::mutex mutex_;
+  std::function<void()> wake_;                   // guarded by mutex_
+  std::set<std::string> canceled_;               // by Muster; guarded by mutex_
+  std::set<std::string> instances_;              // of the runs that were here; guarded by mutex_
+  std::set<std::string> awaiting_logs_;          // of the observing thread
+  absl::Time last_full_ = absl::InfinitePast();  // of the observing thread
+
+  // Last, so that they end first: from Adopt on.
+  std::vector<std::unique_ptr<ObjectWatch>> watches_;
+};
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_BACKEND_H_

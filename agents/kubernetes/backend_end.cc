@@ -1,0 +1,75 @@
+// What ends runs, holds them back, and lets go of them.
+#include <algorithm>
+#include <utility>
+
+#include "agents/kubernetes/backend.h"
+#include "contract/text.h"
+#include "daemon/log.h"
+
+namespace muster::kubernetes {
+
+using agent::RunHandle;
+
+absl::Status KubernetesBackend::Cancel(const RunHandle& run) {
+  {
+    const std::lock_guard lock(mutex_);
+    canceled_.insert(run.run_key);
+  }
+  queue_.Remove(run.run_key);
+  const absl::StatusOr<std::optional<JobObject>> job = FindJob(run.run_key);
+  if (!job.ok()) return job.status();
+  if (!job->has_value()) return absl::OkStatus();
+  // What has ended keeps its own end.
+  if ((*job)->Find("Complete") != nullptr || (*job)->Find("Failed") != nullptr)
+    return absl::OkStatus();
+  return calls_.DeleteJob((*job)->name);
+}
+
+absl::Status KubernetesBackend::SetHeld(const RunHandle& run, bool held) {
+  queue_.SetHeld(run.run_key, held);
+  const absl::StatusOr<std::optional<JobObject>> job = FindJob(run.run_key);
+  if (!job.ok()) return job.status();
+  if (!job->has_value()) return absl::OkStatus();
+  if (!(*job)->is_launch_complete) {
+    store_.MarkNews(run.run_key);
+    return absl::OkStatus();
+  }
+  // Kueue's to say from here on.
+  const bool has_queue =
+      run.assignment != nullptr && !run.assignment->spec().kubernetes().queue().empty();
+  if (has_queue || (*job)->is_suspended == held) return absl::OkStatus();
+  if (held) {
+    const std::vector<PodObject> pods = store_.Facts(run.run_key).pods;
+    const bool has_begun = std::any_of(pods.begin(), pods.end(),
+                                       [](const PodObject& pod) { return !pod.node.empty(); });
+    if (has_begun) return absl::OkStatus();
+  }
+  absl::StatusOr<JobObject> patched =
+      calls_.PatchJob((*job)->name, SuspendPatch((*job)->name.uid, held));
+  if (patched.ok()) store_.Put(*std::move(patched));
+  return absl::IsNotFound(patched.status()) ? absl::OkStatus() : patched.status();
+}
+
+void KubernetesBackend::Forget(const RunHandle& run) {
+  queue_.Remove(run.run_key);
+  logs_.Forget(run.run_key);
+  if (const std::optional<JobObject> job = store_.FindJob(run.run_key)) {
+    const int64_t seconds =
+        TimeToLiveSeconds(run.assignment == nullptr ? v1::JobSpec{} : run.assignment->spec());
+    absl::Status status;
+    if (!job->is_launch_complete) {
+      status = calls_.DeleteJob(job->name);
+    } else if (!job->deletion_time.has_value()) {
+      status = calls_.PatchJob(job->name, TimeToLivePatch(job->name.uid, seconds)).status();
+    }
+    if (!status.ok() && !absl::IsNotFound(status)) {
+      LogEvent(spdlog::level::warn, "clean_up_failed",
+               {{"run", run.run_key}, {"error", std::string(ToStd(status.message()))}});
+    }
+  }
+  store_.Forget(run.run_key);
+  const std::lock_guard lock(mutex_);
+  canceled_.erase(run.run_key);
+}
+
+}  // namespace muster::kubernetes

@@ -1,0 +1,116 @@
+// A launch: the Job, suspended; what it owns; then it is let go, once there is room for all of it.
+#include <memory>
+#include <utility>
+
+#include "agents/core/job_storage.h"
+#include "agents/kubernetes/backend.h"
+#include "contract/run_key.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+
+namespace muster::kubernetes {
+
+using agent::LaunchOutcome;
+using agent::LookupOutcome;
+
+absl::StatusOr<RunObjects> KubernetesBackend::Prepare(const v1::Assignment& assignment) {
+  v1::Assignment own = assignment;
+  const std::string wanted = NamespaceOf(own.spec(), name_space_);
+  if (wanted != name_space_) {
+    return absl::InvalidArgumentError(
+        fmt::format("kubernetes.namespace is \"{}\"; the agent of this cluster works in the "
+                    "namespace \"{}\" alone: leave it out, or choose another cluster",
+                    wanted, name_space_));
+  }
+  view_.SpellGpuType(own.mutable_spec());
+  if (const std::optional<std::string> refusal = view_.Refusal(own.spec()))
+    return absl::InvalidArgumentError(*refusal);
+  return MakeObjects(own, config_, name_space_);
+}
+
+LaunchOutcome KubernetesBackend::Launch(const v1::Assignment& assignment) {
+  const std::string& run_key = assignment.run_key();
+  const absl::StatusOr<RunObjects> objects = Prepare(assignment);
+  if (!objects.ok()) {
+    return RefusedAs(v1::FAILURE_CLASS_CONFIG, agent::WhatIsWrong(objects.status()),
+                     "correct the job, or choose another cluster");
+  }
+  if (const auto key = contract::RunKey::Parse(run_key); key.ok()) {
+    const std::lock_guard lock(mutex_);
+    instances_.insert(key->instance);
+  }
+  store_.Want(run_key);
+  JobObject job;
+  if (LaunchEnd end = calls_.CreateJob(*objects, &job)) return *std::move(end);
+  LaunchOutcome outcome;
+  outcome.kind = LaunchOutcome::Kind::kLaunched;
+  outcome.external_id = job.name.name_space + "/" + job.name.name;
+  outcome.evidence =
+      MakeEvidence(fmt::format("Job {} (uid {}, resourceVersion {})", outcome.external_id,
+                               job.name.uid, job.name.resource_version));
+  store_.Put(job);
+  if (job.is_launch_complete || job.deletion_time.has_value()) return outcome;
+  if (LaunchEnd end = calls_.CreateOwned(*objects, job)) return TakeBack(*std::move(end), job);
+  queue_.Add(std::make_shared<const v1::Assignment>(assignment), assignment.held());
+  // What cannot be let go now is with the next look at the runs.
+  (void)StartReady();
+  return outcome;
+}
+
+LaunchOutcome KubernetesBackend::TakeBack(LaunchOutcome outcome, const JobObject& job) {
+  // Not OK: the sweep finds it.
+  if (outcome.kind == LaunchOutcome::Kind::kRefused) (void)calls_.DeleteJob(job.name);
+  return outcome;
+}
+
+absl::Status KubernetesBackend::StartReady() {
+  absl::Status trouble;
+  for (const StartQueue::AssignmentPtr& run : queue_.TakeReady()) {
+    const std::string& run_key = run->run_key();
+    const absl::StatusOr<std::optional<JobObject>> job = FindJob(run_key);
+    absl::Status status = job.status();
+    if (job.ok() && !job->has_value()) {
+      queue_.Remove(run_key);  // a look at the run tells what that means
+      continue;
+    }
+    if (job.ok()) {
+      v1::Assignment released = *run;
+      released.set_held(false);
+      absl::StatusOr<JobObject> patched =
+          calls_.PatchJob((*job)->name, LaunchPatch((*job)->name.uid, released));
+      if (patched.ok()) store_.Put(*std::move(patched));
+      status = patched.status();
+    }
+    if (status.ok()) continue;
+    queue_.Return(run_key);
+    trouble.Update(status);
+  }
+  return trouble;
+}
+
+LookupOutcome KubernetesBackend::Lookup(const agent::RunHandle& run) {
+  LookupOutcome outcome;
+  const absl::StatusOr<std::optional<JobObject>> job = calls_.FindJob(name_space_, run.run_key);
+  if (!job.ok()) {
+    outcome.kind = LookupOutcome::Kind::kCouldNotAsk;
+    outcome.evidence = MakeEvidence(std::string(ToStd(job.status().message())));
+    return outcome;
+  }
+  const std::string name = name_space_ + "/" + run.run_key;
+  if (!job->has_value() || (*job)->name.run_key != run.run_key) {
+    outcome.kind = LookupOutcome::Kind::kAbsent;
+    outcome.evidence = MakeEvidence("the API server has no Job " + name + " of Muster's");
+  } else if (!(*job)->is_launch_complete && !(*job)->deletion_time.has_value()) {
+    // It cannot start as it is: to launch it again completes it.
+    outcome.kind = LookupOutcome::Kind::kAbsent;
+    outcome.evidence = MakeEvidence("the launch of Job " + name + " was cut short");
+  } else {
+    outcome.kind = LookupOutcome::Kind::kFound;
+    outcome.external_id = name;
+    outcome.evidence = MakeEvidence(
+        fmt::format("Job {} (resourceVersion {})", name, (*job)->name.resource_version));
+  }
+  return outcome;
+}
+
+}  // namespace muster::kubernetes

@@ -1,0 +1,201 @@
+// Looks at runs: what the watches know is judged, and what follows from it is done.
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "agents/kubernetes/backend.h"
+#include "agents/kubernetes/gang.h"
+#include "contract/states.h"
+#include "fmt/format.h"
+
+namespace muster::kubernetes {
+namespace {
+
+using agent::Observation;
+using agent::ObserveOutcome;
+using agent::RunHandle;
+using google::protobuf::util::JsonStringToMessage;
+using google::protobuf::util::MessageToJsonString;
+
+// How long nobody must have come back to a half-launched Job: agents that are started anew, and
+// journals that are restored, need minutes.
+constexpr absl::Duration kAbandonedAfter = absl::Hours(1);
+// In one sweep; there is one a minute.
+constexpr size_t kMaxSwept = 100;
+
+bool HasEnded(const JobObject& job) {
+  return job.Find("Complete") != nullptr || job.Find("Failed") != nullptr;
+}
+
+// Starts that wait for another's word are not Muster's to time.
+bool StartsByItself(const v1::Assignment& run) {
+  const v1::KubernetesOptions& options = run.spec().kubernetes();
+  return options.queue().empty() && options.gang() == v1::KUBERNETES_GANG_UNSPECIFIED;
+}
+
+Observation Gone(const RunHandle& run, bool cancel_asked, const std::string& name) {
+  Observation seen;
+  seen.run_key = run.run_key;
+  seen.state = cancel_asked ? v1::RUN_STATE_CANCELED : v1::RUN_STATE_LOST;
+  seen.evidence = MakeEvidence(
+      fmt::format("the API server has no Job {}, and nobody saw it go{}", name,
+                  cancel_asked ? "; its deletion had been asked for" : " or heard how it ended"));
+  return seen;
+}
+
+}  // namespace
+
+absl::Status KubernetesBackend::WatchState() const {
+  if (watches_.empty()) return absl::UnavailableError("the watches have not begun");
+  absl::Status state;
+  // Events only explain; without the right to see them runs go on.
+  for (size_t i = 0; i < watches_.size() - 1; ++i) state.Update(watches_[i]->state());
+  return state;
+}
+
+ObserveOutcome KubernetesBackend::Observe(const std::vector<RunHandle>& runs) {
+  ObserveOutcome outcome;
+  outcome.scheduler = WatchState();
+  if (!outcome.scheduler.ok()) return outcome;
+  std::set<std::string> news = store_.TakeNews();
+  if (log_news_.exchange(false)) news.insert(awaiting_logs_.begin(), awaiting_logs_.end());
+  const absl::Time now = absl::Now();
+  const bool full = now - last_full_ >= kObserveIntervalOfAll;
+  if (full) last_full_ = now;
+  for (const RunHandle& run : runs) {
+    if (!full && !news.contains(run.run_key)) continue;
+    store_.Want(run.run_key);
+    absl::StatusOr<std::optional<Observation>> seen = Look(run);
+    outcome.scheduler.Update(seen.status());
+    if (seen.ok() && seen->has_value()) outcome.observations.push_back(**std::move(seen));
+  }
+  outcome.scheduler.Update(StartReady());
+  return outcome;
+}
+
+absl::StatusOr<std::optional<Observation>> KubernetesBackend::Look(const RunHandle& run) {
+  RunFacts facts = store_.Facts(run.run_key);
+  if (!facts.job.has_value() && !facts.deleted_job.has_value()) {
+    absl::StatusOr<std::optional<JobObject>> job = calls_.FindJob(name_space_, run.run_key);
+    if (!job.ok()) return job.status();
+    if (job->has_value() && (*job)->name.run_key == run.run_key) {
+      store_.Put(**std::move(job));
+    } else {
+      store_.PutAbsent(run.run_key);
+    }
+    facts = store_.Facts(run.run_key);
+  }
+  facts.now = absl::Now();
+  facts.last_state = run.state;
+  facts.cancel_asked = WasCancelAsked(run.run_key);
+  facts.held = run.held;
+  if (!facts.job.has_value() && !facts.deleted_job.has_value()) {
+    queue_.Remove(run.run_key);
+    const std::string name = name_space_ + "/" + run.run_key;
+    return AwaitLogs(facts, Gone(run, facts.cancel_asked, name));
+  }
+  return JudgeRun(run, facts);
+}
+
+absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const RunHandle& run,
+                                                                       const RunFacts& facts) {
+  std::optional<Observation> seen = Judge(facts, {.start_grace = config_.start_grace});
+  if (!seen.has_value()) return seen;
+  if (facts.deleted_job.has_value() && seen->state == v1::RUN_STATE_CANCELED &&
+      !facts.cancel_asked) {
+    v1::Failure failure;
+    if (JsonStringToMessage(facts.deleted_job->failure_json, &failure).ok()) {
+      seen->state = v1::RUN_STATE_FAILED;
+      seen->failure = std::move(failure);
+    }
+  }
+  if (contract::IsTerminal(seen->state)) {
+    queue_.Remove(run.run_key);
+    if (!facts.job.has_value() || HasEnded(*facts.job)) return AwaitLogs(facts, *std::move(seen));
+    return End(*facts.job, *std::move(seen));
+  }
+  if (!facts.job.has_value() || facts.job->deletion_time.has_value()) return seen;
+  if (run.assignment != nullptr) Queue(run, facts, &*seen);
+  const bool may_be_stuck = run.assignment != nullptr && StartsByItself(*run.assignment);
+  if (std::optional<v1::Failure> stuck = FindStuckGang(facts, config_.gang_grace);
+      stuck.has_value() && may_be_stuck) {
+    seen->failure = *std::move(stuck);
+    return End(*facts.job, *std::move(seen));
+  }
+  return seen;
+}
+
+absl::StatusOr<std::optional<Observation>> KubernetesBackend::End(const JobObject& job,
+                                                                  Observation seen) {
+  std::string text;
+  (void)MessageToJsonString(seen.failure.value_or(v1::Failure{}), &text);
+  const Json patch = {
+      {"metadata", {{"uid", job.name.uid}, {"annotations", {{kFailureAnnotation, text}}}}}};
+  const absl::StatusOr<JobObject> patched = calls_.PatchJob(job.name, patch);
+  const bool is_gone = absl::IsNotFound(patched.status()) || absl::IsAborted(patched.status());
+  if (!patched.ok() && !is_gone) return patched.status();
+  if (const absl::Status status = calls_.DeleteJob(job.name); !status.ok()) return status;
+  seen.state = v1::RUN_STATE_FINISHING;
+  seen.reason = "it cannot go on, and is being taken away: " + seen.failure->message();
+  seen.failure.reset();
+  seen.exit.reset();
+  seen.end_time.reset();
+  return seen;
+}
+
+void KubernetesBackend::Queue(const RunHandle& run, const RunFacts& facts, Observation* seen) {
+  const JobObject& job = *facts.job;
+  if (!job.is_launch_complete) {
+    // Also the runs of an agent that was started anew come here.
+    queue_.Add(run.assignment, run.held);
+    queue_.SetHeld(run.run_key, run.held);
+    const std::string reason = queue_.ReasonOf(run.run_key);
+    if (run.held) {
+      seen->reason = "held: it starts once it is released";
+    } else {
+      seen->reason = reason.empty() ? "waits for its turn to start" : reason;
+    }
+    return;
+  }
+  const auto has_node = [](const PodObject& pod) { return !pod.node.empty(); };
+  const size_t nodes = std::max<uint32_t>(1, run.assignment->spec().nodes());
+  const auto placed =
+      static_cast<size_t>(std::count_if(facts.pods.begin(), facts.pods.end(), has_node));
+  if (placed >= nodes) {
+    queue_.Remove(run.run_key);
+  } else if (!job.is_suspended) {
+    queue_.SetStarting(run.assignment);
+  }
+}
+
+std::optional<Observation> KubernetesBackend::AwaitLogs(const RunFacts& facts, Observation end) {
+  if (logs_.IsComplete(facts.run_key, facts.pods)) {
+    awaiting_logs_.erase(facts.run_key);
+    return end;
+  }
+  awaiting_logs_.insert(facts.run_key);
+  end.state = v1::RUN_STATE_FINISHING;
+  end.reason = "it has ended, and the last of its logs is being read";
+  end.exit.reset();
+  end.failure.reset();
+  end.end_time.reset();
+  return end;
+}
+
+void KubernetesBackend::SweepAbandoned() {
+  std::set<std::string> instances;
+  {
+    const std::lock_guard lock(mutex_);
+    instances = instances_;
+  }
+  size_t swept = 0;
+  for (const JobObject& job : store_.FindAbandoned(absl::Now() - kAbandonedAfter)) {
+    // Another broker's agent may share the namespace.
+    if (!instances.contains(job.name.run_key.substr(0, job.name.run_key.find('-')))) continue;
+    if (swept++ == kMaxSwept || !calls_.DeleteJob(job.name).ok()) return;
+  }
+}
+
+}  // namespace muster::kubernetes

@@ -1,0 +1,19 @@
+// Whether a run of several pods is stuck half-way: some have nodes that they keep from others, and
+// some find none. Pure.
+#ifndef MUSTER_AGENTS_KUBERNETES_GANG_H_
+#define MUSTER_AGENTS_KUBERNETES_GANG_H_
+
+#include <optional>
+
+#include "absl/time/time.h"
+#include "agents/kubernetes/verdict.h"
+
+namespace muster::kubernetes {
+
+// Why the run is to be taken down whole and tried again; nothing: it is not stuck, or not for as
+// long as `grace`. 0: it may be for ever.
+std::optional<v1::Failure> FindStuckGang(const RunFacts& facts, absl::Duration grace);
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_GANG_H_
