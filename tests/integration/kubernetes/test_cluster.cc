@@ -6,9 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "absl/time/clock.h"
 #include "fmt/format.h"
 #include "gtest/gtest.h"
@@ -147,24 +144,6 @@ void TestCluster::AwaitApi() {
     const absl::StatusOr<ApiAnswer> answer = api_->Call({.path = "/readyz"});
     return answer.ok() && answer->ok();
   });
-}
-
-void WaitFor(const std::string& what, const std::function<bool()>& condition) {
-  const absl::Time deadline = absl::Now() + kPatience;
-  while (!condition()) {
-    if (absl::Now() > deadline) {
-      ADD_FAILURE() << "waited in vain: " << what;
-      return;
-    }
-    absl::SleepFor(kPollInterval);
-  }
-}
-
-std::string ReadWhole(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
 }
 
 }  // namespace muster::kubernetes

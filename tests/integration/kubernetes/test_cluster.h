@@ -13,11 +13,13 @@
 #include "agents/hosts/local_host.h"
 #include "agents/kubernetes/api.h"
 #include "agents/kubernetes/kubeconfig.h"
+#include "tests/integration/backend/driver.h"
 
 namespace muster::kubernetes {
 
-// Far more than anything here takes on a busy machine.
-inline constexpr absl::Duration kPatience = absl::Seconds(120);
+using driver::kPatience;
+using driver::ReadWhole;
+using driver::WaitFor;
 
 // Ends with this process, however that ends.
 class TestCluster {
@@ -78,11 +80,6 @@ class TestCluster {
 // The one that most tests use, made when first asked for. A test that kills parts of it waits until
 // they are back.
 TestCluster& SharedCluster();
-
-// Waits for a condition of the outside world. Fails the test after kPatience.
-void WaitFor(const std::string& what, const std::function<bool()>& condition);
-
-std::string ReadWhole(const std::string& path);
 
 }  // namespace muster::kubernetes
 

@@ -2,21 +2,12 @@
 
 #include <stdlib.h>
 
-#include <atomic>
-#include <fstream>
-#include <sstream>
-#include <thread>
-
-#include "absl/time/clock.h"
 #include "agents/hosts/ssh_host.h"
-#include "contract/states.h"
 #include "fmt/format.h"
 #include "gtest/gtest.h"
 
 namespace muster::slurm {
 namespace {
-
-constexpr absl::Duration kPollInterval = absl::Milliseconds(100);
 
 std::string ClusterDirectory(const std::string& directory) { return directory + "/cluster"; }
 
@@ -116,102 +107,6 @@ std::unique_ptr<hosts::Host> TestCluster::MakeSshHost() const {
   absl::StatusOr<std::unique_ptr<hosts::SshHost>> made = hosts::SshHost::Create(config);
   EXPECT_TRUE(made.ok()) << made.status();
   return *std::move(made);
-}
-
-v1::JobSpec ScriptSpec(const std::string& script) {
-  v1::JobSpec spec;
-  spec.set_nodes(1);
-  spec.mutable_command()->set_script(script);
-  return spec;
-}
-
-TestRun NewRun(v1::JobSpec spec) {
-  static std::atomic<uint64_t> last_job = 0;
-  auto assignment = std::make_shared<v1::Assignment>();
-  assignment->set_job_id(++last_job);
-  assignment->set_run(1);
-  assignment->set_run_key(fmt::format("test-{}-1", assignment->job_id()));
-  *assignment->mutable_spec() = std::move(spec);
-  TestRun run;
-  run.handle.run_key = assignment->run_key();
-  run.handle.launch_time = absl::Now();
-  run.handle.assignment = std::move(assignment);
-  return run;
-}
-
-void Launch(agent::Backend& backend, TestRun* run) {
-  const agent::LaunchOutcome outcome = backend.Launch(*run->handle.assignment);
-  ASSERT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kLaunched)
-      << outcome.evidence.DebugString() << outcome.failure.DebugString();
-  run->handle.external_id = outcome.external_id;
-}
-
-absl::Status ObserveOnce(agent::Backend& backend, const std::vector<TestRun*>& runs) {
-  std::vector<agent::RunHandle> handles;
-  for (const TestRun* run : runs) handles.push_back(run->handle);
-  const agent::ObserveOutcome outcome = backend.Observe(handles);
-  for (const agent::Observation& seen : outcome.observations) {
-    for (TestRun* run : runs) {
-      if (run->handle.run_key != seen.run_key || contract::IsTerminal(run->handle.state)) continue;
-      if (run->states.empty() || run->states.back() != seen.state)
-        run->states.push_back(seen.state);
-      run->handle.state = seen.state;
-      run->handle.external_id = seen.external_id;
-      run->last = seen;
-    }
-  }
-  return outcome.scheduler;
-}
-
-void ObserveUntil(agent::Backend& backend, const std::vector<TestRun*>& runs, v1::RunState state) {
-  const absl::Time deadline = absl::Now() + kPatience;
-  while (absl::Now() < deadline) {
-    const absl::Status status = ObserveOnce(backend, runs);
-    EXPECT_TRUE(status.ok()) << status;
-    bool all = true;
-    for (const TestRun* run : runs) {
-      const bool there = state != v1::RUN_STATE_UNSPECIFIED && run->handle.state == state;
-      all = all && (there || contract::IsTerminal(run->handle.state));
-    }
-    if (all) return;
-    absl::SleepFor(kPollInterval);
-  }
-  for (const TestRun* run : runs) {
-    ADD_FAILURE() << run->handle.run_key << " is still " << contract::Name(run->handle.state)
-                  << "\n"
-                  << run->last.evidence.DebugString();
-  }
-}
-
-void ObserveToEnd(agent::Backend& backend, const std::vector<TestRun*>& runs) {
-  ObserveUntil(backend, runs, v1::RUN_STATE_UNSPECIFIED);
-}
-
-void WaitFor(const std::string& what, const std::function<bool()>& condition) {
-  const absl::Time deadline = absl::Now() + kPatience;
-  while (!condition()) {
-    if (absl::Now() > deadline) {
-      ADD_FAILURE() << "waited in vain: " << what;
-      return;
-    }
-    absl::SleepFor(kPollInterval);
-  }
-}
-
-std::string ReadWhole(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-std::string Output(agent::Backend& backend, const TestRun& run, uint32_t rank,
-                   v1::LogStream stream) {
-  for (const agent::LogSource& source : backend.Logs(run.handle)) {
-    if (source.rank == rank && source.stream == stream) return ReadWhole(source.path);
-  }
-  ADD_FAILURE() << "rank " << rank << " has no log";
-  return {};
 }
 
 }  // namespace muster::slurm

@@ -1,25 +1,20 @@
-// A real Slurm cluster for tests, and a small agent that drives the backend on it.
+// A real Slurm cluster for tests.
 #ifndef MUSTER_TESTS_INTEGRATION_SLURM_TEST_CLUSTER_H_
 #define MUSTER_TESTS_INTEGRATION_SLURM_TEST_CLUSTER_H_
 
-#include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "absl/time/time.h"
 #include "agents/core/backend.h"
 #include "agents/hosts/host.h"
 #include "agents/slurm/slurm.h"
+#include "tests/integration/backend/driver.h"
 #include "tests/integration/slurm/root_helper.h"
 
 namespace muster::slurm {
 
 // The one user that agent and jobs have; slurm-cluster.sh makes it.
 inline constexpr char kTestUser[] = "slurmtest";
-// Far more than anything here takes on a busy machine.
-inline constexpr absl::Duration kPatience = absl::Seconds(120);
-
 RootHelper& Root();
 
 // With MUSTER_TEST_OVER_SSH in the environment backends reach the cluster through its sshd; with
@@ -52,31 +47,16 @@ class TestCluster {
   std::string directory_;
 };
 
-// One run under test.
-struct TestRun {
-  agent::RunHandle handle;
-  std::vector<v1::RunState> states;  // those that were seen, each once in a row
-  agent::Observation last;
-};
-
-// A spec that runs a shell script on one core.
-v1::JobSpec ScriptSpec(const std::string& script);
-// A run with a key that no other one has.
-TestRun NewRun(v1::JobSpec spec);
-// Launches; the id goes into the handle. Fails the test unless it is launched.
-void Launch(agent::Backend& backend, TestRun* run);
-// Observes all runs once.
-absl::Status ObserveOnce(agent::Backend& backend, const std::vector<TestRun*>& runs);
-// Observes until every run is in the state, or in a terminal one. Fails the test after kPatience.
-void ObserveUntil(agent::Backend& backend, const std::vector<TestRun*>& runs, v1::RunState state);
-void ObserveToEnd(agent::Backend& backend, const std::vector<TestRun*>& runs);
-// Waits for a condition of the outside world. Fails the test after kPatience.
-void WaitFor(const std::string& what, const std::function<bool()>& condition);
-
-std::string ReadWhole(const std::string& path);
-// What the run wrote.
-std::string Output(agent::Backend& backend, const TestRun& run, uint32_t rank = 0,
-                   v1::LogStream stream = v1::LOG_STREAM_STDOUT);
+using driver::Launch;
+using driver::NewRun;
+using driver::ObserveOnce;
+using driver::ObserveToEnd;
+using driver::ObserveUntil;
+using driver::Output;
+using driver::ReadWhole;
+using driver::ScriptSpec;
+using driver::TestRun;
+using driver::WaitFor;
 
 }  // namespace muster::slurm
 

@@ -1,0 +1,46 @@
+// A small agent that drives any backend, for its tests on a real cluster.
+#ifndef MUSTER_TESTS_INTEGRATION_BACKEND_DRIVER_H_
+#define MUSTER_TESTS_INTEGRATION_BACKEND_DRIVER_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "agents/core/backend.h"
+
+namespace muster::driver {
+
+// Far more than anything here takes on a busy machine.
+inline constexpr absl::Duration kPatience = absl::Seconds(120);
+
+// One run under test.
+struct TestRun {
+  agent::RunHandle handle;
+  std::vector<v1::RunState> states;  // those that were seen, each once in a row
+  agent::Observation last;
+};
+
+// A spec that runs a shell script on one core.
+v1::JobSpec ScriptSpec(const std::string& script);
+// A run with a key that no other one has.
+TestRun NewRun(v1::JobSpec spec);
+// Launches; the id goes into the handle. Fails the test unless it is launched.
+void Launch(agent::Backend& backend, TestRun* run);
+// Observes all runs once.
+absl::Status ObserveOnce(agent::Backend& backend, const std::vector<TestRun*>& runs);
+// Observes until every run is in the state, or in a terminal one. Fails the test after kPatience.
+void ObserveUntil(agent::Backend& backend, const std::vector<TestRun*>& runs, v1::RunState state);
+void ObserveToEnd(agent::Backend& backend, const std::vector<TestRun*>& runs);
+// Waits for a condition of the outside world. Fails the test after kPatience.
+void WaitFor(const std::string& what, const std::function<bool()>& condition);
+
+std::string ReadWhole(const std::string& path);
+// What the run wrote.
+std::string Output(agent::Backend& backend, const TestRun& run, uint32_t rank = 0,
+                   v1::LogStream stream = v1::LOG_STREAM_STDOUT);
+
+}  // namespace muster::driver
+
+#endif  // MUSTER_TESTS_INTEGRATION_BACKEND_DRIVER_H_

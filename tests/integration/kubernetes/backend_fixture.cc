@@ -1,0 +1,73 @@
+#include "tests/integration/kubernetes/backend_fixture.h"
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "tests/integration/kubernetes/least_rights.h"
+
+namespace muster::kubernetes {
+
+BackendFixture::BackendFixture() : kubeconfig_(LeastRightsKubeconfig(cluster_, name_space_)) {
+  char name[] = "/tmp/muster-kube-state-XXXXXX";
+  state_dir_ = mkdtemp(name);
+  Start(Config());
+}
+
+BackendFixture::~BackendFixture() {
+  backend_.reset();
+  std::filesystem::remove_all(state_dir_);
+  // What a test has left takes room from the next one's.
+  cluster_.Admin("DELETE", "/api/v1/namespaces/" + name_space_);
+}
+
+KubernetesConfig BackendFixture::Config() const {
+  KubernetesConfig config;
+  config.cluster = "lab";
+  config.kubeconfig = {kubeconfig_};
+  config.default_image = "debian:12";
+  return config;
+}
+
+void BackendFixture::Start(const KubernetesConfig& config,
+                           const std::vector<agent::RunHandle>& adopted) {
+  backend_.reset();
+  absl::StatusOr<std::unique_ptr<agent::Backend>> made =
+      CreateKubernetesBackend(config, state_dir_);
+  ASSERT_TRUE(made.ok()) << made.status();
+  backend_ = *std::move(made);
+  ASSERT_TRUE(backend_->Probe().ok());
+  ASSERT_TRUE(backend_->Adopt(adopted).ok());
+  if (!adopted.empty()) backend_->AllowStarts();
+}
+
+TestRun BackendFixture::RunToEnd(v1::JobSpec spec) {
+  TestRun run = NewRun(std::move(spec));
+  Launch(*backend_, &run);
+  if (!HasFatalFailure()) ObserveToEnd(*backend_, {&run});
+  return run;
+}
+
+std::string BackendFixture::PathOf(const std::string& kind) const {
+  return (kind == "jobs" ? "/apis/batch/v1" : "/api/v1") + ("/namespaces/" + name_space_) + "/" +
+         kind;
+}
+
+Json BackendFixture::ObjectsOf(const std::string& kind, const TestRun& run) {
+  return cluster_.MustDo(
+      "GET", PathOf(kind) + "?labelSelector=muster.dev%2Frun-key%3D" + run.handle.run_key)["items"];
+}
+
+Json BackendFixture::JobOf(const TestRun& run) {
+  return cluster_.MustDo("GET", PathOf("jobs") + "/" + run.handle.run_key);
+}
+
+v1::JobSpec GpuSpec(const std::string& script, int nodes, int gpus) {
+  v1::JobSpec spec = ScriptSpec(script);
+  spec.set_nodes(nodes);
+  spec.mutable_resources()->add_gpus()->set_count_millis(static_cast<uint64_t>(gpus) * 1000);
+  return spec;
+}
+
+}  // namespace muster::kubernetes

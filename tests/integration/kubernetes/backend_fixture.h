@@ -1,0 +1,56 @@
+// A backend with the account that deploy/kubernetes gives an agent, in a namespace of its own.
+#ifndef MUSTER_TESTS_INTEGRATION_KUBERNETES_BACKEND_FIXTURE_H_
+#define MUSTER_TESTS_INTEGRATION_KUBERNETES_BACKEND_FIXTURE_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agents/core/backend.h"
+#include "agents/kubernetes/kubernetes.h"
+#include "gtest/gtest.h"
+#include "tests/integration/backend/driver.h"
+#include "tests/integration/kubernetes/test_cluster.h"
+
+namespace muster::kubernetes {
+
+using driver::Launch;
+using driver::NewRun;
+using driver::ObserveOnce;
+using driver::ObserveToEnd;
+using driver::ObserveUntil;
+using driver::Output;
+using driver::ScriptSpec;
+using driver::TestRun;
+
+class BackendFixture : public testing::Test {
+ protected:
+  BackendFixture();
+  ~BackendFixture() override;
+
+  KubernetesConfig Config() const;
+  // As an agent that is started, with the runs of its journal; the one that was there is gone.
+  void Start(const KubernetesConfig& config, const std::vector<agent::RunHandle>& adopted = {});
+  agent::Backend& backend() { return *backend_; }
+
+  TestRun RunToEnd(v1::JobSpec spec);
+  // A collection of the namespace: "jobs", "pods", "secrets", "services".
+  std::string PathOf(const std::string& kind) const;
+  // The run's objects of that kind.
+  Json ObjectsOf(const std::string& kind, const TestRun& run);
+  Json JobOf(const TestRun& run);
+
+  TestCluster& cluster_ = SharedCluster();
+  const std::string name_space_ = cluster_.MakeNamespace();
+  const std::string kubeconfig_;
+  std::string state_dir_;
+  std::unique_ptr<agent::Backend> backend_;
+};
+
+// A spec with so many GPUs on each of so many nodes.
+v1::JobSpec GpuSpec(const std::string& script, int nodes, int gpus);
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_TESTS_INTEGRATION_KUBERNETES_BACKEND_FIXTURE_H_

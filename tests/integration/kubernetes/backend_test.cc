@@ -1,0 +1,393 @@
+// The life of runs on a real Kubernetes cluster, with an agent that has the least rights.
+#include <string>
+
+#include "absl/time/clock.h"
+#include "agents/kubernetes/job_calls.h"
+#include "agents/kubernetes/manifest.h"
+#include "fmt/format.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/kubernetes/backend_fixture.h"
+
+namespace muster::kubernetes {
+namespace {
+
+using ::testing::HasSubstr;
+using Kind = agent::LaunchOutcome::Kind;
+using Found = agent::LookupOutcome::Kind;
+
+class KubernetesBackendTest : public BackendFixture {};
+
+TEST_F(KubernetesBackendTest, ACommandThatEndsWithZeroSucceeds) {
+  const TestRun run = RunToEnd(ScriptSpec("echo hello"));
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
+  EXPECT_EQ(run.last.evidence.source(), v1::EVIDENCE_SOURCE_POD);
+  EXPECT_THAT(run.last.evidence.detail(), HasSubstr("resourceVersion"));
+  ASSERT_TRUE(run.last.exit.has_value());
+  EXPECT_EQ(run.last.exit->code(), 0);
+  EXPECT_TRUE(run.last.start_time.has_value());
+  EXPECT_TRUE(run.last.end_time.has_value());
+  EXPECT_EQ(run.last.nodes.size(), 1);
+  EXPECT_FALSE(run.last.failure.has_value());
+  EXPECT_EQ(Output(backend(), run), "hello\n");
+}
+
+TEST_F(KubernetesBackendTest, AnExitCodeIsTheCommandsOwn) {
+  const TestRun run = RunToEnd(ScriptSpec("echo no newline at the end | tr -d '\\n'; exit 3"));
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_FAILED);
+  ASSERT_TRUE(run.last.exit.has_value());
+  EXPECT_EQ(run.last.exit->code(), 3);
+  EXPECT_EQ(run.last.exit->signal(), 0);
+  ASSERT_TRUE(run.last.failure.has_value());
+  EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
+  EXPECT_EQ(Output(backend(), run), "no newline at the end");
+}
+
+TEST_F(KubernetesBackendTest, ADeathBySignalIsTold) {
+  const TestRun run = RunToEnd(ScriptSpec("kill -SEGV $$"));
+  ASSERT_TRUE(run.last.exit.has_value());
+  EXPECT_EQ(run.last.exit->signal(), 11);
+  EXPECT_EQ(run.last.exit->code(), 0);
+}
+
+TEST_F(KubernetesBackendTest, ArgumentsAndVariablesArriveAsTheyAre) {
+  const std::string evil = "a b\n'\"$(id)`id`\\ $$ $(HOME) $$(HOME) %s\t*;&|<>\x7f\xc3\xa9";
+  v1::JobSpec spec = ScriptSpec("");
+  for (const std::string& word : {std::string("/usr/bin/printf"), std::string("[%s]"), evil,
+                                  std::string(), std::string("$(MUSTER_JOB_ID)")}) {
+    spec.mutable_command()->mutable_argv()->add_args(word);
+  }
+  EXPECT_EQ(Output(backend(), RunToEnd(spec)), "[" + evil + "][][$(MUSTER_JOB_ID)]");
+
+  v1::JobSpec env_spec = ScriptSpec("printf '[%s]' \"$EVIL\"; echo $$ | grep -c '[0-9]'");
+  (*env_spec.mutable_env())["EVIL"] = evil;
+  EXPECT_EQ(Output(backend(), RunToEnd(env_spec)), "[" + evil + "]1\n");
+}
+
+TEST_F(KubernetesBackendTest, ARunSeesTheDocumentedNames) {
+  const TestRun run = RunToEnd(GpuSpec("env", 1, 2));
+  const std::string env = "\n" + Output(backend(), run);
+  for (const std::string& line :
+       {std::string("WORLD_SIZE=1"), std::string("NNODES=1"), std::string("NODE_RANK=0"),
+        std::string("NPROC_PER_NODE=2"), std::string("NUM_GPU_PER_NODE=2"),
+        std::string("MASTER_ADDR=127.0.0.1"), std::string("SKYPILOT_NODE_RANK=0"),
+        std::string("SKYPILOT_NUM_NODES=1"), "MUSTER_RUN_KEY=" + run.handle.run_key,
+        std::string("MUSTER_CLUSTER=lab")}) {
+    EXPECT_THAT(env, HasSubstr("\n" + line + "\n"));
+  }
+}
+
+TEST_F(KubernetesBackendTest, ASetupScriptRunsFirstAndItsFailureIsAFailureOfTheConfiguration) {
+  v1::JobSpec good = ScriptSpec("cat made-by-setup");
+  good.set_setup("echo ready >made-by-setup");
+  EXPECT_EQ(Output(backend(), RunToEnd(good)), "ready\n");
+
+  v1::JobSpec bad = ScriptSpec("echo never");
+  bad.set_setup("exit 7");
+  const TestRun failed = RunToEnd(bad);
+  EXPECT_EQ(failed.handle.state, v1::RUN_STATE_FAILED);
+  ASSERT_TRUE(failed.last.failure.has_value());
+  EXPECT_EQ(failed.last.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_EQ(Output(backend(), failed), "");
+}
+
+TEST_F(KubernetesBackendTest, WhatCannotBeStartedIsAFailureOfTheConfiguration) {
+  v1::JobSpec spec = ScriptSpec("");
+  spec.mutable_command()->mutable_argv()->add_args("no-such-program");
+  const TestRun run = RunToEnd(spec);
+  ASSERT_TRUE(run.last.failure.has_value()) << run.last.evidence.DebugString();
+  EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_CONFIG)
+      << run.last.failure->DebugString();
+}
+
+TEST_F(KubernetesBackendTest, ThreePodsMeetAtTheMaster) {
+  v1::JobSpec spec = ScriptSpec(R"(exec python3 - <<'PYTHON'
+import os, socket, time
+rank, world = int(os.environ["NODE_RANK"]), int(os.environ["WORLD_SIZE"])
+address = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+if rank == 0:
+    server = socket.create_server(("", address[1]))
+    peers = [server.accept()[0] for _ in range(world - 1)]
+    print("met", sorted(int(peer.recv(16)) for peer in peers))
+else:
+    for _ in range(600):
+        try:
+            peer = socket.create_connection(address)
+            break
+        except OSError:
+            time.sleep(0.1)
+    peer.sendall(str(rank).encode())
+    peer.close()
+    print("rank", rank)
+PYTHON)");
+  spec.set_nodes(3);
+  const TestRun run = RunToEnd(spec);
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
+  EXPECT_EQ(Output(backend(), run, 0), "met [1, 2]\n");
+  EXPECT_EQ(Output(backend(), run, 2), "rank 2\n");
+  EXPECT_EQ(run.last.nodes.size(), 3);
+}
+
+TEST_F(KubernetesBackendTest, TheRankThatFailsFirstCountsAndTheOthersLogsAreKept) {
+  v1::JobSpec spec =
+      ScriptSpec("echo rank $NODE_RANK; if [ $NODE_RANK = 1 ]; then exit 5; fi; sleep 300");
+  spec.set_nodes(2);
+  spec.mutable_kubernetes()->mutable_termination_grace()->set_seconds(1);
+  const TestRun run = RunToEnd(spec);
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_FAILED);
+  ASSERT_TRUE(run.last.exit.has_value());
+  EXPECT_EQ(run.last.exit->code(), 5);
+  EXPECT_EQ(run.last.exit->rank(), 1u);
+  EXPECT_EQ(Output(backend(), run, 0), "rank 0\n");
+  EXPECT_EQ(Output(backend(), run, 1), "rank 1\n");
+}
+
+TEST_F(KubernetesBackendTest, ACancelEndsARunThatWaitsAndOneThatIgnoresTerm) {
+  v1::JobSpec stubborn = ScriptSpec("trap '' TERM; echo ready; while :; do sleep 0.1; done");
+  stubborn.mutable_kubernetes()->mutable_termination_grace()->set_seconds(1);
+  TestRun running = NewRun(stubborn);
+  TestRun waiting = NewRun(ScriptSpec("true"));
+  auto held = std::make_shared<v1::Assignment>(*waiting.handle.assignment);
+  held->set_held(true);
+  waiting.handle.assignment = held;
+  waiting.handle.held = true;
+  Launch(backend(), &running);
+  Launch(backend(), &waiting);
+  WaitFor("the trap", [&] {
+    EXPECT_TRUE(ObserveOnce(backend(), {&running, &waiting}).ok());
+    return Output(backend(), running) == "ready\n";
+  });
+  EXPECT_EQ(waiting.handle.state, v1::RUN_STATE_PENDING);
+  EXPECT_TRUE(backend().Cancel(waiting.handle).ok());
+  EXPECT_TRUE(backend().Cancel(running.handle).ok());
+  ObserveToEnd(backend(), {&running, &waiting});
+  EXPECT_EQ(running.handle.state, v1::RUN_STATE_CANCELED) << running.last.evidence.DebugString();
+  EXPECT_EQ(waiting.handle.state, v1::RUN_STATE_CANCELED);
+  EXPECT_TRUE(backend().Cancel(running.handle).ok()) << "a run that has ended counts as canceled";
+  for (const char* kind : {"jobs", "pods", "secrets"}) {
+    WaitFor(std::string("nothing is left of ") + kind,
+            [&] { return ObjectsOf(kind, running).empty() && ObjectsOf(kind, waiting).empty(); });
+  }
+}
+
+TEST_F(KubernetesBackendTest, AProgramHearsTheTermOfACancelAndItsLastWordsAreKept) {
+  TestRun run =
+      NewRun(ScriptSpec("trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.1; done"));
+  Launch(backend(), &run);
+  WaitFor("the trap", [&] {
+    EXPECT_TRUE(ObserveOnce(backend(), {&run}).ok());
+    return Output(backend(), run) == "ready\n";
+  });
+  EXPECT_TRUE(backend().Cancel(run.handle).ok());
+  ObserveToEnd(backend(), {&run});
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_CANCELED) << run.last.evidence.DebugString();
+  EXPECT_EQ(Output(backend(), run), "ready\nbye\n");
+}
+
+TEST_F(KubernetesBackendTest, AJobThatOthersDeleteEndsTheRunAndSaysSo) {
+  v1::JobSpec spec = ScriptSpec("echo up; sleep 300");
+  spec.mutable_kubernetes()->mutable_termination_grace()->set_seconds(1);
+  TestRun run = NewRun(spec);
+  Launch(backend(), &run);
+  ObserveUntil(backend(), {&run}, v1::RUN_STATE_RUNNING);
+  cluster_.MustDo("DELETE",
+                  PathOf("jobs") + "/" + run.handle.run_key + "?propagationPolicy=Background");
+  ObserveToEnd(backend(), {&run});
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_CANCELED);
+  EXPECT_THAT(run.last.evidence.detail(), HasSubstr("not by Muster"));
+}
+
+TEST_F(KubernetesBackendTest, ATimeLimitIsATimeout) {
+  v1::JobSpec spec = ScriptSpec("trap 'exit 0' TERM; while :; do sleep 0.1; done");
+  spec.mutable_time_limit()->set_seconds(2);
+  const TestRun run = RunToEnd(spec);
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_FAILED);
+  ASSERT_TRUE(run.last.failure.has_value());
+  EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_TIMEOUT)
+      << run.last.failure->DebugString();
+}
+
+TEST_F(KubernetesBackendTest, AnImageThatIsNotThereEndsTheRunAndItsJob) {
+  KubernetesConfig config = Config();
+  config.start_grace = absl::Seconds(1);
+  Start(config);
+  v1::JobSpec spec = ScriptSpec("true");
+  spec.set_image("registry.test/missing:1");
+  const TestRun run = RunToEnd(spec);
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_FAILED);
+  ASSERT_TRUE(run.last.failure.has_value());
+  EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_IMAGE)
+      << run.last.failure->DebugString();
+  WaitFor("the Job is gone", [&] { return ObjectsOf("jobs", run).empty(); });
+}
+
+TEST_F(KubernetesBackendTest, WhatCouldNeverFitIsRefusedBeforeAnythingIsMade) {
+  TestRun run = NewRun(GpuSpec("true", 1, 16));
+  const agent::LaunchOutcome outcome = backend().Launch(*run.handle.assignment);
+  EXPECT_EQ(outcome.kind, Kind::kRefused);
+  EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_THAT(outcome.failure.message(), HasSubstr("nvidia.com/gpu"));
+  EXPECT_TRUE(ObjectsOf("jobs", run).empty());
+}
+
+TEST_F(KubernetesBackendTest, ARefusalOfTheServerReachesTheUserWhole) {
+  v1::JobSpec spec = ScriptSpec("true");
+  (*spec.mutable_kubernetes()->mutable_node_selector())["no spaces"] = "x";
+  TestRun run = NewRun(spec);
+  const agent::LaunchOutcome outcome = backend().Launch(*run.handle.assignment);
+  EXPECT_EQ(outcome.kind, Kind::kRefused);
+  EXPECT_THAT(outcome.failure.message(), HasSubstr("no spaces"));
+}
+
+TEST_F(KubernetesBackendTest, WhatDoesNotFitNowWaitsAsAWholeAndStartsOnceThereIsRoom) {
+  TestRun first =
+      NewRun(GpuSpec("while [ ! -e /tmp/" + name_space_ + " ]; do sleep 0.1; done", 1, 8));
+  TestRun second = NewRun(GpuSpec("echo at last", 2, 8));
+  Launch(backend(), &first);
+  ObserveUntil(backend(), {&first}, v1::RUN_STATE_RUNNING);
+  Launch(backend(), &second);
+  WaitFor("a reason", [&] {
+    EXPECT_TRUE(ObserveOnce(backend(), {&second}).ok());
+    return second.last.reason.find("nvidia.com/gpu") != std::string::npos;
+  });
+  EXPECT_EQ(second.handle.state, v1::RUN_STATE_PENDING);
+  EXPECT_TRUE(ObjectsOf("pods", second).empty()) << "no half of it holds a node";
+  fclose(fopen(("/tmp/" + name_space_).c_str(), "w"));
+  ObserveToEnd(backend(), {&first, &second});
+  remove(("/tmp/" + name_space_).c_str());
+  EXPECT_EQ(second.handle.state, v1::RUN_STATE_SUCCEEDED) << second.last.evidence.DebugString();
+  EXPECT_EQ(Output(backend(), second, 1), "at last\n");
+}
+
+TEST_F(KubernetesBackendTest, AHeldRunStartsOnceItIsReleased) {
+  TestRun run = NewRun(ScriptSpec("echo released"));
+  auto held = std::make_shared<v1::Assignment>(*run.handle.assignment);
+  held->set_held(true);
+  run.handle.assignment = held;
+  run.handle.held = true;
+  Launch(backend(), &run);
+  WaitFor("a reason", [&] {
+    EXPECT_TRUE(ObserveOnce(backend(), {&run}).ok());
+    return run.last.reason.find("held") != std::string::npos;
+  });
+  EXPECT_TRUE(ObjectsOf("pods", run).empty());
+  run.handle.held = false;
+  EXPECT_TRUE(backend().SetHeld(run.handle, false).ok());
+  ObserveToEnd(backend(), {&run});
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED);
+}
+
+TEST_F(KubernetesBackendTest, ASecondLaunchFindsTheFirst) {
+  TestRun run = NewRun(ScriptSpec("echo once"));
+  EXPECT_EQ(backend().Lookup(run.handle).kind, Found::kAbsent);
+  Launch(backend(), &run);
+  EXPECT_EQ(backend().Lookup(run.handle).kind, Found::kFound);
+  EXPECT_EQ(backend().Launch(*run.handle.assignment).external_id, run.handle.external_id);
+  ObserveToEnd(backend(), {&run});
+  EXPECT_EQ(Output(backend(), run), "once\n");
+}
+
+TEST_F(KubernetesBackendTest, ALaunchThatWasCutShortCannotStartAndIsCompletedByTheNext) {
+  TestRun run = NewRun(ScriptSpec("echo whole"));
+  KubernetesConfig config = Config();
+  const absl::StatusOr<RunObjects> objects =
+      MakeObjects(*run.handle.assignment, config, name_space_);
+  ASSERT_TRUE(objects.ok()) << objects.status();
+  JobCalls calls(&cluster_.api());
+  JobObject job;
+  ASSERT_FALSE(calls.CreateJob(*objects, &job).has_value());
+  // As far as an agent came that was killed, and a Secret of an attempt before it.
+  RunObjects other = *objects;
+  other.secret["data"] = {{"start", "ZXhpdCA5Cg=="}};
+  ASSERT_FALSE(calls.CreateOwned(other, job).has_value());
+  EXPECT_EQ(backend().Lookup(run.handle).kind, Found::kAbsent);
+  Launch(backend(), &run);
+  ObserveToEnd(backend(), {&run});
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
+  EXPECT_EQ(Output(backend(), run), "whole\n");
+}
+
+TEST_F(KubernetesBackendTest, AJobOfThatNameThatIsAnothersIsNotAdopted) {
+  TestRun run = NewRun(ScriptSpec("true"));
+  const Json pod = {{"restartPolicy", "Never"},
+                    {"containers", {{{"name", "x"}, {"image", "debian:12"}}}}};
+  cluster_.MustDo("POST", PathOf("jobs"),
+                  {{"metadata", {{"name", run.handle.run_key}}},
+                   {"spec", {{"suspend", true}, {"template", {{"spec", pod}}}}}});
+  const agent::LaunchOutcome outcome = backend().Launch(*run.handle.assignment);
+  EXPECT_EQ(outcome.kind, Kind::kRefused);
+  EXPECT_THAT(outcome.failure.message(), HasSubstr("none of Muster's"));
+  EXPECT_EQ(backend().Lookup(run.handle).kind, Found::kAbsent);
+}
+
+TEST_F(KubernetesBackendTest, AnAgentThatIsStartedAnewGoesOnWithRunsAndLogs) {
+  TestRun run = NewRun(ScriptSpec("echo one; while [ ! -e /tmp/" + name_space_ +
+                                  " ]; do sleep 0.1; done; echo two"));
+  Launch(backend(), &run);
+  WaitFor("the first line", [&] {
+    EXPECT_TRUE(ObserveOnce(backend(), {&run}).ok());
+    return Output(backend(), run) == "one\n";
+  });
+  Start(Config(), {run.handle});
+  fclose(fopen(("/tmp/" + name_space_).c_str(), "w"));
+  ObserveToEnd(backend(), {&run});
+  remove(("/tmp/" + name_space_).c_str());
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
+  EXPECT_EQ(Output(backend(), run), "one\ntwo\n");
+}
+
+TEST_F(KubernetesBackendTest, ARunThatEndedAndWentWhileNobodyLookedIsLost) {
+  TestRun run = NewRun(ScriptSpec("true"));
+  Launch(backend(), &run);
+  backend_.reset();
+  WaitFor("the end", [&] { return At(JobOf(run), "status/succeeded") == 1; });
+  cluster_.MustDo("DELETE",
+                  PathOf("jobs") + "/" + run.handle.run_key + "?propagationPolicy=Background");
+  WaitFor("the Job is gone", [&] { return ObjectsOf("jobs", run).empty(); });
+  Start(Config(), {run.handle});
+  ObserveToEnd(backend(), {&run});
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_LOST);
+  EXPECT_THAT(run.last.evidence.detail(), HasSubstr("nobody saw it go"));
+}
+
+TEST_F(KubernetesBackendTest, ForgettingLetsKubernetesCleanUp) {
+  v1::JobSpec spec = ScriptSpec("true");
+  spec.set_nodes(2);
+  spec.mutable_kubernetes()->mutable_time_to_live()->set_seconds(0);
+  const TestRun run = RunToEnd(spec);
+  EXPECT_GT(JobOf(run)["spec"]["ttlSecondsAfterFinished"].get<int>(), 600000);
+  backend().Forget(run.handle);
+  for (const char* kind : {"jobs", "pods", "secrets", "services"}) {
+    WaitFor(std::string("nothing is left of ") + kind,
+            [&] { return ObjectsOf(kind, run).empty(); });
+  }
+}
+
+TEST_F(KubernetesBackendTest, NothingChangesWhileTheApiServerIsAway) {
+  TestRun run = NewRun(ScriptSpec("echo up; sleep 300"));
+  Launch(backend(), &run);
+  ObserveUntil(backend(), {&run}, v1::RUN_STATE_RUNNING);
+  cluster_.Stop("kube-apiserver");
+  cluster_.Kill("kube-apiserver");
+  (void)ObserveOnce(backend(), {&run});
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_RUNNING);
+  cluster_.AwaitApi();
+  WaitFor("the watches are back", [&] { return ObserveOnce(backend(), {&run}).ok(); });
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_RUNNING);
+  EXPECT_TRUE(backend().Cancel(run.handle).ok());
+  ObserveToEnd(backend(), {&run});
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_CANCELED);
+}
+
+TEST_F(KubernetesBackendTest, APlanShowsTheManifestAfterADryRun) {
+  v1::JobSpec spec = ScriptSpec("true");
+  const absl::StatusOr<v1::JobPlan> plan = backend().Plan(spec, "ada");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->submission(), HasSubstr("kind: \"Job\""));
+  for (const v1::ClusterCheck& check : plan->checks())
+    EXPECT_EQ(check.result(), v1::CHECK_RESULT_OK) << check.DebugString();
+  EXPECT_TRUE(cluster_.MustDo("GET", PathOf("jobs"))["items"].empty());
+}
+
+}  // namespace
+}  // namespace muster::kubernetes
