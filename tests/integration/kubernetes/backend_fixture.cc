@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "tests/integration/kubernetes/least_rights.h"
@@ -12,6 +13,7 @@ namespace muster::kubernetes {
 BackendFixture::BackendFixture() : kubeconfig_(LeastRightsKubeconfig(cluster_, name_space_)) {
   char name[] = "/tmp/muster-kube-state-XXXXXX";
   state_dir_ = mkdtemp(name);
+  std::filesystem::create_directory(state_dir_ + "/gate");
   Start(Config());
 }
 
@@ -27,6 +29,7 @@ KubernetesConfig BackendFixture::Config() const {
   config.cluster = "lab";
   config.kubeconfig = {kubeconfig_};
   config.default_image = "debian:12";
+  config.allow_host_path = true;  // for gates
   return config;
 }
 
@@ -48,6 +51,16 @@ TestRun BackendFixture::RunToEnd(v1::JobSpec spec) {
   if (!HasFatalFailure()) ObserveToEnd(*backend_, {&run});
   return run;
 }
+
+v1::JobSpec BackendFixture::WithGate(v1::JobSpec spec) const {
+  v1::KubernetesVolume* gate = spec.mutable_kubernetes()->add_volumes();
+  gate->set_mount_path("/gate");
+  gate->set_host_path(state_dir_ + "/gate");
+  gate->set_read_only(true);
+  return spec;
+}
+
+void BackendFixture::OpenGate() const { std::ofstream(state_dir_ + "/gate/open").close(); }
 
 std::string BackendFixture::PathOf(const std::string& kind) const {
   return (kind == "jobs" ? "/apis/batch/v1" : "/api/v1") + ("/namespaces/" + name_space_) + "/" +

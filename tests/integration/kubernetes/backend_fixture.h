@@ -35,6 +35,11 @@ class BackendFixture : public testing::Test {
   agent::Backend& backend() { return *backend_; }
 
   TestRun RunToEnd(v1::JobSpec spec);
+  // A spec whose script can wait for OpenGate with kAwaitGate: containers see nothing else of this
+  // machine that changes.
+  static constexpr char kAwaitGate[] = "while [ ! -e /gate/open ]; do sleep 0.1; done";
+  v1::JobSpec WithGate(v1::JobSpec spec) const;
+  void OpenGate() const;
   // A collection of the namespace: "jobs", "pods", "secrets", "services".
   std::string PathOf(const std::string& kind) const;
   // The run's objects of that kind.
