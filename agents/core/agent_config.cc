@@ -33,9 +33,11 @@ absl::Status SetKind(AgentConfig* config, const std::string& value) {
     config->kind = v1::CLUSTER_KIND_MACHINES;
   } else if (value == "slurm") {
     config->kind = v1::CLUSTER_KIND_SLURM;
+  } else if (value == "kubernetes") {
+    config->kind = v1::CLUSTER_KIND_KUBERNETES;
   } else {
     return InvalidSetting(
-        fmt::format("\"{}\" is no kind of cluster; use machines or slurm", value));
+        fmt::format("\"{}\" is no kind of cluster; use machines, slurm or kubernetes", value));
   }
   return absl::OkStatus();
 }
@@ -215,7 +217,7 @@ std::vector<Setting> SettingsOf(AgentConfig* config) {
          config->cluster = value;
          return contract::ValidateClusterName(value);
        }},
-      {"kind", "machines or slurm (required)",
+      {"kind", "machines, slurm or kubernetes (required)",
        [config](const std::string& value) { return SetKind(config, value); }},
       {"broker", "unix:PATH or HOST:PORT (required)",
        [config](const std::string& value) {
@@ -259,7 +261,7 @@ std::vector<Setting> SettingsOf(AgentConfig* config) {
 absl::Status CheckComplete(const AgentConfig& config) {
   if (config.cluster.empty()) return InvalidSetting("--cluster NAME is required");
   if (config.kind == v1::CLUSTER_KIND_UNSPECIFIED) {
-    return InvalidSetting("--kind is required: machines or slurm");
+    return InvalidSetting("--kind is required: machines, slurm or kubernetes");
   }
   if (config.broker.empty()) {
     return InvalidSetting("--broker ADDRESS is required: unix:PATH or HOST:PORT");

@@ -53,9 +53,23 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(AgentConfig config) {
     config.machines.cluster = config.cluster;
     return machines::CreateMachinesBackend(config.machines, config.state_dir);
   }
+  if (config.kind == v1::CLUSTER_KIND_KUBERNETES) {
+    config.kubernetes.cluster = config.cluster;
+    return kubernetes::CreateKubernetesBackend(config.kubernetes, config.state_dir);
+  }
   config.slurm.cluster = config.cluster;
   if (!config.slurm_ssh.hosts.empty()) return MakeRemoteSlurmBackend(std::move(config));
   return slurm::CreateSlurmBackend(config.slurm, config.state_dir);
+}
+
+// An API server does many small writes at a time; each launch is three, one after the other.
+constexpr int kKubernetesLaunches = 16;
+
+int LaunchParallelism(v1::ClusterKind kind, const AgentOptions& options) {
+  // A machine starts runs as they come, and first come is first served; a scheduler has an order of
+  // its own.
+  if (kind == v1::CLUSTER_KIND_MACHINES) return 1;
+  return kind == v1::CLUSTER_KIND_KUBERNETES ? kKubernetesLaunches : options.launch_parallelism;
 }
 
 AgentOptions OptionsOf(const AgentConfig& config) {
@@ -64,10 +78,8 @@ AgentOptions OptionsOf(const AgentConfig& config) {
   options.core.kind = config.kind;
   options.core.max_active_runs = config.max_active_runs;
   options.broker_target = client::ParseAddress(config.broker)->target;
-  // A machine starts runs as they come, and first come is first served; a scheduler has an order of
-  // its own.
-  const int by_kind = config.kind == v1::CLUSTER_KIND_MACHINES ? 1 : options.launch_parallelism;
-  options.launch_parallelism = config.launch_parallelism.value_or(by_kind);
+  options.launch_parallelism =
+      config.launch_parallelism.value_or(LaunchParallelism(config.kind, options));
   return options;
 }
 

@@ -96,20 +96,7 @@ std::vector<agent::LogSource> KubernetesBackend::Logs(const agent::RunHandle& ru
 
 absl::StatusOr<std::unique_ptr<agent::Backend>> CreateKubernetesBackend(
     const KubernetesConfig& config, const std::string& state_dir) {
-  const std::vector<std::string> files =
-      config.kubeconfig.empty() ? DefaultKubeconfigFiles() : config.kubeconfig;
-  absl::StatusOr<Endpoint> endpoint = Endpoint{};
-  if (files.empty()) {
-    if (!config.context.empty()) {
-      return absl::InvalidArgumentError(
-          fmt::format("kubernetes.context is \"{}\", and there is no kubeconfig file; set "
-                      "kubernetes.kubeconfig",
-                      config.context));
-    }
-    endpoint = InClusterEndpoint();
-  } else {
-    endpoint = ReadKubeconfig(files, config.context);
-  }
+  absl::StatusOr<Endpoint> endpoint = FindEndpoint(config.kubeconfig, config.context);
   if (!endpoint.ok()) return endpoint.status();
   return std::make_unique<KubernetesBackend>(config, *std::move(endpoint), state_dir);
 }

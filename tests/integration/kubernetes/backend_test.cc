@@ -319,10 +319,7 @@ TEST_F(KubernetesBackendTest, AJobOfThatNameThatIsAnothersIsNotAdopted) {
 }
 
 TEST_F(KubernetesBackendTest, AnAgentThatIsStartedAnewGoesOnWithRunsAndLogs) {
-  TestRun run = NewRun(
-      WithGate(ScriptSpec("echo one
-" + std::string(kAwaitGate) + "
-echo two")));
+  TestRun run = NewRun(WithGate(ScriptSpec(fmt::format("echo one; {}; echo two", kAwaitGate))));
   Launch(backend(), &run);
   WaitFor("the first line", [&] {
     EXPECT_TRUE(ObserveOnce(backend(), {&run}).ok());
