@@ -10,6 +10,8 @@
 
 #include "agents/hosts/local_host.h"
 #include "agents/hosts/ssh_host.h"
+#include "agents/kubernetes/endpoint.h"
+#include "agents/kubernetes/pull_secret.h"
 #include "agents/slurm/credentials.h"
 #include "contract/errors.h"
 #include "contract/text.h"
@@ -53,18 +55,20 @@ absl::Status WithField(const absl::Status& status) {
   return absl::InvalidArgumentError(fmt::format("{}: {}", field.field(), field.description()));
 }
 
-}  // namespace
+absl::StatusOr<std::string> InstallOnKubernetes(const AgentConfig& config,
+                                                kubernetes::RegistryCredential given) {
+  const absl::StatusOr<kubernetes::RegistryCredential> credential =
+      kubernetes::CheckRegistryCredential(std::move(given));
+  if (!credential.ok()) return WithField(credential.status());
+  absl::StatusOr<kubernetes::Endpoint> endpoint = kubernetes::FindEndpoint(config.kubernetes);
+  if (!endpoint.ok()) return endpoint.status();
+  hosts::LocalHost host;
+  kubernetes::Api api(*std::move(endpoint), &host);
+  return kubernetes::InstallPullSecret(config.kubernetes, &api, *credential);
+}
 
-absl::StatusOr<std::string> InstallCredentials(const AgentConfig& config,
-                                               const std::string& registry,
-                                               const std::string& user) {
-  if (config.kind != v1::CLUSTER_KIND_SLURM) {
-    return absl::FailedPreconditionError("only a cluster of kind slurm runs enroot");
-  }
-  absl::StatusOr<std::string> secret = ReadSecret();
-  if (!secret.ok()) return secret.status();
-  const absl::StatusOr<slurm::Credential> credential =
-      slurm::CheckCredential({registry, user, *std::move(secret)});
+absl::StatusOr<std::string> InstallOnSlurm(const AgentConfig& config, slurm::Credential given) {
+  const absl::StatusOr<slurm::Credential> credential = slurm::CheckCredential(std::move(given));
   if (!credential.ok()) return WithField(credential.status());
   const absl::StatusOr<std::unique_ptr<hosts::Host>> host = MakeHost(config);
   if (!host.ok()) return host.status();
@@ -72,6 +76,20 @@ absl::StatusOr<std::string> InstallCredentials(const AgentConfig& config,
   if (!path.ok()) return path.status();
   return fmt::format("{} on {} has the credentials for {}", *path, (*host)->Name(),
                      fmt::join(slurm::CredentialHosts(credential->registry), " and "));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> InstallCredentials(const AgentConfig& config,
+                                               const std::string& registry,
+                                               const std::string& user) {
+  if (config.kind == v1::CLUSTER_KIND_MACHINES)
+    return absl::FailedPreconditionError("a cluster of kind machines runs no images");
+  absl::StatusOr<std::string> secret = ReadSecret();
+  if (!secret.ok()) return secret.status();
+  if (config.kind == v1::CLUSTER_KIND_KUBERNETES)
+    return InstallOnKubernetes(config, {registry, user, *std::move(secret)});
+  return InstallOnSlurm(config, {registry, user, *std::move(secret)});
 }
 
 }  // namespace muster::agent

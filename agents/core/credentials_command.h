@@ -1,4 +1,4 @@
-// muster-agent install-credentials: gives the cluster's enroot what a private registry asks for.
+// muster-agent install-credentials: gives the cluster what a private registry asks for.
 #ifndef MUSTER_AGENTS_CORE_CREDENTIALS_COMMAND_H_
 #define MUSTER_AGENTS_CORE_CREDENTIALS_COMMAND_H_
 
@@ -9,9 +9,9 @@
 
 namespace muster::agent {
 
-// Reads the secret from standard input and writes it into the credentials of the agent's user on
-// the cluster; it is nowhere else. Returns what to tell the operator. FAILED_PRECONDITION: standard
-// input is a terminal, or the cluster is none of Slurm.
+// Reads the secret from standard input and writes it into enroot's credentials of the agent's user
+// (Slurm), or into a Secret (Kubernetes); it is nowhere else. Returns what to tell the operator.
+// FAILED_PRECONDITION: standard input is a terminal, or the cluster runs no images.
 absl::StatusOr<std::string> InstallCredentials(const AgentConfig& config,
                                                const std::string& registry,
                                                const std::string& user);

@@ -171,7 +171,7 @@ int Main(int argc, char** argv) {
   std::string registry_user;
   CLI::App* install = app.add_subcommand(
       "install-credentials",
-      "give the cluster's enroot the secret on standard input for a private registry, and exit");
+      "give the cluster the secret on standard input for a private registry, and exit");
   install->add_option("REGISTRY", registry, "nvcr.io, docker.io, HOST or HOST:PORT")->required();
   install->add_option("USER", registry_user, "who pulls; for nvcr.io: leave it out");
   try {

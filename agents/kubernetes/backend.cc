@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "agents/kubernetes/endpoint.h"
 #include "contract/run_key.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -96,7 +97,7 @@ std::vector<agent::LogSource> KubernetesBackend::Logs(const agent::RunHandle& ru
 
 absl::StatusOr<std::unique_ptr<agent::Backend>> CreateKubernetesBackend(
     const KubernetesConfig& config, const std::string& state_dir) {
-  absl::StatusOr<Endpoint> endpoint = FindEndpoint(config.kubeconfig, config.context);
+  absl::StatusOr<Endpoint> endpoint = FindEndpoint(config);
   if (!endpoint.ok()) return endpoint.status();
   return std::make_unique<KubernetesBackend>(config, *std::move(endpoint), state_dir);
 }

@@ -267,15 +267,4 @@ absl::StatusOr<Endpoint> InClusterEndpoint(const std::string& directory) {
   return endpoint;
 }
 
-absl::StatusOr<Endpoint> FindEndpoint(const std::vector<std::string>& files,
-                                      const std::string& context) {
-  const std::vector<std::string> present = files.empty() ? DefaultKubeconfigFiles() : files;
-  if (!present.empty()) return ReadKubeconfig(present, context);
-  if (context.empty()) return InClusterEndpoint();
-  return absl::InvalidArgumentError(
-      fmt::format("kubernetes.context is \"{}\", and there is no kubeconfig file; set "
-                  "kubernetes.kubeconfig",
-                  context));
-}
-
 }  // namespace muster::kubernetes

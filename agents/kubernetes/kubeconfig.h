@@ -63,11 +63,6 @@ std::vector<std::string> DefaultKubeconfigFiles();
 inline constexpr char kServiceAccountDirectory[] = "/var/run/secrets/kubernetes.io/serviceaccount";
 absl::StatusOr<Endpoint> InClusterEndpoint(const std::string& directory = kServiceAccountDirectory);
 
-// What the settings say: the files, or if there are none the default ones, or if those are not there
-// the pod's account. A context that fails is an error, and never another cluster.
-absl::StatusOr<Endpoint> FindEndpoint(const std::vector<std::string>& files,
-                                      const std::string& context);
-
 }  // namespace muster::kubernetes
 
 #endif  // MUSTER_AGENTS_KUBERNETES_KUBECONFIG_H_
