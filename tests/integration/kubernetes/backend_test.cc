@@ -181,7 +181,7 @@ TEST_F(KubernetesBackendTest, AProgramHearsTheTermOfACancelAndItsLastWordsAreKep
   EXPECT_TRUE(backend().Cancel(run.handle).ok());
   ObserveToEnd(backend(), {&run});
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_CANCELED) << run.last.evidence.DebugString();
-  EXPECT_THAT(Output(backend(), run), HasSubstr("ready\nbye\n"));
+  EXPECT_THAT(Output(backend(), run), HasSubstr("\nbye\n"));
 }
 
 TEST_F(KubernetesBackendTest, AJobThatOthersDeleteEndsTheRunAndSaysSo) {
