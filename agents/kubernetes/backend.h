@@ -73,6 +73,8 @@ class KubernetesBackend final : public agent::Backend {
   agent::LaunchOutcome TakeBack(agent::LaunchOutcome outcome, const JobObject& job);
   // Lets go whatever may start now. An error is of the API server; the runs are tried again.
   absl::Status StartReady();
+  // NOT_FOUND, ABORTED: its Job is gone, or another one.
+  absl::Status LetGo(const v1::Assignment& run);
 
   // ---- observe
   absl::Status WatchState() const;

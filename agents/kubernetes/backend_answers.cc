@@ -60,15 +60,12 @@ absl::StatusOr<v1::Inventory> KubernetesBackend::Inventory() {
   SweepAbandoned();
   if (const absl::Status health = logs_.health(); !health.ok())
     inventory->add_warnings(std::string(ToStd(health.message())));
-  if (api_.endpoint().skips_tls_verify) {
-    inventory->add_warnings(
-        "the API server's certificate is not checked (insecure-skip-tls-verify), so anybody on "
-        "the way can read and change what the agent says; put its CA into the kubeconfig file");
-  }
   return inventory;
 }
 
-v1::ClusterChecks KubernetesBackend::Check() { return kubernetes::Check(config_, &api_); }
+v1::ClusterChecks KubernetesBackend::Check() {
+  return kubernetes::Check(config_, &api_, view_.KnownIdentity());
+}
 
 absl::StatusOr<v1::ClusterDetails> KubernetesBackend::Describe() { return view_.Describe(); }
 

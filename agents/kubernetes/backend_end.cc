@@ -46,8 +46,10 @@ absl::Status KubernetesBackend::SetHeld(const RunHandle& run, bool held) {
   }
   absl::StatusOr<JobObject> patched =
       calls_.PatchJob((*job)->name, SuspendPatch((*job)->name.uid, held));
-  if (patched.ok()) store_.Put(*std::move(patched));
-  return absl::IsNotFound(patched.status()) ? absl::OkStatus() : patched.status();
+  if (absl::IsNotFound(patched.status())) return absl::OkStatus();
+  if (!patched.ok()) return patched.status();
+  store_.Put(*std::move(patched));
+  return absl::OkStatus();
 }
 
 void KubernetesBackend::Forget(const RunHandle& run) {

@@ -66,26 +66,28 @@ LaunchOutcome KubernetesBackend::TakeBack(LaunchOutcome outcome, const JobObject
 absl::Status KubernetesBackend::StartReady() {
   absl::Status trouble;
   for (const StartQueue::AssignmentPtr& run : queue_.TakeReady()) {
-    const std::string& run_key = run->run_key();
-    const absl::StatusOr<std::optional<JobObject>> job = FindJob(run_key);
-    absl::Status status = job.status();
-    if (job.ok() && !job->has_value()) {
-      queue_.Remove(run_key);  // a look at the run tells what that means
-      continue;
+    const absl::Status status = LetGo(*run);
+    if (absl::IsNotFound(status) || absl::IsAborted(status)) {
+      queue_.Remove(run->run_key());  // a look at the run tells what that means
+    } else if (!status.ok()) {
+      queue_.Return(run->run_key());
+      trouble.Update(status);
     }
-    if (job.ok()) {
-      v1::Assignment released = *run;
-      released.set_held(false);
-      absl::StatusOr<JobObject> patched =
-          calls_.PatchJob((*job)->name, LaunchPatch((*job)->name.uid, released));
-      if (patched.ok()) store_.Put(*std::move(patched));
-      status = patched.status();
-    }
-    if (status.ok()) continue;
-    queue_.Return(run_key);
-    trouble.Update(status);
   }
   return trouble;
+}
+
+absl::Status KubernetesBackend::LetGo(const v1::Assignment& run) {
+  const absl::StatusOr<std::optional<JobObject>> job = FindJob(run.run_key());
+  if (!job.ok()) return job.status();
+  if (!job->has_value()) return absl::NotFoundError("there is no Job");
+  v1::Assignment released = run;
+  released.set_held(false);
+  absl::StatusOr<JobObject> patched =
+      calls_.PatchJob((*job)->name, LaunchPatch((*job)->name.uid, released));
+  if (!patched.ok()) return patched.status();
+  store_.Put(*std::move(patched));
+  return absl::OkStatus();
 }
 
 LookupOutcome KubernetesBackend::Lookup(const agent::RunHandle& run) {

@@ -75,11 +75,16 @@ void JudgeIdentity(const absl::StatusOr<std::string>& identity, const std::strin
                    agent::CheckList* checks) {
   constexpr char kSubject[] = "identity";
   if (!identity.ok()) {
-    return checks->Warn(
-        kSubject,
-        fmt::format("the namespace kube-system cannot be read: {}", WordsOf(identity.status())),
-        fmt::format("without it another cluster at the same address is not noticed; {}",
-                    kClusterRightsRemedy));
+    const std::string seen =
+        fmt::format("the namespace kube-system cannot be read: {}", WordsOf(identity.status()));
+    if (known.empty())
+      return checks->Fail(
+          kSubject, seen,
+          "the agent does not start before it could read that namespace's UID once: "
+          "apply deploy/kubernetes/account.yaml");
+    return checks->Warn(kSubject, seen,
+                        "another cluster at the same address is not noticed: apply "
+                        "deploy/kubernetes/account.yaml");
   }
   if (!known.empty() && known != *identity) {
     return checks->Fail(kSubject,

@@ -37,7 +37,9 @@ absl::StatusOr<std::string> ReadVersion(Api* api) {
 absl::StatusOr<std::string> ReadIdentity(Api* api) {
   const absl::StatusOr<Json> body = Get(api, "/api/v1/namespaces/kube-system");
   if (!body.ok()) return body.status();
-  return TextAt(*body, "metadata/uid");
+  std::string uid = TextAt(*body, "metadata/uid");
+  if (uid.empty()) return absl::UnavailableError("get namespace kube-system: it has no UID");
+  return uid;
 }
 
 ClusterIdentity::ClusterIdentity(const std::string& directory) : path_(directory + kFileName) {
@@ -54,7 +56,15 @@ std::string ClusterIdentity::known() const {
 absl::StatusOr<std::string> ClusterIdentity::Learn(Api* api) {
   const absl::StatusOr<std::string> read = ReadIdentity(api);
   const std::lock_guard lock(mutex_);
-  if (!read.ok() || read->empty() || *read == known_) return known_;
+  if (!read.ok() && known_.empty()) {
+    return absl::Status(
+        read.status().code(),
+        fmt::format("{}; the UID of the namespace kube-system tells this cluster from others, and "
+                    "must be read once: give the agent's account the right to get that namespace "
+                    "(deploy/kubernetes/account.yaml)",
+                    ToStd(read.status().message())));
+  }
+  if (!read.ok() || *read == known_) return known_;
   if (!known_.empty()) {
     return absl::FailedPreconditionError(fmt::format(
         "this is another cluster: its namespace kube-system has the UID {}, and the runs of this "

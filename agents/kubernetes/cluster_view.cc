@@ -81,6 +81,8 @@ class ClusterView::Impl {
     return inventory;
   }
 
+  std::string KnownIdentity() const { return identity_.known(); }
+
   absl::StatusOr<v1::ClusterDetails> Describe() {
     const Seen seen = AwaitAndLook();
     if (!seen.knows_nodes && !absl::IsPermissionDenied(seen.nodes_problem))
@@ -188,6 +190,7 @@ ClusterView::ClusterView(const KubernetesConfig& config, Api* api, const std::st
 ClusterView::~ClusterView() = default;
 
 absl::StatusOr<v1::Inventory> ClusterView::Inventory() { return impl_->Inventory(); }
+std::string ClusterView::KnownIdentity() const { return impl_->KnownIdentity(); }
 absl::StatusOr<v1::ClusterDetails> ClusterView::Describe() { return impl_->Describe(); }
 
 std::optional<std::string> ClusterView::Refusal(const v1::JobSpec& spec) {

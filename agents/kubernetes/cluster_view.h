@@ -31,6 +31,8 @@ class ClusterView {
   // another cluster than the one whose runs are here; names both. Otherwise the error of the call
   // that failed.
   absl::StatusOr<v1::Inventory> Inventory();
+  // Which cluster's runs are here, as was learnt once; empty: not known.
+  std::string KnownIdentity() const;
   // As it is now. Waits for the first lists. UNAVAILABLE: nodes could never be listed for another
   // reason than that the agent may not.
   absl::StatusOr<v1::ClusterDetails> Describe();

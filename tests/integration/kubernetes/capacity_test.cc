@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "agents/kubernetes/cluster_identity.h"
 #include "agents/kubernetes/cluster_view.h"
 #include "agents/kubernetes/preflight.h"
 #include "agents/kubernetes/pull_secret.h"
@@ -136,6 +137,25 @@ TEST(KubernetesCapacityOnClusterTest, AnotherClusterThanTheOneBeforeIsAnError) {
   EXPECT_EQ(other.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(other.message()), HasSubstr("an-old-uid"));
   EXPECT_THAT(std::string(other.message()), HasSubstr(inventory.identity()));
+}
+
+TEST(KubernetesCapacityOnClusterTest,
+     AClusterThatNeverToldWhichItIsIsAnErrorAndLaterSilenceIsNone) {
+  TestCluster& cluster = SharedCluster();
+  Endpoint nobody = cluster.endpoint();
+  nobody.identity = {};
+  hosts::LocalHost host;
+  Api anonymous(nobody, &host);
+  View view;
+  ClusterIdentity identity(view.state_dir() + "/other");
+  const absl::Status never = identity.Learn(&anonymous).status();
+  EXPECT_EQ(never.code(), absl::StatusCode::kPermissionDenied) << never;
+  EXPECT_THAT(std::string(never.message()), HasSubstr("give the agent's account the right"));
+  const absl::StatusOr<std::string> learnt = identity.Learn(&cluster.api());
+  ASSERT_TRUE(learnt.ok()) << learnt.status();
+  const absl::StatusOr<std::string> silent = identity.Learn(&anonymous);
+  ASSERT_TRUE(silent.ok()) << silent.status();
+  EXPECT_EQ(*silent, *learnt);
 }
 
 TEST(KubernetesCapacityOnClusterTest, WhatPodsUseIsNotFreeUntilTheyEnd) {

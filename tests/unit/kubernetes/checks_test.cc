@@ -82,7 +82,7 @@ TEST(KubernetesChecksTest, JobsOfSeveralNodesNeed128) {
   ExpectLine(judge("main"), v1::CHECK_RESULT_WARN, "no version that is understood");
 }
 
-TEST(KubernetesChecksTest, AnotherClusterFailsAndOneThatDoesNotTellDoesNot) {
+TEST(KubernetesChecksTest, AnotherClusterFailsAndSoDoesOneThatNeverTold) {
   const auto judge = [](absl::StatusOr<std::string> identity, const char* known) {
     return Line([&](auto* checks) { JudgeIdentity(identity, known, checks); });
   };
@@ -91,6 +91,7 @@ TEST(KubernetesChecksTest, AnotherClusterFailsAndOneThatDoesNotTellDoesNot) {
   ExpectLine(judge(std::string("b"), "a"), v1::CHECK_RESULT_FAIL,
              "is b, and the agent's runs are on the cluster with a");
   ExpectLine(judge(absl::PermissionDeniedError("no"), "a"), v1::CHECK_RESULT_WARN, "no");
+  ExpectLine(judge(absl::PermissionDeniedError("no"), ""), v1::CHECK_RESULT_FAIL, "no");
 }
 
 TEST(KubernetesChecksTest, ARightThatIsMissingIsNamedWithItsVerbs) {
