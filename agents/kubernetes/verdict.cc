@@ -112,15 +112,32 @@ Observation Failed(const RunFacts& facts, const JobObject& job, const Condition&
   return seen;
 }
 
+// The Job controller goes on judging a Job while it is deleted, and its pods with it. Times are in
+// whole seconds; of a condition of the deletion's own second the pods tell what came first.
+bool CameOfDeletion(const RunFacts& facts, const JobObject& job, const Condition& condition) {
+  if (!job.deletion_time.has_value()) return false;
+  if (condition.since.value_or(absl::InfinitePast()) < *job.deletion_time) return false;
+  const auto ended_by_deletion = [](const PodObject& pod) {
+    return pod.deletion_time.has_value() && *pod.deletion_time <= EndOf(pod);
+  };
+  return facts.pods.empty() || std::any_of(facts.pods.begin(), facts.pods.end(), ended_by_deletion);
+}
+
+// The end that the Job has of itself; nothing: none yet.
+std::optional<Observation> ToldEnd(const RunFacts& facts, const JobObject& job,
+                                   const char* succeeded, const char* failed) {
+  const Condition* good = job.Find(succeeded);
+  if (good != nullptr && !CameOfDeletion(facts, job, *good)) return Succeeded(facts, job, *good);
+  const Condition* bad = job.Find(failed);
+  if (bad != nullptr && !CameOfDeletion(facts, job, *bad)) return Failed(facts, job, *bad);
+  return std::nullopt;
+}
+
 // The Job controller takes seconds to say how a Job has ended; what ended before the deletion was
 // asked for has its own end all the same. Nothing: the deletion ended it.
 std::optional<Observation> OwnEnd(const RunFacts& facts, const JobObject& job) {
-  for (const char* type : {"Complete", "SuccessCriteriaMet"}) {
-    if (const Condition* complete = job.Find(type)) return Succeeded(facts, job, *complete);
-  }
-  for (const char* type : {"Failed", "FailureTarget"}) {
-    if (const Condition* failed = job.Find(type)) return Failed(facts, job, *failed);
-  }
+  if (auto end = ToldEnd(facts, job, "Complete", "Failed")) return end;
+  if (auto end = ToldEnd(facts, job, "SuccessCriteriaMet", "FailureTarget")) return end;
   if (!job.deletion_time.has_value()) return std::nullopt;
   const Culprit culprit = FindCulprit(job, facts.pods);
   if (culprit.end() < *job.deletion_time)
@@ -254,8 +271,8 @@ Observation JudgeLive(const RunFacts& facts, const JobObject& job, const Patienc
 }
 
 Observation JudgeJob(const RunFacts& facts, const JobObject& job, const Patience& patience) {
-  if (const Condition* complete = job.Find("Complete")) return Succeeded(facts, job, *complete);
-  if (const Condition* failed = job.Find("Failed")) return Failed(facts, job, *failed);
+  if (std::optional<Observation> end = ToldEnd(facts, job, "Complete", "Failed"))
+    return *std::move(end);
   if (job.deletion_time.has_value()) return Finishing(facts, job, "its pods are being ended");
   if (const Condition* target = job.Find("FailureTarget"))
     return Finishing(facts, job, Joined(target->reason, target->message));
