@@ -76,15 +76,24 @@ muster_find_program() {
   export NODE_RANK SKYPILOT_NODE_RANK MUSTER_NODE_RANK
 }
 
+# Kubernetes shows the end of what is long, and the beginning is what tells it from the program's own last words.
+muster_tell_not_started() {
+  if [ "${#MUSTER_WHAT}" -gt 1000 ]; then MUSTER_WHAT='(a long name)'; fi
+  printf '%s: %s\n' 'muster: the command could not be started' "$MUSTER_WHAT" >"$MUSTER_LAST_WORDS"
+}
+
 # muster_become PHASE: turns this shell, which is one of its own, into the program.
 muster_become() {
   # Only if there is no program after all: an exec that fails ends a shell there and then.
-  trap 'printf "%s\n" "muster: the command could not be started" >"$MUSTER_LAST_WORDS"' EXIT
+  trap muster_tell_not_started EXIT
+  MUSTER_WHAT=$1
   muster_find_program "$1"
   # shellcheck disable=SC1090 # they are the job's
   . "$MUSTER_FILES/$MUSTER_PROGRAM.words"
+  MUSTER_WHAT=$1
   cd -- "$1" || exit 126
   shift
+  MUSTER_WHAT=$1
   # shellcheck disable=SC1090
   . "$MUSTER_FILES/$MUSTER_ENVIRONMENT"
   case $1 in

@@ -145,13 +145,17 @@ TEST_P(StartScriptTest, SaysThatTheCommandCouldNotBeStarted) {
   for (const auto& [program, code] : bad) {
     Command({program, "argument"});
     EXPECT_EQ(Run(), code) << program;
-    EXPECT_THAT(LastWords(), StartsWith("muster: the command could not be started")) << program;
+    EXPECT_EQ(LastWords(), "muster: the command could not be started: " + program + "\n");
     EXPECT_THAT(Err(), HasSubstr(program));
   }
   Command({"true"});
   spec().set_working_directory("/nonexistent");
   EXPECT_EQ(Run(), 126);
-  EXPECT_THAT(LastWords(), StartsWith("muster: the command could not be started"));
+  EXPECT_EQ(LastWords(), "muster: the command could not be started: /nonexistent\n");
+  spec().clear_working_directory();
+  Command({std::string(5000, 'x')});
+  EXPECT_NE(Run(), 0);
+  EXPECT_THAT(LastWords(), StartsWith("muster: the command could not be started: (a long name)"));
 }
 
 TEST_P(StartScriptTest, RunsSetupBeforeTheCommandAndNoCommandAfterAFailedOne) {
