@@ -60,7 +60,9 @@ absl::Status KubernetesBackend::Adopt(const std::vector<agent::RunHandle>& runs)
   const std::string home = "/namespaces/" + Escape(name_space_);
   const auto watch = [&](std::string path, std::string labels, ObjectSink* sink) {
     watches_.push_back(std::make_unique<ObjectWatch>(
-        ObjectWatch::Settings{std::move(path), std::move(labels), {}}, &api_, sink));
+        ObjectWatch::Settings{
+            .path = std::move(path), .selector = std::move(labels), .trim = TrimObject},
+        &api_, sink));
   };
   watch("/apis/batch/v1" + home + "/jobs", selector, store_.jobs());
   watch("/api/v1" + home + "/pods", selector, store_.pods());

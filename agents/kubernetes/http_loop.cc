@@ -24,6 +24,8 @@ constexpr unsigned kUnansweredMilliseconds = 60'000;
 constexpr int kMaxPollMilliseconds = 60'000;
 // Header lines of one answer; the API server sends ten.
 constexpr size_t kMaxHeaders = 200;
+// Those below only say that the answer is still to come.
+constexpr long kFirstFinalStatus = 200;
 
 struct CleanEasy {
   void operator()(CURL* curl) const { curl_easy_cleanup(curl); }
@@ -150,11 +152,14 @@ struct HttpLoop::Transfer {
   bool has_status = false;
   bool is_unwanted = false;
 
-  void TellStatus() {
-    if (std::exchange(has_status, true)) return;
+  long Status() const {
     long status = 0;
     curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &status);
-    sink->OnStatus(static_cast<int>(status), answer_headers);
+    return status;
+  }
+  void TellStatus() {
+    if (!std::exchange(has_status, true))
+      sink->OnStatus(static_cast<int>(Status()), answer_headers);
   }
 };
 
@@ -165,18 +170,14 @@ struct HttpLoop::Order {
 
 namespace {
 
-size_t OnHeader(char* data, size_t size, size_t count, void* user) {
-  auto* headers = static_cast<std::map<std::string, std::string>*>(user);
-  const std::string_view line(data, size * count);
+void TakeHeader(std::string_view line, std::map<std::string, std::string>* headers) {
   // Each answer of a redirection or a proxy begins anew.
   if (line.starts_with("HTTP/")) headers->clear();
   const size_t colon = line.find(':');
-  if (colon != line.npos && headers->size() < kMaxHeaders) {
-    const std::string name = absl::AsciiStrToLower({line.data(), colon});
-    const std::string_view value = line.substr(colon + 1);
-    (*headers)[name] = std::string(absl::StripAsciiWhitespace({value.data(), value.size()}));
-  }
-  return size * count;
+  if (colon == line.npos || headers->size() >= kMaxHeaders) return;
+  const std::string name = absl::AsciiStrToLower({line.data(), colon});
+  const std::string_view value = line.substr(colon + 1);
+  (*headers)[name] = std::string(absl::StripAsciiWhitespace({value.data(), value.size()}));
 }
 
 }  // namespace
@@ -235,6 +236,15 @@ class HttpLoop::Engine {
     curl_share_setopt(connections_.get(), CURLSHOPT_SHARE, CURL_LOCK_DATA_CONNECT);
   }
 
+  static size_t OnHeader(char* data, size_t size, size_t count, void* user) {
+    auto* transfer = static_cast<Transfer*>(user);
+    const std::string_view line(data, size * count);
+    TakeHeader(line, &transfer->answer_headers);
+    // The head is whole. A stream's first byte may be a minute later.
+    if (line == "\r\n" && transfer->Status() >= kFirstFinalStatus) transfer->TellStatus();
+    return size * count;
+  }
+
   static size_t OnBytes(char* data, size_t size, size_t count, void* user) {
     auto* transfer = static_cast<Transfer*>(user);
     transfer->TellStatus();
@@ -274,8 +284,9 @@ class HttpLoop::Engine {
     }
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &Engine::OnBytes);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, transfer);
-    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, &OnHeader);
-    curl_easy_setopt(curl, CURLOPT_HEADERDATA, &transfer->answer_headers);
+    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, &Engine::OnHeader);
+    curl_easy_setopt(curl, CURLOPT_HEADERDATA, transfer);
+    curl_easy_setopt(curl, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     if (!call.body.empty()) {
       curl_easy_setopt(curl, CURLOPT_POSTFIELDS, call.body.data());
       curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE,
@@ -319,11 +330,9 @@ class HttpLoop::Engine {
       End(found, absl::CancelledError("no more was wanted"));
       return;
     }
-    long status = 0;
-    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     // After each 401 the server ends the connection, and libcurl may not read what came before
     // that. The status is all that this answer says.
-    if (status == 401 && code == CURLE_PARTIAL_FILE) code = CURLE_OK;
+    if (transfer->Status() == 401 && code == CURLE_PARTIAL_FILE) code = CURLE_OK;
     // The connection has broken, or its other end is gone without a word: others would wait there.
     if (code != CURLE_OK && transfer->connections == connections_) ConnectAnew();
     if (code == CURLE_OK) transfer->TellStatus();

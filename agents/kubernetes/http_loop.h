@@ -44,7 +44,7 @@ struct HttpCall {
 class HttpSink {
  public:
   virtual ~HttpSink() = default;
-  // Once, before any byte. Header names are in small letters.
+  // Once, before any byte, as soon as the answer begins. Header names are in small letters.
   virtual void OnStatus(int status, const std::map<std::string, std::string>& headers) = 0;
   // false: no more is wanted, and the call ends as CANCELLED.
   virtual bool OnBytes(std::string_view bytes) = 0;

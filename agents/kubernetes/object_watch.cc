@@ -20,6 +20,8 @@ constexpr int kLongestWatchSeconds = 600;
 constexpr absl::Duration kSilence = absl::Seconds(150);
 constexpr absl::Duration kFirstPause = absl::Milliseconds(500);
 constexpr absl::Duration kLongestPause = absl::Seconds(30);
+// While nobody listens at the server's address: asking costs it nothing, and runs wait for it.
+constexpr absl::Duration kLongestPauseUnreached = absl::Seconds(4);
 // One object of etcd is 1.5 MiB at most.
 constexpr size_t kMaxLineBytes = 8 << 20;
 // Pages of one list: fifty thousand objects; a hundred thousand runs are two.
@@ -205,7 +207,8 @@ void ObjectWatch::Run() {
     }
     if (absl::IsUnauthenticated(status)) api_.RenewCredentials();
     if (!Pause(Jitter(pause))) return;
-    pause = std::min(kLongestPause, pause * 2);
+    pause =
+        std::min(absl::IsUnavailable(status) ? kLongestPauseUnreached : kLongestPause, pause * 2);
   }
 }
 

@@ -102,6 +102,21 @@ uint32_t IndexOf(const Json& object) {
 const Condition* JobObject::Find(const char* type) const { return FindTrue(conditions, type); }
 const Condition* PodObject::Find(const char* type) const { return FindTrue(conditions, type); }
 
+Json TrimObject(const Json& object) {
+  Json kept = Json::object();
+  for (const auto& [part, value] : object.items()) {
+    if (!value.is_object()) {
+      kept[part] = value;
+      continue;
+    }
+    for (const auto& [key, field] : value.items()) {
+      const bool counts = part == "spec" ? field.is_primitive() : key != "managedFields";
+      if (counts) kept[part][key] = field;
+    }
+  }
+  return kept;
+}
+
 JobObject ParseJob(const Json& object) {
   JobObject job;
   job.name = ParseName(object);

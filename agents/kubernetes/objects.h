@@ -107,6 +107,10 @@ struct EventObject {
   std::optional<absl::Time> last_seen;
 };
 
+// What these read of an object, and of its spec the plain fields alone: most of a Job or a pod is
+// its template or its containers, many times as large in memory as all that is kept of it.
+Json TrimObject(const Json& object);
+
 JobObject ParseJob(const Json& object);
 PodObject ParsePod(const Json& object);
 EventObject ParseEvent(const Json& object);

@@ -215,6 +215,22 @@ TEST_F(ObjectWatchTest, AServerThatRefusesIsQuotedAndAskedAgain) {
   watch_.reset();
 }
 
+TEST_F(ObjectWatchTest, AServerThatAnswersAgainIsBelievedBeforeItHasNews) {
+  std::atomic<bool> answers = false;
+  Start([&](const ScriptedRequest& request) -> ScriptedReply {
+    if (!IsWatch(request)) return {.body = List({}, "7")};
+    if (!answers) return {.status = 429, .body = "come later"};
+    return {.body = "", .stays_open = true};
+  });
+  const absl::Time end = absl::Now() + kPatience;
+  while (!absl::IsResourceExhausted(watch_->state()) && absl::Now() < end)
+    std::this_thread::yield();
+  answers = true;
+  while (!watch_->state().ok() && absl::Now() < end) std::this_thread::yield();
+  EXPECT_TRUE(watch_->state().ok()) << watch_->state();
+  watch_.reset();
+}
+
 TEST_F(ObjectWatchTest, ItEndsWhileItsStreamIsOpen) {
   Start([](const ScriptedRequest& request) -> ScriptedReply {
     if (IsWatch(request)) return {.body = Event("ADDED", Object("a", "8")), .stays_open = true};

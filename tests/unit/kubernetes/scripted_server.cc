@@ -66,9 +66,12 @@ void SendAll(int fd, const std::string& text) {
 std::string TextOf(const ScriptedReply& reply) {
   std::string text = fmt::format("HTTP/1.1 {} Told\r\n", reply.status);
   for (const std::string& header : reply.headers) text += header + "\r\n";
-  if (reply.stays_open)
-    return text + fmt::format("Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{}\r\n", reply.body.size(),
-                              reply.body);
+  if (reply.stays_open) {
+    text += "Transfer-Encoding: chunked\r\n\r\n";
+    // An empty chunk would be the stream's end.
+    if (reply.body.empty()) return text;
+    return text + fmt::format("{:x}\r\n{}\r\n", reply.body.size(), reply.body);
+  }
   return text + fmt::format("Content-Length: {}\r\n\r\n{}", reply.body.size(), reply.body);
 }
 

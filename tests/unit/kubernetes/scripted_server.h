@@ -24,7 +24,8 @@ struct ScriptedReply {
   int status = 200;
   std::string body = {};
   std::vector<std::string> headers = {};  // "Name: value"
-  // The body is one chunk of a stream that goes on until the client, or the server, is gone.
+  // The body is one chunk, none if it is empty, of a stream that goes on until the client, or the
+  // server, is gone.
   bool stays_open = false;
   // The connection is closed without an answer.
   bool hangs_up = false;

@@ -71,20 +71,22 @@ class KubernetesObjectsTest : public testing::Test {
     return R"({"deletionTimestamp": "2026-11-21T15:02:)" + second +
            R"(Z", "deletionGracePeriodSeconds": )" + std::to_string(grace) + "}";
   }
-  void Tell(const Json& pod) { store_.pods()->OnChange(pod); }
+  // Trimmed, as those of a list are: all that is said of them here is said of whole ones, too.
+  void Tell(const Json& pod) { store_.pods()->OnChange(TrimObject(pod)); }
   void TellEvent(const std::string& object, const std::string& reason, const std::string& message,
                  const std::string& first = "15:02:23", const std::string& last = "15:02:23") {
-    store_.events()->OnChange({{"metadata", {{"uid", reason + message}}},
-                               {"involvedObject", {{"name", object}, {"uid", "uid-of-" + object}}},
-                               {"type", "Warning"},
-                               {"reason", reason},
-                               {"message", message},
-                               {"firstTimestamp", "2026-11-21T" + first + "Z"},
-                               {"lastTimestamp", "2026-11-21T" + last + "Z"}});
+    store_.events()->OnChange(
+        TrimObject({{"metadata", {{"uid", reason + message}}},
+                    {"involvedObject", {{"name", object}, {"uid", "uid-of-" + object}}},
+                    {"type", "Warning"},
+                    {"reason", reason},
+                    {"message", message},
+                    {"firstTimestamp", "2026-11-21T" + first + "Z"},
+                    {"lastTimestamp", "2026-11-21T" + last + "Z"}}));
   }
   agent::Observation See(const Json& job, const char* clock = "15:02:40",
                          v1::RunState last = v1::RUN_STATE_UNSPECIFIED) {
-    store_.jobs()->OnChange(job);
+    store_.jobs()->OnChange(TrimObject(job));
     return SeeNow(clock, last);
   }
   agent::Observation SeeNow(const char* clock = "15:02:40",
@@ -97,6 +99,15 @@ class KubernetesObjectsTest : public testing::Test {
 
   RunStore store_{[](const PodObject&) {}};
 };
+
+TEST_F(KubernetesObjectsTest, WhatIsKeptOfAListIsWithoutTemplatesAndManagers) {
+  Json job = Job();
+  job["spec"]["suspend"] = true;
+  const Json kept = job;
+  job["spec"]["template"] = {{"spec", {{"containers", {{{"name", "main"}}}}}}};
+  job["metadata"]["managedFields"] = {{{"manager", "kube-controller-manager"}}};
+  EXPECT_EQ(TrimObject(job), kept);
+}
 
 TEST_F(KubernetesObjectsTest, RanksThatTheJobStoppedAreNotTheOneThatFailed) {
   // Ended in the same second as the first one, whose uid comes later.
