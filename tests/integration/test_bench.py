@@ -15,7 +15,7 @@ KEYS = {"row", "value", "unit", "baseline", "baseline_what", "ratio", "goal", "m
 def test_every_row_prints_one_figure_and_writes_it_as_json(tmp_path):
     out = tmp_path / "figures.json"
     names = subprocess.run([RUN, "--list"], text=True, capture_output=True, check=True).stdout.split()
-    rows = [name for name in names if not name.startswith("slurm")]
+    rows = [name for name in names if not name.startswith(("slurm", "kubernetes"))]
     done = subprocess.run([RUN, "--short", "--json", out, *rows], text=True, capture_output=True, check=True,
                           timeout=TIMEOUT_S)
     figures = json.loads(out.read_text())
@@ -32,6 +32,15 @@ def test_the_slurm_rows_run(tmp_path):
     assert {figure["row"] for figure in json.loads(out.read_text())} == set(rows)
 
 
+@pytest.mark.kubernetes
+def test_the_kubernetes_rows_run(tmp_path):
+    out = tmp_path / "figures.json"
+    rows = ["kubernetes_500", "kubernetes_writes_per_job", "kubernetes_reads_per_job", "kubernetes_watch_memory",
+            "kubernetes_list_memory", "kubernetes_end_latency_p50", "kubernetes_end_latency_p99"]
+    subprocess.run([RUN, "--short", "--json", out, *rows], capture_output=True, check=True, timeout=TIMEOUT_S)
+    assert {figure["row"] for figure in json.loads(out.read_text())} == set(rows)
+
+
 @pytest.mark.parametrize(("row", "figures"), [("assign_latency", {"assign_latency_p50", "assign_latency_p99"}),
                                               ("idle_agents", {"idle_agents_memory", "idle_agents_cpu"}),
                                               ("log_ingest", {"log_ingest", "log_latency_p50"}),
@@ -39,6 +48,8 @@ def test_the_slurm_rows_run(tmp_path):
                                               ("slurm_1000", {"slurm_1000", "slurm_calls_per_job"}),
                                               ("slurm_1000_over_ssh",
                                                {"slurm_1000_over_ssh", "slurm_calls_per_job_over_ssh"}),
+                                              ("kubernetes_watch_memory",
+                                               {"kubernetes_watch_memory", "kubernetes_list_memory"}),
                                               ("log_latency_p50", {"log_latency_p50"})])
 def test_the_name_of_a_row_selects_all_of_its_figures(row, figures):
     done = subprocess.run([RUN, "--list", row], text=True, capture_output=True, check=True)

@@ -69,7 +69,7 @@ class KubernetesCluster:
     def _read_kubeconfig(self):
         config = yaml.safe_load(self.kubeconfig.read_text())
         self.cluster_entry = config["clusters"][0]["cluster"]
-        self._token = config["users"][0]["user"]["token"]
+        self.admin_token = config["users"][0]["user"]["token"]
         self._tls = ssl.create_default_context(cafile=self.cluster_entry["certificate-authority"])
 
     @property
@@ -87,7 +87,7 @@ class KubernetesCluster:
     def admin(self, method, path, body=None, token=None):
         """One call, as the administrator unless another's token is given: HTTP's status and the answer's object."""
         request = urllib.request.Request(self.cluster_entry["server"] + path, method=method)
-        request.add_header("Authorization", f"Bearer {token or self._token}")
+        request.add_header("Authorization", f"Bearer {token or self.admin_token}")
         if body is not None:
             request.data = json.dumps(body).encode()
             request.add_header("Content-Type", MERGE_PATCH if method == "PATCH" else "application/json")
