@@ -99,6 +99,12 @@ v1::Failure ExplainOwnExit(const Culprit& culprit, const std::string& words) {
                      "The program failed: " + PodWords(*culprit.pod, words), suggestion);
 }
 
+// Then its exit code is nobody's: the program never ran.
+bool WasNotStarted(const ContainerObject& container) {
+  return container.reason == "StartError" || container.reason == "ContainerCannotRun" ||
+         container.message.starts_with(kNotStarted);
+}
+
 v1::Failure ExplainExit(const Culprit& culprit) {
   const ContainerObject& container = *culprit.container;
   const PodObject& pod = *culprit.pod;
@@ -110,10 +116,7 @@ v1::Failure ExplainExit(const Culprit& culprit) {
                        "The memory limit of the container was reached: " + PodWords(pod, words),
                        "Ask for more memory, or make the batch smaller.");
   }
-  const bool not_started = container.reason == "StartError" ||
-                           container.reason == "ContainerCannotRun" ||
-                           container.message.starts_with(kNotStarted);
-  if (not_started) {
+  if (WasNotStarted(container)) {
     return MakeFailure(
         v1::FAILURE_CLASS_CONFIG, false,
         "The command could not be started: " + PodWords(pod, words + ": " + container.message),
@@ -229,6 +232,7 @@ Ending ExplainFailure(const JobObject& job, const Condition& failed,
       return {*std::move(disruption), exit};
   }
   if (culprit.container == nullptr) return ExplainByJob(job, failed);
+  if (WasNotStarted(*culprit.container)) exit.reset();
   return {ExplainExit(culprit), exit};
 }
 

@@ -102,11 +102,12 @@ TEST(KubernetesVerdictTest, MemoryThatRanOutIsNeitherTheProgramsNorTheClusters) 
 }
 
 TEST(KubernetesVerdictTest, WhatTheStartScriptCouldNotDoIsTheConfigurations) {
-  EXPECT_EQ(FailedWorld()
-                .Ended(127, "Error", 0, "30", "muster: the command could not be started")
-                .Seen()
-                .failure->failure_class(),
-            v1::FAILURE_CLASS_CONFIG);
+  const agent::Observation not_started =
+      FailedWorld()
+          .Ended(127, "Error", 0, "30", "muster: the command could not be started: trian.py")
+          .Seen();
+  EXPECT_EQ(not_started.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_FALSE(not_started.exit.has_value()) << "a program that never ran has no exit status";
   EXPECT_EQ(FailedWorld()
                 .Ended(2, "Error", 0, "30", "muster: setup failed")
                 .Seen()
