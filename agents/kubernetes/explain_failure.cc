@@ -198,8 +198,9 @@ Culprit FindCulprit(const JobObject& job, const std::vector<PodObject>& pods) {
     for (const ContainerObject& container : pod.containers) {
       if (!HasFailed(container)) continue;
       Culprit culprit{&pod, &container};
-      culprit.was_stopped = pod.deletion_time.has_value() && *pod.deletion_time >= stop &&
-                            culprit.end() >= *pod.deletion_time;
+      // The one that the Job names was there before the Job controller stopped any.
+      culprit.was_stopped = is_unnamed(culprit) && pod.deletion_time.has_value() &&
+                            *pod.deletion_time >= stop && culprit.end() >= *pod.deletion_time;
       const auto order = [&](const Culprit& one) {
         return std::make_tuple(one.was_stopped, one.end(), is_unnamed(one));
       };

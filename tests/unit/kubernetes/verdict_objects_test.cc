@@ -140,6 +140,16 @@ TEST_F(KubernetesObjectsTest, APodThatWasDeletedWhileItRanIsNotTheProgramsFailur
   EXPECT_EQ(seen.exit->rank(), 0u);
 }
 
+TEST_F(KubernetesObjectsTest, APodThatOthersDeletedIsNotStoppedByTheJobThatNamesItInTheSameSecond) {
+  const Json pod = Pod(0, Ended(143, "32"), Deleted("37", 5));
+  Tell(pod);
+  const std::string name = TextAt(pod, "metadata/name");
+  const agent::Observation seen =
+      See(FailedJob("Container main for pod lab/" + name + " failed with exit code 143"));
+  EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
+  EXPECT_THAT(seen.failure->message(), HasSubstr("not by Muster"));
+}
+
 TEST_F(KubernetesObjectsTest, APodThatFailedAndWasDeletedAfterwardsIsTheProgramsFailure) {
   Tell(Pod(0, Ended(143, "31")));
   Tell(Pod(0, Ended(143, "31"), Deleted("40", 0)));
