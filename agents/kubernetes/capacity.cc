@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "agents/kubernetes/fitting.h"
+#include "agents/kubernetes/pod_template.h"
 #include "contract/units.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -13,7 +14,6 @@
 namespace muster::kubernetes {
 namespace {
 
-constexpr int64_t kMillis = 1000;
 // Nodes that one message names.
 constexpr size_t kMaxNamed = 8;
 
@@ -68,7 +68,12 @@ std::vector<std::string> Lacks(const RunNeed& need, const Amounts& room) {
 }
 
 using Part = Amounts (*)(const NodeRoom&);
-Amounts AllOf(const NodeRoom& room) { return room.node.allocatable; }
+Amounts AllOf(const NodeRoom& room) {
+  Amounts all = room.node.allocatable;
+  for (const auto& [resource, count] : room.node.gpu_capacity)
+    all.gpus[resource] = std::max(all.Gpus(resource), count);
+  return all;
+}
 Amounts FreeOf(const NodeRoom& room) { return room.free; }
 
 // Which node comes nearest to holding one pod, and what it lacks. `adjective` is "" or "free ".
@@ -171,19 +176,17 @@ RunNeed NeedOf(const v1::JobSpec& spec, const KubernetesConfig& config) {
       resources.cpu_millis() > 0 ? resources.cpu_millis() : config.default_cpu_millis);
   need.each.memory_bytes = static_cast<int64_t>(
       resources.memory_bytes() > 0 ? resources.memory_bytes() : config.default_memory_bytes);
-  if (resources.gpus().empty() || resources.gpus(0).count_millis() == 0) return need;
-  const v1::GpuRequest& gpus = resources.gpus(0);
-  const auto named =
-      std::find_if(config.gpu_resources.begin(), config.gpu_resources.end(),
-                   [&](const std::string& one) { return NamesResource(gpus.type(), one); });
-  if (named != config.gpu_resources.end()) {
-    need.gpu_resource = *named;
-  } else {
-    need.gpu_resource = config.gpu_resources.empty() ? "gpu" : config.gpu_resources.front();
-    need.gpu_type = gpus.type();
-  }
-  need.each.gpus[need.gpu_resource] =
-      (static_cast<int64_t>(gpus.count_millis()) + kMillis - 1) / kMillis;
+  const GpuChoice gpus = ChooseGpus(resources, config);
+  if (gpus.count == 0) return need;
+  need.gpu_resource = gpus.resource;
+  need.gpu_type = gpus.type;
+  need.each.gpus[gpus.resource] = static_cast<int64_t>(gpus.count);
+  return need;
+}
+
+RunNeed NeedOf(const v1::Assignment& run, const KubernetesConfig& config) {
+  RunNeed need = NeedOf(run.spec(), config);
+  need.excluded_nodes.assign(run.excluded_nodes().begin(), run.excluded_nodes().end());
   return need;
 }
 

@@ -9,6 +9,7 @@
 
 #include "agents/kubernetes/kubernetes.h"
 #include "agents/kubernetes/node_objects.h"
+#include "muster/v1/agent_link.pb.h"
 #include "muster/v1/job_spec.pb.h"
 
 namespace muster::kubernetes {
@@ -29,15 +30,21 @@ struct RunNeed {
   std::string gpu_resource;  // empty: it asks for no GPU
   std::string gpu_type;      // a value of gpu_type_label; empty: any
   std::string gpu_type_label;
-  v1::KubernetesOptions options;  // selector, required_nodes, tolerations, spread
+  v1::KubernetesOptions options;                 // selector, required_nodes, tolerations, spread
+  std::vector<std::string> excluded_nodes = {};  // earlier runs of the job failed there
+  // Its Job, and what that owns, are there already, so that quotas have counted them.
+  bool has_objects = false;
 };
 
 // `spec` has its defaults; what it leaves open is filled in from the configuration.
 RunNeed NeedOf(const v1::JobSpec& spec, const KubernetesConfig& config);
+// With the nodes that it has to keep away from.
+RunNeed NeedOf(const v1::Assignment& run, const KubernetesConfig& config);
 
 // Why a run does not start where it is.
 struct Misfit {
-  // No waiting helps: it would not fit if the nodes were empty and all in service.
+  // No waiting helps: it would not fit if the nodes were empty, all in service and all their GPUs
+  // well.
   bool is_final = false;
   // Names the node that comes nearest and what it lacks: "node-1 has the most nvidia.com/gpu: 8, 16
   // are needed".

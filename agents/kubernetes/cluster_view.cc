@@ -8,6 +8,7 @@
 #include "agents/kubernetes/cluster_identity.h"
 #include "agents/kubernetes/inventory.h"
 #include "agents/kubernetes/kept_objects.h"
+#include "agents/kubernetes/obstacle.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 #include "google/protobuf/util/time_util.h"
@@ -28,6 +29,12 @@ google::protobuf::Timestamp TimestampOf(absl::Time time) {
 
 std::string NamespacePath(const std::string& name_space, const char* collection) {
   return fmt::format("/api/v1/namespaces/{}/{}", name_space, collection);
+}
+
+ClusterView::AssignmentPtr RunOf(const v1::JobSpec& spec) {
+  auto run = std::make_shared<v1::Assignment>();
+  *run->mutable_spec() = spec;
+  return run;
 }
 
 template <typename Kept>
@@ -93,14 +100,13 @@ class ClusterView::Impl {
   }
 
   // Nothing: it fits now, or what would tell is not known.
-  std::optional<Misfit> Judge(const v1::JobSpec& spec, const std::vector<v1::JobSpec>& before) {
-    const RunNeed need = NeedOf(spec, config_);
+  std::optional<Misfit> Judge(const v1::Assignment& run, bool has_objects,
+                              const std::vector<AssignmentPtr>& before) {
+    RunNeed need = NeedOf(run, config_);
+    need.has_objects = has_objects;
     Seen seen = Look();
-    std::optional<Misfit> limit = FindLimit(need, seen.quotas, seen.ranges);
-    if ((limit.has_value() && limit->is_final) || !seen.knows_nodes) return limit;
-    for (const v1::JobSpec& other : before) Reserve(NeedOf(other, config_), &seen.rooms);
-    std::optional<Misfit> misfit = FindMisfit(need, seen.rooms);
-    return misfit.has_value() ? misfit : limit;
+    for (const AssignmentPtr& other : before) LeaveRoom(*other, config_, &seen);
+    return FindObstacle(need, seen);
   }
 
   std::string Spelled(const std::string& type) const {
@@ -193,17 +199,29 @@ absl::StatusOr<v1::Inventory> ClusterView::Inventory() { return impl_->Inventory
 std::string ClusterView::KnownIdentity() const { return impl_->KnownIdentity(); }
 absl::StatusOr<v1::ClusterDetails> ClusterView::Describe() { return impl_->Describe(); }
 
-std::optional<std::string> ClusterView::Refusal(const v1::JobSpec& spec) {
-  std::optional<Misfit> misfit = impl_->Judge(spec, {});
+std::optional<std::string> ClusterView::Refusal(const v1::Assignment& run) {
+  std::optional<Misfit> misfit = impl_->Judge(run, /*has_objects=*/false, {});
   if (!misfit.has_value() || !misfit->is_final) return std::nullopt;
   return std::move(misfit->words);
 }
 
-std::optional<std::string> ClusterView::WaitsFor(const v1::JobSpec& spec,
-                                                 const std::vector<v1::JobSpec>& before) {
-  std::optional<Misfit> misfit = impl_->Judge(spec, before);
+std::optional<std::string> ClusterView::WaitsFor(const v1::Assignment& run,
+                                                 const std::vector<AssignmentPtr>& before) {
+  std::optional<Misfit> misfit = impl_->Judge(run, /*has_objects=*/true, before);
   if (!misfit.has_value()) return std::nullopt;
   return std::move(misfit->words);
+}
+
+std::optional<std::string> ClusterView::Refusal(const v1::JobSpec& spec) {
+  return Refusal(*RunOf(spec));
+}
+
+std::optional<std::string> ClusterView::WaitsFor(const v1::JobSpec& spec,
+                                                 const std::vector<v1::JobSpec>& before) {
+  std::vector<AssignmentPtr> runs;
+  runs.reserve(before.size());
+  for (const v1::JobSpec& other : before) runs.push_back(RunOf(other));
+  return WaitsFor(*RunOf(spec), runs);
 }
 
 void ClusterView::SpellGpuType(v1::JobSpec* spec) {

@@ -13,6 +13,7 @@
 #include "agents/kubernetes/api.h"
 #include "agents/kubernetes/capacity.h"
 #include "agents/kubernetes/kubernetes.h"
+#include "muster/v1/agent_link.pb.h"
 #include "muster/v1/cluster.pb.h"
 
 namespace muster::kubernetes {
@@ -37,11 +38,19 @@ class ClusterView {
   // reason than that the agent may not.
   absl::StatusOr<v1::ClusterDetails> Describe();
 
+  using AssignmentPtr = std::shared_ptr<const v1::Assignment>;
+
   // Why the run can never start here, in words for its user; nothing: it may, or what would tell is
   // not known.
+  std::optional<std::string> Refusal(const v1::Assignment& run);
+  // Why it would not start now; nothing: it would, or what would tell is not known. Its Job and
+  // what that owns are there. `before` are runs that come first; those of their pods that are there
+  // already are known by their run keys.
+  std::optional<std::string> WaitsFor(const v1::Assignment& run,
+                                      const std::vector<AssignmentPtr>& before = {});
+
+  // The same of runs that exclude no nodes, and whose pods are not there.
   std::optional<std::string> Refusal(const v1::JobSpec& spec);
-  // Why it would not start now; nothing: it would, or what would tell is not known. `before` are
-  // runs that come first and whose pods are on no node yet.
   std::optional<std::string> WaitsFor(const v1::JobSpec& spec,
                                       const std::vector<v1::JobSpec>& before = {});
   bool FitsNow(const v1::JobSpec& spec, const std::vector<v1::JobSpec>& before = {}) {

@@ -97,6 +97,11 @@ bool NamesResource(std::string_view type, std::string_view resource) {
 
 std::vector<std::string> Objections(const RunNeed& need, const NodeObject& node) {
   std::vector<std::string> objections;
+  const auto& excluded = need.excluded_nodes;
+  if (std::find(excluded.begin(), excluded.end(), node.name) != excluded.end()) {
+    objections.push_back(
+        "is excluded, because an earlier run of the job failed there (retry.exclude_failed_nodes)");
+  }
   if (std::string gpus = GpuObjection(need, node); !gpus.empty())
     objections.push_back(std::move(gpus));
   for (const auto& [key, value] : need.options.node_selector()) {

@@ -12,7 +12,8 @@
 namespace muster::kubernetes {
 
 // What keeps the run from the node for good, each in words that begin with a verb or "its": labels,
-// taints of the cluster's operator, the type of its GPUs. Empty: nothing does.
+// taints of the cluster's operator, the type of its GPUs, that the run excludes it. Empty: nothing
+// does.
 std::vector<std::string> Objections(const RunNeed& need, const NodeObject& node);
 
 // What keeps it from the node for the time being: "cordoned", "not ready: ...", taints that

@@ -28,9 +28,9 @@ std::optional<int64_t> AskedByPod(const RunNeed& need, std::string_view resource
 std::optional<int64_t> AskedByRun(const RunNeed& need, const std::string& resource) {
   if (resource == "pods" || resource == "count/pods") return need.pods * kMillis;
   if (resource == "count/jobs.batch" || resource == "secrets" || resource == "count/secrets")
-    return kMillis;
+    return need.has_objects ? int64_t{0} : kMillis;
   if (resource == "services" || resource == "count/services")
-    return need.pods > 1 ? kMillis : int64_t{0};
+    return need.has_objects || need.pods == 1 ? int64_t{0} : kMillis;
   // Runs have no limit of their cpu.
   if (resource == "limits.cpu") return std::nullopt;
   const std::optional<int64_t> each =
@@ -44,6 +44,12 @@ std::string Written(const std::string& resource, int64_t millis) {
   if (!is_memory) return fmt::format("{}", static_cast<double>(millis) / kMillis);
   constexpr int64_t kMebibyte = 1 << 20;
   return fmt::format("{}Mi", (millis / kMillis + kMebibyte - 1) / kMebibyte);
+}
+
+std::string KeptWords(const QuotaLine& line) {
+  if (line.kept_millis == 0) return "";
+  return fmt::format(" and {} kept for runs that start first",
+                     Written(line.resource, line.kept_millis));
 }
 
 std::optional<Misfit> FindRange(const RunNeed& need, const std::vector<RangeLine>& ranges) {
@@ -107,6 +113,10 @@ std::vector<RangeLine> ParseLimitRange(const Json& object) {
   return lines;
 }
 
+void Keep(const RunNeed& need, std::vector<QuotaLine>* quotas) {
+  for (QuotaLine& line : *quotas) line.kept_millis += AskedByRun(need, line.resource).value_or(0);
+}
+
 std::optional<Misfit> FindLimit(const RunNeed& need, const std::vector<QuotaLine>& quotas,
                                 const std::vector<RangeLine>& ranges) {
   if (auto range = FindRange(need, ranges); range.has_value()) return range;
@@ -119,8 +129,9 @@ std::optional<Misfit> FindLimit(const RunNeed& need, const std::vector<QuotaLine
                     fmt::format("quota {} allows {} {} in all, the run needs {}", line.quota,
                                 line.hard_text, line.resource, Written(line.resource, *asked))};
     }
-    if (*asked > line.hard_millis - line.used_millis && !passing.has_value()) {
-      passing = Misfit{false, fmt::format("{}, the run needs {}", Describe(line),
+    const int64_t taken = line.used_millis + line.kept_millis;
+    if (*asked > line.hard_millis - taken && !passing.has_value()) {
+      passing = Misfit{false, fmt::format("{}{}, the run needs {}", Describe(line), KeptWords(line),
                                           Written(line.resource, *asked))};
     }
   }

@@ -19,7 +19,8 @@ struct QuotaLine {
   std::string used_text;
   int64_t hard_millis = 0;
   int64_t used_millis = 0;
-  bool has_scope = false;  // it counts only some pods, so it is shown and not judged
+  int64_t kept_millis = 0;  // for runs that come first and whose pods are not counted yet
+  bool has_scope = false;   // it counts only some pods, so it is shown and not judged
 
   bool IsExhausted() const { return used_millis >= hard_millis; }
 };
@@ -36,6 +37,9 @@ struct RangeLine {
 
 std::vector<QuotaLine> ParseQuota(const Json& object);
 std::vector<RangeLine> ParseLimitRange(const Json& object);
+
+// Keeps for the run what its pods will take of the quotas.
+void Keep(const RunNeed& need, std::vector<QuotaLine>* quotas);
 
 // Final where the whole quota is too small for the run, or a LimitRange forbids it.
 std::optional<Misfit> FindLimit(const RunNeed& need, const std::vector<QuotaLine>& quotas,

@@ -109,6 +109,7 @@ NodeObject ParseNode(const Json& object, const std::vector<std::string>& gpu_res
     if (value.is_string()) node.labels[key] = value.get<std::string>();
   }
   node.allocatable = ParseAmounts(At(object, "status/allocatable"), gpu_resources);
+  node.gpu_capacity = ParseAmounts(At(object, "status/capacity"), gpu_resources).gpus;
   return node;
 }
 
@@ -122,6 +123,8 @@ PodUse ParsePodUse(const Json& object, const std::vector<std::string>& gpu_resou
   }
   const Json& labels = At(object, "metadata/labels");
   pod.is_own = labels.is_object() && labels.contains(kRunLabel);
+  if (pod.is_own && labels[kRunLabel].is_string())
+    pod.run_key = labels[kRunLabel].get<std::string>();
   const Json& spec = At(object, "spec");
   pod.requests = ContainerRequests(spec, gpu_resources);
   const Json& own = At(spec, "resources/requests");

@@ -40,6 +40,9 @@ struct NodeObject {
   std::vector<Taint> taints;
   std::map<std::string, std::string> labels;
   Amounts allocatable;
+  // By resource. A device plug-in that starts anew, or a device that is not well, takes from
+  // `allocatable` and not from this.
+  std::map<std::string, int64_t> gpu_capacity = {};
 
   bool IsUsable() const { return ready && !unschedulable; }
 };
@@ -51,6 +54,7 @@ struct PodUse {
   std::string name_space;
   std::string job_uid;  // of the Job that owns it; empty: none does
   bool is_own = false;  // it is one of Muster's
+  std::string run_key;  // of the run whose it is; empty: of none
   Amounts requests;
 };
 

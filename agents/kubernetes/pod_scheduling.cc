@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "agents/kubernetes/fitting.h"
 #include "agents/kubernetes/objects.h"
 #include "agents/kubernetes/pod_template.h"
 
@@ -89,18 +90,16 @@ Json MakeTolerations(const v1::KubernetesOptions& options) {
 
 GpuChoice ChooseGpus(const v1::Resources& resources, const KubernetesConfig& config) {
   GpuChoice choice;
-  if (resources.gpus_size() == 0 || config.gpu_resources.empty()) return choice;
+  if (resources.gpus_size() == 0) return choice;
   const v1::GpuRequest& wanted = resources.gpus(0);
   choice.count = (wanted.count_millis() + kMillis - 1) / kMillis;
-  const auto found = std::find_if(config.gpu_resources.begin(), config.gpu_resources.end(),
-                                  [&](const std::string& resource) {
-                                    return wanted.type() == resource ||
-                                           wanted.type() == resource.substr(resource.find('/') + 1);
-                                  });
-  if (!wanted.type().empty() && found != config.gpu_resources.end()) {
+  const auto found =
+      std::find_if(config.gpu_resources.begin(), config.gpu_resources.end(),
+                   [&](const std::string& one) { return NamesResource(wanted.type(), one); });
+  if (found != config.gpu_resources.end()) {
     choice.resource = *found;
   } else {
-    choice.resource = config.gpu_resources.front();
+    choice.resource = config.gpu_resources.empty() ? "gpu" : config.gpu_resources.front();
     choice.type = wanted.type();
   }
   return choice;

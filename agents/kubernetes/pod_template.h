@@ -24,7 +24,8 @@ Json MakeTolerations(const v1::KubernetesOptions& options);
 
 // The resource that a job's GPUs are, and the type that a node's label must have; "": any. A type
 // that is the name of one of the operator's resources, or what is behind its '/', stands for it;
-// other types are those of the first one.
+// other types are those of the first one. Case does not matter. Where the configuration names no
+// resource, it is "gpu", which no node has.
 struct GpuChoice {
   std::string resource;
   std::string type;

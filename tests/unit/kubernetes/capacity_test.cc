@@ -115,6 +115,7 @@ TEST(KubernetesNodeObjectsTest, ATrimmedPodKeepsWhoseItIs) {
   EXPECT_EQ(use.name_space, "lab");
   EXPECT_EQ(use.job_uid, "j");
   EXPECT_TRUE(use.is_own);
+  EXPECT_EQ(use.run_key, "k");
   EXPECT_FALSE(HasPodEnded(trimmed));
 }
 
@@ -305,6 +306,34 @@ TEST(KubernetesCapacityTest, ARunWaitsForWhatOthersUse) {
                "node-2 has the most free nvidia.com/gpu: 6, 8 are needed");
   ExpectNotNow(Spec(4, 3), {Node("node-1"), Node("node-2")}, {Pod("node-1", 6)},
                "there is room for 2 pods of the run now, 3 are needed");
+}
+
+TEST(KubernetesCapacityTest, ARunWaitsForGpusWhoseDevicePlugInIsAway) {
+  Json object = Json::parse(R"({"metadata": {"name": "node-1"}, "status": {
+      "conditions": [{"type": "Ready", "status": "True"}],
+      "capacity": {"cpu": "16", "memory": "64Gi", "pods": "110", "nvidia.com/gpu": "8"},
+      "allocatable": {"cpu": "16", "memory": "64Gi", "pods": "110", "nvidia.com/gpu": "0"}}})");
+  ExpectNotNow(Spec(8), {ParseNode(object, kGpus)}, {},
+               "node-1 has the most free nvidia.com/gpu: 0, 8 are needed");
+  ExpectNever(Spec(9), {ParseNode(object, kGpus)},
+              "node-1 has the most nvidia.com/gpu: 8, 9 are needed");
+  object["status"]["allocatable"]["nvidia.com/gpu"] = "8";
+  EXPECT_EQ(Find(Spec(8), {ParseNode(object, kGpus)}), std::nullopt);
+}
+
+TEST(KubernetesCapacityTest, ARunFitsOnNoNodeThatItExcludes) {
+  v1::Assignment run;
+  *run.mutable_spec() = Spec(8);
+  run.add_excluded_nodes("node-1");
+  const RunNeed need = NeedOf(run, KubernetesConfig());
+  EXPECT_EQ(FindMisfit(need, RoomOf({Node("node-1"), Node("node-2")}, {})), std::nullopt);
+  const auto busy = FindMisfit(need, RoomOf({Node("node-1"), Node("node-2")}, {Pod("node-2", 1)}));
+  ASSERT_TRUE(busy.has_value());
+  EXPECT_FALSE(busy->is_final);
+  EXPECT_EQ(FindMisfit(need, RoomOf({Node("node-1")}, {})),
+            (Misfit{true,
+                    "none of the 1 node matches; node-1 comes nearest: it is excluded, because an "
+                    "earlier run of the job failed there (retry.exclude_failed_nodes)"}));
 }
 
 TEST(KubernetesCapacityTest, AClusterWithoutNodesMayGetSome) {

@@ -145,6 +145,26 @@ TEST(KubernetesLimitsTest, ARunThatTheWholeQuotaCannotHoldIsRefusedAndOthersWait
             (Misfit{false, "quota q: 500m of 4 cpu used, the run needs 3.8"}));
 }
 
+TEST(KubernetesLimitsTest, ARunWhoseObjectsAreThereDoesNotWaitForRoomForThem) {
+  const std::vector<QuotaLine> quotas = ParseQuota(Json::parse(R"({
+      "metadata": {"name": "q"}, "status": {
+        "hard": {"count/jobs.batch": "1", "secrets": "1", "count/secrets": "1", "services": "1",
+                 "count/services": "1"},
+        "used": {"count/jobs.batch": "1", "secrets": "1", "count/secrets": "1", "services": "1",
+                 "count/services": "1"}}})"));
+  RunNeed need = Need(0, 2);
+  EXPECT_TRUE(FindLimit(need, quotas, {}).has_value());
+  need.has_objects = true;
+  EXPECT_EQ(FindLimit(need, quotas, {}), std::nullopt);
+}
+
+TEST(KubernetesLimitsTest, AQuotaThatAllowsNoObjectsRefusesARunThatHasNone) {
+  const std::vector<QuotaLine> quotas = ParseQuota(
+      Json::parse(R"({"metadata": {"name": "q"}, "status": {"hard": {"count/jobs.batch": "0"}}})"));
+  EXPECT_EQ(FindLimit(Need(0, 1), quotas, {}),
+            (Misfit{true, "quota q allows 0 count/jobs.batch in all, the run needs 1"}));
+}
+
 TEST(KubernetesLimitsTest, AQuotaForSomePodsOnlyIsShownAndNotJudged) {
   Json scoped = kQuota;
   scoped["spec"]["scopes"] = {"BestEffort"};

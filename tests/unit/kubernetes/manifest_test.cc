@@ -170,7 +170,7 @@ TEST(ManifestTest, AGpuTypeIsAResourceOrANodesLabel) {
   EXPECT_EQ(MainOf(Make(assignment, config)).at("resources").at("limits").at("nvidia.com/gpu"),
             "2");
   EXPECT_FALSE(PodOf(Make(assignment, config)).contains("affinity"));
-  for (const char* type : {"nvidia.com/mig-1g.5gb", "mig-1g.5gb"}) {
+  for (const char* type : {"nvidia.com/mig-1g.5gb", "mig-1g.5gb", "MIG-1g.5GB"}) {
     gpus->set_type(type);
     const RunObjects objects = Make(assignment, config);
     EXPECT_EQ(MainOf(objects).at("resources").at("limits").at("nvidia.com/mig-1g.5gb"), "2");

@@ -1,0 +1,24 @@
+// Whether a run would start, by all that is seen of a cluster: its nodes, and the limits of the
+// namespace. Pure.
+#ifndef MUSTER_AGENTS_KUBERNETES_OBSTACLE_H_
+#define MUSTER_AGENTS_KUBERNETES_OBSTACLE_H_
+
+#include <optional>
+
+#include "agents/kubernetes/capacity.h"
+#include "agents/kubernetes/inventory.h"
+#include "agents/kubernetes/kubernetes.h"
+#include "muster/v1/agent_link.pb.h"
+
+namespace muster::kubernetes {
+
+// Takes the room of a run that comes first: of the nodes for its pods that are on none yet, and of
+// the quotas for those that are not made yet. Quotas have counted the others.
+void LeaveRoom(const v1::Assignment& run, const KubernetesConfig& config, Seen* seen);
+
+// Nothing: it would start now, or what would tell is not known.
+std::optional<Misfit> FindObstacle(const RunNeed& need, const Seen& seen);
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_OBSTACLE_H_

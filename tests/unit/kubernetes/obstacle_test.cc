@@ -1,0 +1,93 @@
+#include "agents/kubernetes/obstacle.h"
+
+#include "gtest/gtest.h"
+
+namespace muster::kubernetes {
+namespace {
+
+constexpr int64_t kGibibyte = int64_t{1} << 30;
+constexpr char kFirst[] = "k7m2-1-1";
+constexpr char kSecond[] = "k7m2-2-1";
+
+// `pods` pods with four GPUs each.
+v1::Assignment MakeRun(const std::string& run_key, uint32_t pods) {
+  v1::Assignment run;
+  run.set_run_key(run_key);
+  run.mutable_spec()->set_nodes(pods);
+  run.mutable_spec()->mutable_resources()->add_gpus()->set_count_millis(4000);
+  return run;
+}
+
+PodUse Pod(const std::string& run_key, const std::string& node) {
+  PodUse pod;
+  pod.node = node;
+  pod.is_own = !run_key.empty();
+  pod.run_key = run_key;
+  pod.requests = {1000, kGibibyte, 1, {{"nvidia.com/gpu", 4}}};
+  return pod;
+}
+
+// Two nodes with eight GPUs each, and a quota of which `used` is taken.
+Seen See(const std::vector<PodUse>& pods, const std::string& resource, const std::string& hard,
+         const std::string& used) {
+  std::vector<NodeObject> nodes(2);
+  nodes[0].name = "node-1";
+  nodes[1].name = "node-2";
+  for (NodeObject& node : nodes) {
+    node.ready = true;
+    node.allocatable = {16000, 64 * kGibibyte, 110, {{"nvidia.com/gpu", 8}}};
+  }
+  Seen seen;
+  seen.knows_nodes = true;
+  seen.pods = pods;
+  seen.rooms = RoomOf(std::move(nodes), pods);
+  seen.quotas =
+      ParseQuota({{"metadata", {{"name", "lab"}}},
+                  {"status", {{"hard", {{resource, hard}}}, {"used", {{resource, used}}}}}});
+  return seen;
+}
+
+std::optional<Misfit> FindBehind(const v1::Assignment& first, Seen seen, uint32_t pods) {
+  LeaveRoom(first, KubernetesConfig(), &seen);
+  return FindObstacle(NeedOf(MakeRun(kSecond, pods), KubernetesConfig()), seen);
+}
+
+TEST(KubernetesObstacleTest, WhatRunsThatComeFirstWillTakeOfAQuotaIsKeptForThem) {
+  EXPECT_EQ(FindBehind(MakeRun(kFirst, 2), See({}, "pods", "3", "0"), 2),
+            (Misfit{false,
+                    "quota lab: 0 of 3 pods used and 2 kept for runs that start first, the run "
+                    "needs 2"}));
+  EXPECT_EQ(FindBehind(MakeRun(kFirst, 2), See({}, "pods", "4", "0"), 2), std::nullopt);
+  EXPECT_EQ(FindBehind(MakeRun(kFirst, 1), See({}, "requests.nvidia.com/gpu", "8", "1"), 1),
+            (Misfit{false,
+                    "quota lab: 1 of 8 requests.nvidia.com/gpu used and 4 kept for runs that start "
+                    "first, the run needs 4"}));
+}
+
+TEST(KubernetesObstacleTest, PodsThatTheQuotaHasCountedAreNotKeptForAgain) {
+  // Both pods of the first run are there; one is on no node yet.
+  const std::vector<PodUse> pods = {Pod(kFirst, "node-1"), Pod(kFirst, "")};
+  EXPECT_EQ(FindBehind(MakeRun(kFirst, 2), See(pods, "pods", "4", "2"), 2), std::nullopt);
+  EXPECT_TRUE(FindBehind(MakeRun(kFirst, 2), See(pods, "pods", "3", "2"), 2).has_value());
+}
+
+TEST(KubernetesObstacleTest, RoomIsLeftForThosePodsOnlyThatAreOnNoNode) {
+  const std::vector<PodUse> placed = {Pod(kFirst, "node-1"), Pod(kFirst, "")};
+  EXPECT_EQ(FindBehind(MakeRun(kFirst, 2), See(placed, "pods", "9", "2"), 2), std::nullopt);
+  EXPECT_TRUE(FindBehind(MakeRun(kFirst, 2), See(placed, "pods", "9", "2"), 3).has_value());
+  // Pods of others are not its own.
+  const std::vector<PodUse> others = {Pod("", "node-1"), Pod("", "")};
+  EXPECT_TRUE(FindBehind(MakeRun("", 2), See(others, "pods", "9", "2"), 2).has_value());
+}
+
+TEST(KubernetesObstacleTest, NoRoomIsLeftOnNodesThatTheFirstRunExcludes) {
+  v1::Assignment first = MakeRun(kFirst, 2);
+  first.add_excluded_nodes("node-1");
+  Seen seen = See({}, "pods", "9", "0");
+  LeaveRoom(first, KubernetesConfig(), &seen);
+  EXPECT_EQ(seen.rooms[0].free.Gpus("nvidia.com/gpu"), 8);
+  EXPECT_EQ(seen.rooms[1].free.Gpus("nvidia.com/gpu"), 0);
+}
+
+}  // namespace
+}  // namespace muster::kubernetes
