@@ -153,6 +153,9 @@ def _as_roles(hostile, sent):
     return spec
 
 
+FORMS = (_as_arguments, _as_script, _as_roles)
+
+
 def test_ten_thousand_hostile_strings_arrive_and_run_nothing(api, slurm, agent):
     del agent
     canary = slurm.root / CANARY
@@ -160,7 +163,7 @@ def test_ten_thousand_hostile_strings_arrive_and_run_nothing(api, slurm, agent):
     jobs = {}
     while sum(sent.count for sent in jobs.values()) < STRINGS:
         sent = Sent(hostile, _directory(slurm, hostile, len(jobs)))
-        make = (_as_arguments, _as_script, _as_roles)[len(jobs) % 3]
+        make = FORMS[len(jobs) % len(FORMS)]
         jobs[api.submit(sent.complete(make(hostile, sent)))] = sent
     for job_id, sent in jobs.items():
         sent.check(api, slurm, job_id)

@@ -44,6 +44,13 @@ def manifest(name):
     return list(yaml.safe_load_all((MANIFESTS / name).read_text()))
 
 
+def show_directory(spec, path):
+    """The spec with a directory of this machine, which its containers see where it is, and may write to; of an agent that
+    has the setting allow_host_path."""
+    spec.kubernetes.volumes.add(mount_path=str(path), host_path=str(path))
+    return spec
+
+
 class KubernetesCluster:
     """Starts when it is made; needs root. Options are those of the program (tests/support/kubernetes/main.go). Ends with
     this process, however that ends."""

@@ -3,6 +3,7 @@
 from muster.v1 import job_pb2
 
 from harness.api import SUCCEEDED, script_spec
+from harness.kubernetes import show_directory
 from harness.wait import eventually
 
 VICTIMS = ["broker", "agent", "both"]
@@ -56,3 +57,10 @@ class Trio:
         gate.open()
         self.check_ran_once(job_id)
         assert self.api.stdout(job_id) == b"done\n"
+
+
+class PodTrio(Trio):
+    """Of a Kubernetes agent with allow_host_path: its jobs see the test's directory."""
+
+    def counting(self, text=""):
+        return show_directory(super().counting(text), self.world.root)

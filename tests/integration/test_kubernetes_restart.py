@@ -1,0 +1,86 @@
+"""Broker and agent die at any moment of the life of jobs on Kubernetes, and so do its own parts: each job runs once, and
+nothing is left over."""
+
+import random
+
+import pytest
+from muster.v1 import job_pb2
+
+from harness.fixtures import kubernetes_fixture
+from harness.trio import VICTIMS, PodTrio
+# The same blows as on plain machines have the same consequences: none.
+from test_restart import (submit_until_accepted, test_a_follower_goes_on_over_a_restart_of_the_broker,
+                          test_a_wish_to_cancel_survives, test_an_agent_that_lost_its_journal_finds_its_runs_again,
+                          test_killed_as_a_job_ends, test_killed_while_a_job_is_assigned,
+                          test_killed_while_a_job_is_queued, test_killed_while_a_job_runs,
+                          test_what_is_canceled_while_the_agent_is_dead_never_begins)
+
+# 8 cores, as the machine of those tests has.
+kubernetes = kubernetes_fixture("-cpus", "8", nodes=1, gpus=0)
+
+
+@pytest.fixture
+def agent(kubernetes, world, broker):
+    del broker
+    return kubernetes.make_agent(world, allow_host_path="yes").start()
+
+
+@pytest.fixture
+def trio(world, broker, agent, api):
+    return PodTrio(world, broker, agent, api)
+
+
+def check_nothing_is_left(kubernetes, trio, ids):
+    """Nothing of Muster's is in the cluster but the Jobs of these jobs' runs, which have ended, and what they own."""
+    keys = {run.run_key for job_id in ids for run in trio.api.get(job_id).runs}
+    for kind in ("jobs", "pods", "secrets", "services"):
+        for thing in kubernetes.objects(kind):
+            key = thing["metadata"]["labels"]["muster.dev/run-key"]
+            if key.startswith(next(iter(keys)).split("-")[0]):
+                assert key in keys, f"{kind} {thing['metadata']['name']} is nobody's"
+    for job in kubernetes.objects("jobs"):
+        if job["metadata"]["name"] in keys:
+            assert job["status"].get("completionTime"), job
+
+
+def test_blows_at_random_moments_of_launches(kubernetes, trio):
+    dice = random.Random(5)
+    ids = []
+    for number in range(8):
+        for part in range(2):
+            ids.append(submit_until_accepted(trio.api, trio.counting(), f"{number}-{part}"))
+        # The moment of the blow is what varies.
+        trio.world.pause(dice.uniform(0, 0.3))
+        trio.restart(VICTIMS[number % len(VICTIMS)])
+    for job_id in ids:
+        trio.check_ran_once(job_id)
+    check_nothing_is_left(kubernetes, trio, ids)
+
+
+def test_an_api_server_that_dies_at_random_moments_of_launches(kubernetes, trio):
+    dice = random.Random(1)
+    ids = []
+    for _ in range(5):
+        ids += trio.api.submit_many([trio.counting("echo done")] * 2)
+        # The moment of the blow is what varies.
+        trio.world.pause(dice.uniform(0, 0.5))
+        kubernetes.kill("kube-apiserver")
+        kubernetes.wait_ready()
+    for job_id in ids:
+        trio.check_ran_once(job_id)
+        assert trio.api.stdout(job_id) == b"done\n"
+    check_nothing_is_left(kubernetes, trio, ids)
+
+
+def test_a_store_that_stands_still_for_ten_seconds(kubernetes, trio):
+    gate = trio.world.gate()
+    running = trio.api.submit(trio.counting(gate.script()))
+    trio.api.wait_state(running, job_pb2.JOB_STATE_RUNNING)
+    kubernetes.stop("etcd")
+    meanwhile = trio.api.submit(trio.counting())
+    gate.open()
+    trio.world.pause(10)
+    kubernetes.resume("etcd")
+    trio.check_ran_once(running)
+    trio.check_ran_once(meanwhile)
+    check_nothing_is_left(kubernetes, trio, [running, meanwhile])
