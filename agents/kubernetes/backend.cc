@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "agents/kubernetes/endpoint.h"
+#include "agents/kubernetes/gang.h"
 #include "contract/run_key.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -31,7 +32,7 @@ KubernetesBackend::KubernetesBackend(KubernetesConfig config, Endpoint endpoint,
             }),
       view_(config_, &api_, state_dir),
       queue_([this](const v1::JobSpec& spec, const std::vector<v1::JobSpec>& before) {
-        return view_.WaitsFor(spec, before);
+        return HasOwnGangScheduler(spec) ? std::nullopt : view_.WaitsFor(spec, before);
       }) {}
 
 KubernetesBackend::~KubernetesBackend() = default;

@@ -29,12 +29,6 @@ bool HasEnded(const JobObject& job) {
   return job.Find("Complete") != nullptr || job.Find("Failed") != nullptr;
 }
 
-// Starts that wait for another's word are not Muster's to time.
-bool StartsByItself(const v1::Assignment& run) {
-  const v1::KubernetesOptions& options = run.spec().kubernetes();
-  return options.queue().empty() && options.gang() == v1::KUBERNETES_GANG_UNSPECIFIED;
-}
-
 Observation Gone(const RunHandle& run, bool cancel_asked, const std::string& name) {
   Observation seen;
   seen.run_key = run.run_key;
@@ -118,7 +112,8 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
   }
   if (!facts.job.has_value() || facts.job->deletion_time.has_value()) return seen;
   if (run.assignment != nullptr) Queue(run, facts, &*seen);
-  const bool may_be_stuck = run.assignment != nullptr && StartsByItself(*run.assignment);
+  const bool may_be_stuck =
+      run.assignment != nullptr && !HasOwnGangScheduler(run.assignment->spec());
   if (std::optional<v1::Failure> stuck = FindStuckGang(facts, config_.gang_grace);
       stuck.has_value() && may_be_stuck) {
     seen->failure = *std::move(stuck);

@@ -18,6 +18,11 @@ std::string WhyUnscheduled(const PodObject& pod) {
 
 }  // namespace
 
+bool HasOwnGangScheduler(const v1::JobSpec& spec) {
+  return !spec.kubernetes().queue().empty() ||
+         spec.kubernetes().gang() != v1::KUBERNETES_GANG_UNSPECIFIED;
+}
+
 std::optional<v1::Failure> FindStuckGang(const RunFacts& facts, absl::Duration grace) {
   if (grace == absl::ZeroDuration()) return std::nullopt;
   const PodObject* waits = nullptr;

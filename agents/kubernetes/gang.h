@@ -10,6 +10,9 @@
 
 namespace muster::kubernetes {
 
+// Whether another than Muster decides when all its pods start together.
+bool HasOwnGangScheduler(const v1::JobSpec& spec);
+
 // Why the run is to be taken down whole and tried again; nothing: it is not stuck, or not for as
 // long as `grace`. 0: it may be for ever.
 std::optional<v1::Failure> FindStuckGang(const RunFacts& facts, absl::Duration grace);

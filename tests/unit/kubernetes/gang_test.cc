@@ -1,0 +1,61 @@
+#include "agents/kubernetes/gang.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace muster::kubernetes {
+namespace {
+
+using testing::HasSubstr;
+
+const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
+
+PodObject MakePod(uint32_t index, const std::string& node, absl::Duration age) {
+  PodObject pod;
+  pod.name.name = "k7m2-1-1-" + std::to_string(index);
+  pod.index = index;
+  pod.node = node;
+  pod.phase = node.empty() ? "Pending" : "Running";
+  pod.created = kNow - age;
+  if (node.empty())
+    pod.conditions.push_back({"PodScheduled", false, "Unschedulable", "0/2 nodes", kNow});
+  return pod;
+}
+
+RunFacts MakeFacts(std::vector<PodObject> pods) {
+  RunFacts facts;
+  facts.now = kNow;
+  facts.pods = std::move(pods);
+  return facts;
+}
+
+TEST(FindStuckGangTest, HalfAGangThatWaitsLongerThanItsGraceIsTakenDownAndMayBeTriedAgain) {
+  const auto stuck = FindStuckGang(
+      MakeFacts({MakePod(0, "n1", absl::Minutes(11)), MakePod(1, "", absl::Minutes(11))}),
+      absl::Minutes(10));
+  ASSERT_TRUE(stuck.has_value());
+  EXPECT_EQ(stuck->failure_class(), v1::FAILURE_CLASS_INFRA);
+  EXPECT_TRUE(stuck->retriable());
+  EXPECT_THAT(stuck->message(), HasSubstr("1 of 2 pods"));
+  EXPECT_THAT(stuck->message(), HasSubstr("0/2 nodes"));
+}
+
+TEST(FindStuckGangTest, WhoeverWaitsWholeIsWholeOrWaitsNotLongIsNotStuck) {
+  const absl::Duration old = absl::Minutes(11);
+  const absl::Duration grace = absl::Minutes(10);
+  EXPECT_FALSE(FindStuckGang(MakeFacts({MakePod(0, "", old), MakePod(1, "", old)}), grace));
+  EXPECT_FALSE(FindStuckGang(MakeFacts({MakePod(0, "n1", old), MakePod(1, "n2", old)}), grace));
+  EXPECT_FALSE(
+      FindStuckGang(MakeFacts({MakePod(0, "n1", old), MakePod(1, "", absl::Minutes(9))}), grace));
+  EXPECT_FALSE(
+      FindStuckGang(MakeFacts({MakePod(0, "n1", old), MakePod(1, "", old)}), absl::ZeroDuration()));
+}
+
+TEST(FindStuckGangTest, ARunThatHasBegunToEndIsTheJobControllers) {
+  std::vector<PodObject> pods = {MakePod(0, "n1", absl::Hours(1)), MakePod(1, "", absl::Hours(1))};
+  pods[0].phase = "Failed";
+  EXPECT_FALSE(FindStuckGang(MakeFacts(pods), absl::Minutes(10)));
+}
+
+}  // namespace
+}  // namespace muster::kubernetes
