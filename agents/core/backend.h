@@ -37,6 +37,8 @@ struct RunHandle {
   std::shared_ptr<const v1::Assignment> assignment;
   // It is to be kept from starting, as far as is known; SetHeld follows if the broker says so.
   bool held = false;
+  // Its end was asked for.
+  bool cancel_requested = false;
 };
 
 struct LaunchOutcome {

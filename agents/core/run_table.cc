@@ -420,7 +420,8 @@ RunHandle RunTable::Handle(const Run& run) const {
                    run.record.state,
                    run.record.launch_time,
                    run.record.assignment,
-                   run.wants_held.value_or(run.record.assignment->held())};
+                   run.wants_held.value_or(run.record.assignment->held()),
+                   run.record.cancel_requested};
 }
 
 void RunTable::AddTo(v1::AgentHello* hello) const {

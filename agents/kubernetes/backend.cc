@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "absl/time/clock.h"
+#include "agents/kubernetes/cluster_identity.h"
 #include "agents/kubernetes/endpoint.h"
 #include "agents/kubernetes/gang.h"
 #include "contract/run_key.h"
@@ -11,8 +13,8 @@
 namespace muster::kubernetes {
 namespace {
 
-// For the first lists of the watches: fifty thousand Jobs take a busy server some seconds.
-constexpr absl::Duration kFirstListPatience = absl::Seconds(60);
+// For the first lists of the watches, together: the agent hears nothing meanwhile.
+constexpr absl::Duration kFirstListPatience = absl::Seconds(5);
 
 }  // namespace
 
@@ -45,9 +47,16 @@ void KubernetesBackend::SetWaker(std::function<void()> wake) {
 
 absl::Status KubernetesBackend::Probe() {
   const absl::StatusOr<v1::Inventory> inventory = view_.Inventory();
-  // A server that is away now may be back; one that is another cluster never is this one.
-  if (absl::IsUnavailable(inventory.status())) return absl::OkStatus();
-  return inventory.status();
+  // A server that is away or in trouble now may be well later; what somebody has to correct stays.
+  switch (inventory.status().code()) {
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kPermissionDenied:
+      return inventory.status();
+    default:
+      return absl::OkStatus();
+  }
 }
 
 absl::Status KubernetesBackend::Adopt(const std::vector<agent::RunHandle>& runs) {
@@ -69,7 +78,9 @@ absl::Status KubernetesBackend::Adopt(const std::vector<agent::RunHandle>& runs)
   watch("/api/v1" + home + "/pods", selector, store_.pods());
   // Events bear no labels.
   watch("/api/v1" + home + "/events", "", store_.events());
-  for (const auto& each : watches_) each->AwaitFirstList(kFirstListPatience);
+  // Until there are lists, looks at runs say so.
+  const absl::Time end = absl::Now() + kFirstListPatience;
+  for (const auto& each : watches_) each->AwaitFirstAnswer(end - absl::Now());
   return absl::OkStatus();
 }
 
@@ -87,9 +98,21 @@ absl::StatusOr<std::optional<JobObject>> KubernetesBackend::FindJob(const std::s
   return std::optional<JobObject>();  // one of that name that is another's
 }
 
-bool KubernetesBackend::WasCancelAsked(const std::string& run_key) const {
+bool KubernetesBackend::WasCancelAsked(const agent::RunHandle& run) const {
   const std::lock_guard lock(mutex_);
-  return canceled_.contains(run_key);
+  return run.cancel_requested || canceled_.contains(run.run_key);
+}
+
+absl::Status KubernetesBackend::ConfirmCluster() {
+  const std::string known = view_.KnownIdentity();
+  const absl::StatusOr<std::string> now = ReadIdentity(&api_);
+  // Without the right to look nothing can be told; the inventory warns of that.
+  if (absl::IsPermissionDenied(now.status())) return absl::OkStatus();
+  if (!now.ok()) return now.status();
+  if (known.empty() || *now == known) return absl::OkStatus();
+  return absl::FailedPreconditionError(fmt::format(
+      "the API server is that of another cluster now (kube-system has the UID {}, not {})", *now,
+      known));
 }
 
 std::vector<agent::LogSource> KubernetesBackend::Logs(const agent::RunHandle& run) {

@@ -80,6 +80,8 @@ class KubernetesBackend final : public agent::Backend {
   absl::Status WatchState() const;
   // What is known of the run; nothing: nothing new. Errors: the server could not be asked.
   absl::StatusOr<std::optional<agent::Observation>> Look(const agent::RunHandle& run);
+  // What is known of it, after the server was asked for what no watch has told.
+  absl::StatusOr<RunFacts> Gather(const agent::RunHandle& run);
   absl::StatusOr<std::optional<agent::Observation>> JudgeRun(const agent::RunHandle& run,
                                                              const RunFacts& facts);
   // A run that is to be let go once there is room, and what it waits for.
@@ -94,7 +96,10 @@ class KubernetesBackend final : public agent::Backend {
 
   // The Job as a watch has told of it, or else the server.
   absl::StatusOr<std::optional<JobObject>> FindJob(const std::string& run_key);
-  bool WasCancelAsked(const std::string& run_key) const;
+  // Whether this is still the cluster whose runs are here, as far as that can be told: what another
+  // one lacks is not gone. FAILED_PRECONDITION: it is not.
+  absl::Status ConfirmCluster();
+  bool WasCancelAsked(const agent::RunHandle& run) const;
 
   const KubernetesConfig config_;
   const std::string name_space_;
@@ -102,16 +107,19 @@ class KubernetesBackend final : public agent::Backend {
   hosts::LocalHost host_;
   Api api_;
   JobCalls calls_;
+
+  mutable std::mutex mutex_;
+  std::function<void()> wake_;       // guarded by mutex_
+  std::set<std::string> canceled_;   // by Muster; guarded by mutex_
+  std::set<std::string> instances_;  // of the runs that were here; guarded by mutex_
+  std::atomic<bool> log_news_ = false;
+
   RunStore store_;
   LogFollower logs_;
   ClusterView view_;
   StartQueue queue_;
-  std::atomic<bool> log_news_ = false;
 
-  mutable std::mutex mutex_;
-  std::function<void()> wake_;                   // guarded by mutex_
-  std::set<std::string> canceled_;               // by Muster; guarded by mutex_
-  std::set<std::string> instances_;              // of the runs that were here; guarded by mutex_
+  std::set<std::string> asked_for_pods_;         // of the observing thread
   std::set<std::string> awaiting_logs_;          // of the observing thread
   absl::Time last_full_ = absl::InfinitePast();  // of the observing thread
 

@@ -86,8 +86,11 @@ absl::Status KubernetesBackend::LetGo(const v1::Assignment& run) {
   absl::StatusOr<JobObject> patched =
       calls_.PatchJob((*job)->name, LaunchPatch((*job)->name.uid, released));
   if (!patched.ok()) return patched.status();
+  const ObjectName name = patched->name;
   store_.Put(*std::move(patched));
-  return absl::OkStatus();
+  // A hold that came while the server was asked.
+  if (!queue_.IsHeld(run.run_key())) return absl::OkStatus();
+  return calls_.PatchJob(name, SuspendPatch(name.uid, true)).status();
 }
 
 LookupOutcome KubernetesBackend::Lookup(const agent::RunHandle& run) {
@@ -99,6 +102,13 @@ LookupOutcome KubernetesBackend::Lookup(const agent::RunHandle& run) {
     return outcome;
   }
   const std::string name = name_space_ + "/" + run.run_key;
+  if (!job->has_value()) {
+    if (const absl::Status same = ConfirmCluster(); !same.ok()) {
+      outcome.kind = LookupOutcome::Kind::kCouldNotAsk;
+      outcome.evidence = MakeEvidence(std::string(ToStd(same.message())));
+      return outcome;
+    }
+  }
   if (!job->has_value() || (*job)->name.run_key != run.run_key) {
     outcome.kind = LookupOutcome::Kind::kAbsent;
     outcome.evidence = MakeEvidence("the API server has no Job " + name + " of Muster's");

@@ -29,6 +29,15 @@ bool HasEnded(const JobObject& job) {
   return job.Find("Complete") != nullptr || job.Find("Failed") != nullptr;
 }
 
+size_t PodsOf(const RunHandle& run) {
+  return run.assignment == nullptr ? 1 : std::max<uint32_t>(1, run.assignment->spec().nodes());
+}
+
+size_t CountEnded(const RunFacts& facts) {
+  return static_cast<size_t>(std::count_if(facts.pods.begin(), facts.pods.end(),
+                                           [](const PodObject& pod) { return pod.HasEnded(); }));
+}
+
 Observation Gone(const RunHandle& run, bool cancel_asked, const std::string& name) {
   Observation seen;
   seen.run_key = run.run_key;
@@ -70,6 +79,15 @@ ObserveOutcome KubernetesBackend::Observe(const std::vector<RunHandle>& runs) {
 }
 
 absl::StatusOr<std::optional<Observation>> KubernetesBackend::Look(const RunHandle& run) {
+  const absl::StatusOr<RunFacts> facts = Gather(run);
+  if (!facts.ok()) return facts.status();
+  if (facts->job.has_value() || facts->deleted_job.has_value()) return JudgeRun(run, *facts);
+  queue_.Remove(run.run_key);
+  const std::string name = name_space_ + "/" + run.run_key;
+  return AwaitLogs(*facts, Gone(run, facts->cancel_asked, name));
+}
+
+absl::StatusOr<RunFacts> KubernetesBackend::Gather(const RunHandle& run) {
   RunFacts facts = store_.Facts(run.run_key);
   if (!facts.job.has_value() && !facts.deleted_job.has_value()) {
     absl::StatusOr<std::optional<JobObject>> job = calls_.FindJob(name_space_, run.run_key);
@@ -77,20 +95,25 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::Look(const RunHand
     if (job->has_value() && (*job)->name.run_key == run.run_key) {
       store_.Put(**std::move(job));
     } else {
+      if (const absl::Status same = ConfirmCluster(); !same.ok()) return same;
       store_.PutAbsent(run.run_key);
     }
     facts = store_.Facts(run.run_key);
   }
+  // The watch of pods may be behind that of Jobs: an end is not told before its pods were seen.
+  const bool ends = facts.job.has_value() && HasEnded(*facts.job);
+  if (ends && CountEnded(facts) < PodsOf(run) && !asked_for_pods_.contains(run.run_key)) {
+    absl::StatusOr<std::vector<PodObject>> pods = calls_.ListPods(name_space_, run.run_key);
+    if (!pods.ok()) return pods.status();
+    asked_for_pods_.insert(run.run_key);
+    store_.PutPods(*std::move(pods));
+    facts = store_.Facts(run.run_key);
+  }
   facts.now = absl::Now();
   facts.last_state = run.state;
-  facts.cancel_asked = WasCancelAsked(run.run_key);
+  facts.cancel_asked = WasCancelAsked(run);
   facts.held = run.held;
-  if (!facts.job.has_value() && !facts.deleted_job.has_value()) {
-    queue_.Remove(run.run_key);
-    const std::string name = name_space_ + "/" + run.run_key;
-    return AwaitLogs(facts, Gone(run, facts.cancel_asked, name));
-  }
-  return JudgeRun(run, facts);
+  return facts;
 }
 
 absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const RunHandle& run,
@@ -114,7 +137,7 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
   if (run.assignment != nullptr) Queue(run, facts, &*seen);
   const bool may_be_stuck =
       run.assignment != nullptr && !HasOwnGangScheduler(run.assignment->spec());
-  if (std::optional<v1::Failure> stuck = FindStuckGang(facts, config_.gang_grace);
+  if (std::optional<v1::Failure> stuck = FindStuckGang(facts, PodsOf(run), config_.gang_grace);
       stuck.has_value() && may_be_stuck) {
     seen->failure = *std::move(stuck);
     return End(*facts.job, *std::move(seen));
@@ -155,10 +178,9 @@ void KubernetesBackend::Queue(const RunHandle& run, const RunFacts& facts, Obser
     return;
   }
   const auto has_node = [](const PodObject& pod) { return !pod.node.empty(); };
-  const size_t nodes = std::max<uint32_t>(1, run.assignment->spec().nodes());
   const auto placed =
       static_cast<size_t>(std::count_if(facts.pods.begin(), facts.pods.end(), has_node));
-  if (placed >= nodes) {
+  if (placed >= PodsOf(run)) {
     queue_.Remove(run.run_key);
   } else if (!job.is_suspended) {
     queue_.SetStarting(run.assignment);
@@ -168,6 +190,7 @@ void KubernetesBackend::Queue(const RunHandle& run, const RunFacts& facts, Obser
 std::optional<Observation> KubernetesBackend::AwaitLogs(const RunFacts& facts, Observation end) {
   if (logs_.IsComplete(facts.run_key, facts.pods)) {
     awaiting_logs_.erase(facts.run_key);
+    asked_for_pods_.erase(facts.run_key);
     return end;
   }
   awaiting_logs_.insert(facts.run_key);

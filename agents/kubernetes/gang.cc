@@ -23,29 +23,29 @@ bool HasOwnGangScheduler(const v1::JobSpec& spec) {
          spec.kubernetes().gang() != v1::KUBERNETES_GANG_UNSPECIFIED;
 }
 
-std::optional<v1::Failure> FindStuckGang(const RunFacts& facts, absl::Duration grace) {
+std::optional<v1::Failure> FindStuckGang(const RunFacts& facts, size_t pods, absl::Duration grace) {
   if (grace == absl::ZeroDuration()) return std::nullopt;
   const PodObject* waits = nullptr;
   size_t placed = 0;
   absl::Time since = absl::InfinitePast();
   for (const PodObject& pod : facts.pods) {
     if (pod.HasEnded()) return std::nullopt;  // the Job controller decides what follows
-    if (!pod.node.empty()) {
-      ++placed;
-      continue;
-    }
-    if (waits == nullptr) waits = &pod;
+    if (!pod.node.empty()) ++placed;
+    if (pod.node.empty() && waits == nullptr) waits = &pod;
     since = std::max(since, pod.created.value_or(facts.now));
   }
-  if (waits == nullptr || placed == 0 || facts.now - since < grace) return std::nullopt;
+  const bool is_whole = placed >= pods;
+  if (is_whole || placed == 0 || facts.now - since < grace) return std::nullopt;
   v1::Failure failure;
   failure.set_failure_class(v1::FAILURE_CLASS_INFRA);
   failure.set_retriable(true);
   failure.set_message(fmt::format(
-      "{} of {} pods had nodes and kept them from others for {}, while pod {} found none ({}); all "
-      "were taken away, so that two halves do not block each other",
-      placed, facts.pods.size(), absl::FormatDuration(grace), waits->name.name,
-      WhyUnscheduled(*waits)));
+      "{} of {} pods had nodes and kept them from others for {}, while {}; all were taken away, so "
+      "that two halves do not block each other",
+      placed, pods, absl::FormatDuration(grace),
+      waits == nullptr
+          ? std::string("Kubernetes did not make the others")
+          : fmt::format("pod {} found none ({})", waits->name.name, WhyUnscheduled(*waits))));
   failure.set_suggestion("Nothing: the job is queued again.");
   return failure;
 }

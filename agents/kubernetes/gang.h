@@ -3,6 +3,7 @@
 #ifndef MUSTER_AGENTS_KUBERNETES_GANG_H_
 #define MUSTER_AGENTS_KUBERNETES_GANG_H_
 
+#include <cstddef>
 #include <optional>
 
 #include "absl/time/time.h"
@@ -15,7 +16,8 @@ bool HasOwnGangScheduler(const v1::JobSpec& spec);
 
 // Why the run is to be taken down whole and tried again; nothing: it is not stuck, or not for as
 // long as `grace`. 0: it may be for ever.
-std::optional<v1::Failure> FindStuckGang(const RunFacts& facts, absl::Duration grace);
+// `pods` are those that the run is to have: some may never have been made, for want of quota.
+std::optional<v1::Failure> FindStuckGang(const RunFacts& facts, size_t pods, absl::Duration grace);
 
 }  // namespace muster::kubernetes
 

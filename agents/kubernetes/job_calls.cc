@@ -24,6 +24,12 @@ std::string PathOf(const ObjectName& job) {
   return JobsOf(job.name_space) + "/" + Escape(job.name);
 }
 
+// A quota that is full, or whose count was changed by another call meanwhile.
+bool IsPassing(const ApiAnswer& answer) {
+  return (answer.status == 403 && answer.message.find("exceeded quota") != std::string::npos) ||
+         (answer.status == 409 && answer.reason == "Conflict");
+}
+
 bool IsRbac(const ApiAnswer& answer) {
   return answer.status == 403 && answer.message.find(" cannot ") != std::string::npos;
 }
@@ -63,7 +69,7 @@ LaunchOutcome EndOf(const ApiAnswer& answer, std::string_view what) {
   // 408 and 429: too busy; 401 and 5xx: in trouble. Whoever looks the run up later knows more.
   const bool is_trouble =
       answer.status >= 500 || answer.status == 401 || answer.status == 408 || answer.status == 429;
-  if (is_trouble) return UnclearBecause(status);
+  if (is_trouble || IsPassing(answer)) return UnclearBecause(status);
   if (IsRbac(answer)) {
     return RefusedAs(v1::FAILURE_CLASS_INFRA, words,
                      "tell the cluster's operator: the agent's account lacks this right "
@@ -145,6 +151,19 @@ absl::StatusOr<std::optional<JobObject>> JobCalls::FindJob(const std::string& na
   // A proxy's 404 says nothing about the Job.
   if (answer->status == 404 && answer->reason == "NotFound") return std::optional<JobObject>();
   return RefusalOf(*answer, fmt::format("get Job {}/{}", name_space, name));
+}
+
+absl::StatusOr<std::vector<PodObject>> JobCalls::ListPods(const std::string& name_space,
+                                                          const std::string& run_key) {
+  const absl::StatusOr<ApiAnswer> answer = api_.Call(
+      {.path = fmt::format("/api/v1/namespaces/{}/pods?labelSelector={}", Escape(name_space),
+                           Escape(fmt::format("{}={}", kRunLabel, run_key))),
+       .timeout = kReadTimeout});
+  if (!answer.ok()) return answer.status();
+  if (!answer->ok()) return RefusalOf(*answer, "list the pods of " + run_key);
+  std::vector<PodObject> pods;
+  for (const Json& item : At(answer->body, "items")) pods.push_back(ParsePod(item));
+  return pods;
 }
 
 absl::StatusOr<JobObject> JobCalls::PatchJob(const ObjectName& job, const Json& patch) {

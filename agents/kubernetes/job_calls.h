@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -40,6 +41,9 @@ class JobCalls {
   // The Job of that name; nothing: the server has none. Errors: it could not be asked.
   absl::StatusOr<std::optional<JobObject>> FindJob(const std::string& name_space,
                                                    const std::string& name);
+  // The run's pods that the server has now. Errors: it could not be asked.
+  absl::StatusOr<std::vector<PodObject>> ListPods(const std::string& name_space,
+                                                  const std::string& run_key);
   // A merge patch. NOT_FOUND, ABORTED: it is gone, or another one.
   absl::StatusOr<JobObject> PatchJob(const ObjectName& job, const Json& patch);
   // With its pods, which have their grace; OK as well: it is gone, or another one.

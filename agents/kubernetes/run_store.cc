@@ -21,6 +21,13 @@ void Keep(PodObject pod, std::map<std::string, PodObject>* pods) {
   known = std::move(pod);
 }
 
+// Versions rise; those of one kind of objects are numbers of any length.
+// Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions.
+bool IsOlder(const std::string& version, const std::string& than) {
+  if (version.size() != than.size()) return version.size() < than.size();
+  return version < than;
+}
+
 }  // namespace
 
 std::string RunKeyOfName(const std::string& name) {
@@ -124,7 +131,34 @@ void RunStore::SetJobLocked(JobObject job) {
   NewsLocked(run_key, entry);
 }
 
-void RunStore::Put(JobObject job) { Take(std::move(job)); }
+void RunStore::Put(JobObject job) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const Entry* entry = FindLocked(job.name.run_key)) {
+      const bool is_gone =
+          entry->deleted_job.has_value() && entry->deleted_job->name.uid == job.name.uid;
+      const bool is_old = entry->job.has_value() && entry->job->name.uid == job.name.uid &&
+                          IsOlder(job.name.resource_version, entry->job->name.resource_version);
+      if (is_gone || is_old) return;
+    }
+  }
+  Take(std::move(job));
+}
+
+void RunStore::PutPods(std::vector<PodObject> pods) {
+  for (PodObject& pod : pods) {
+    {
+      const std::lock_guard lock(mutex_);
+      const Entry* entry = FindLocked(pod.name.run_key);
+      if (entry == nullptr) continue;
+      const auto known = entry->pods.find(pod.name.uid);
+      if (known != entry->pods.end() &&
+          IsOlder(pod.name.resource_version, known->second.name.resource_version))
+        continue;
+    }
+    Take(std::move(pod));
+  }
+}
 
 void RunStore::PutAbsent(const std::string& run_key) {
   const std::lock_guard lock(mutex_);

@@ -42,7 +42,10 @@ class RunStore {
   void Forget(const std::string& run_key);
 
   // What the server itself has answered about one Job, so that nobody has to wait for the watch.
+  // Nothing happens if the watch has told newer things of it.
   void Put(JobObject job);
+  // Likewise, of all pods of one run.
+  void PutPods(std::vector<PodObject> pods);
   void PutAbsent(const std::string& run_key);
 
   // Without the caller's own parts: time, state, what was asked for. A Job that a new list lacks is

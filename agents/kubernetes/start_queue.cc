@@ -2,21 +2,29 @@
 
 #include <set>
 
+#include "absl/time/clock.h"
 #include "contract/run_key.h"
 
 namespace muster::kubernetes {
 namespace {
 
-// Runs that find no room before a look ends: each is a search over all nodes, and the next look is
-// soon.
-constexpr size_t kMaxMisfits = 64;
+// Kinds of runs that find no room before a look ends: each is a search over all nodes.
+constexpr size_t kMaxMisfits = 512;
+// How long a run that was let go counts for more than what its pods have: the scheduler has found
+// nodes for them by then, or they wait in the cluster and hold nothing.
+constexpr absl::Duration kStartingCounts = absl::Minutes(1);
 
 // What decides whether a run fits; runs alike in it need not be asked twice.
-std::string ShapeOf(const v1::JobSpec& spec) {
-  v1::JobSpec shape;
-  *shape.mutable_resources() = spec.resources();
-  *shape.mutable_kubernetes() = spec.kubernetes();
-  shape.set_nodes(spec.nodes());
+std::string ShapeOf(const v1::Assignment& run) {
+  v1::Assignment shape;
+  v1::JobSpec& spec = *shape.mutable_spec();
+  *spec.mutable_resources() = run.spec().resources();
+  *spec.mutable_kubernetes() = run.spec().kubernetes();
+  spec.mutable_kubernetes()->clear_labels();
+  spec.mutable_kubernetes()->clear_annotations();
+  spec.mutable_kubernetes()->clear_volumes();
+  spec.set_nodes(run.spec().nodes());
+  *shape.mutable_excluded_nodes() = run.excluded_nodes();
   return shape.SerializeAsString();
 }
 
@@ -51,7 +59,7 @@ void StartQueue::SetStarting(AssignmentPtr run) {
   const std::lock_guard lock(mutex_);
   order_.erase(PlaceOf(*run));
   Entry& entry = entries_[run->run_key()];
-  entry = {.run = std::move(run), .starting = true};
+  if (!entry.starting) entry = {.run = std::move(run), .starting = true, .since = absl::Now()};
 }
 
 void StartQueue::Remove(const std::string& run_key) {
@@ -66,15 +74,16 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady() {
   const std::lock_guard lock(mutex_);
   std::vector<AssignmentPtr> ready;
   if (!is_open_ || order_.empty()) return ready;
+  const absl::Time now = absl::Now();
   std::vector<v1::JobSpec> before;
   for (const auto& [run_key, entry] : entries_) {
-    if (entry.starting) before.push_back(entry.run->spec());
+    if (entry.starting && now - entry.since < kStartingCounts) before.push_back(entry.run->spec());
   }
   std::map<std::string, std::string> misfits;  // shape to reason
   for (const auto& [place, run_key] : order_) {
     Entry& entry = entries_[run_key];
     if (entry.held) continue;
-    const std::string shape = ShapeOf(entry.run->spec());
+    const std::string shape = ShapeOf(*entry.run);
     const auto known = misfits.find(shape);
     if (known != misfits.end()) {
       entry.reason = known->second;
@@ -82,6 +91,9 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady() {
     }
     if (misfits.size() >= kMaxMisfits) break;
     if (std::optional<std::string> reason = waits_for_(entry.run->spec(), before)) {
+      // The first that is blocked keeps what room there is for it, so that smaller ones that come
+      // later cannot keep it waiting for ever.
+      if (misfits.empty()) before.push_back(entry.run->spec());
       entry.reason = misfits[shape] = *std::move(reason);
       continue;
     }
@@ -91,6 +103,7 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady() {
   for (const AssignmentPtr& run : ready) {
     Entry& entry = entries_[run->run_key()];
     entry.starting = true;
+    entry.since = now;
     entry.reason.clear();
     order_.erase(PlaceOf(*run));
   }

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "muster/v1/agent_link.pb.h"
 
 namespace muster::kubernetes {
@@ -38,9 +39,9 @@ class StartQueue {
   // Its pods are on their nodes, or it is over.
   void Remove(const std::string& run_key);
 
-  // The runs that may start now, higher priorities and then older jobs first; what finds no room
-  // lets others pass. Each is told once and counts as starting; Return says that it could not be
-  // let go.
+  // The runs that may start now, higher priorities and then older jobs first. The first that finds
+  // no room keeps what there is for it; others behind it may pass in what it does not need. Each is
+  // told once and counts as starting; Return says that it could not be let go.
   std::vector<AssignmentPtr> TakeReady();
   void Return(const std::string& run_key);
 
@@ -54,6 +55,7 @@ class StartQueue {
     AssignmentPtr run = {};
     bool held = false;
     bool starting = false;
+    absl::Time since = {};  // starting
     std::string reason = {};
   };
   // Negative priority, job, run key: the order in which runs are asked.

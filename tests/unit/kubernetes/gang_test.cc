@@ -31,7 +31,7 @@ RunFacts MakeFacts(std::vector<PodObject> pods) {
 
 TEST(FindStuckGangTest, HalfAGangThatWaitsLongerThanItsGraceIsTakenDownAndMayBeTriedAgain) {
   const auto stuck = FindStuckGang(
-      MakeFacts({MakePod(0, "n1", absl::Minutes(11)), MakePod(1, "", absl::Minutes(11))}),
+      MakeFacts({MakePod(0, "n1", absl::Minutes(11)), MakePod(1, "", absl::Minutes(11))}), 2,
       absl::Minutes(10));
   ASSERT_TRUE(stuck.has_value());
   EXPECT_EQ(stuck->failure_class(), v1::FAILURE_CLASS_INFRA);
@@ -43,18 +43,24 @@ TEST(FindStuckGangTest, HalfAGangThatWaitsLongerThanItsGraceIsTakenDownAndMayBeT
 TEST(FindStuckGangTest, WhoeverWaitsWholeIsWholeOrWaitsNotLongIsNotStuck) {
   const absl::Duration old = absl::Minutes(11);
   const absl::Duration grace = absl::Minutes(10);
-  EXPECT_FALSE(FindStuckGang(MakeFacts({MakePod(0, "", old), MakePod(1, "", old)}), grace));
-  EXPECT_FALSE(FindStuckGang(MakeFacts({MakePod(0, "n1", old), MakePod(1, "n2", old)}), grace));
-  EXPECT_FALSE(
-      FindStuckGang(MakeFacts({MakePod(0, "n1", old), MakePod(1, "", absl::Minutes(9))}), grace));
-  EXPECT_FALSE(
-      FindStuckGang(MakeFacts({MakePod(0, "n1", old), MakePod(1, "", old)}), absl::ZeroDuration()));
+  EXPECT_FALSE(FindStuckGang(MakeFacts({MakePod(0, "", old), MakePod(1, "", old)}), 2, grace));
+  EXPECT_FALSE(FindStuckGang(MakeFacts({MakePod(0, "n1", old), MakePod(1, "n2", old)}), 2, grace));
+  EXPECT_FALSE(FindStuckGang(MakeFacts({MakePod(0, "n1", old), MakePod(1, "", absl::Minutes(9))}),
+                             2, grace));
+  EXPECT_FALSE(FindStuckGang(MakeFacts({MakePod(0, "n1", old), MakePod(1, "", old)}), 2,
+                             absl::ZeroDuration()));
+}
+
+TEST(FindStuckGangTest, PodsThatWereNeverMadeAreWaitedForAsWell) {
+  const RunFacts half = MakeFacts({MakePod(0, "n1", absl::Minutes(11))});
+  EXPECT_TRUE(FindStuckGang(half, 2, absl::Minutes(10)));
+  EXPECT_FALSE(FindStuckGang(half, 1, absl::Minutes(10)));
 }
 
 TEST(FindStuckGangTest, ARunThatHasBegunToEndIsTheJobControllers) {
   std::vector<PodObject> pods = {MakePod(0, "n1", absl::Hours(1)), MakePod(1, "", absl::Hours(1))};
   pods[0].phase = "Failed";
-  EXPECT_FALSE(FindStuckGang(MakeFacts(pods), absl::Minutes(10)));
+  EXPECT_FALSE(FindStuckGang(MakeFacts(pods), 2, absl::Minutes(10)));
 }
 
 }  // namespace

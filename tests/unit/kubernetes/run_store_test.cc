@@ -103,6 +103,17 @@ TEST_F(RunStoreTest, AJobYoungerThanTheListIsThereOnceTheServerHasShownIt) {
   EXPECT_TRUE(store.Facts(kRun).job.has_value());
 }
 
+TEST_F(RunStoreTest, AnAnswerThatComesLateBringsNothingBack) {
+  store.jobs()->OnChange(MakeJob("u1", "11"));
+  store.Put(ParseJob(MakeJob("u1", "9")));
+  EXPECT_EQ(store.Facts(kRun).job->name.resource_version, "11");
+  store.jobs()->OnDelete(MakeJob("u1", "12"));
+  store.Put(ParseJob(MakeJob("u1", "11")));
+  EXPECT_FALSE(store.Facts(kRun).job.has_value());
+  store.Put(ParseJob(MakeJob("u2", "13")));
+  EXPECT_TRUE(store.Facts(kRun).job.has_value());
+}
+
 TEST_F(RunStoreTest, TheDeletionOfAnOlderJobOfTheSameNameIsNotThatOfThePresentOne) {
   store.jobs()->OnChange(MakeJob("u2"));
   store.jobs()->OnDelete(MakeJob("u1"));

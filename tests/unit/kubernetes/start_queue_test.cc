@@ -60,10 +60,24 @@ TEST_F(StartQueueTest, HigherPrioritiesComeFirstThenOlderJobsByNumber) {
   EXPECT_THAT(Ready(), ElementsAre("k7m2-11-1", "k7m2-9-1", "k7m2-10-1"));
 }
 
-TEST_F(StartQueueTest, WhatFindsNoRoomLetsOthersPass) {
-  queue.Add(MakeRun(1, 9), false);
-  queue.Add(MakeRun(2, 1), false);
-  EXPECT_THAT(Ready(), ElementsAre("k7m2-2-1"));
+TEST_F(StartQueueTest, TheFirstThatFindsNoRoomKeepsWhatThereIsAndOthersPassInWhatIsLeft) {
+  queue.SetStarting(MakeRun(1, 2));
+  queue.Add(MakeRun(2, 3), false);
+  queue.Add(MakeRun(3, 2), false);
+  EXPECT_THAT(Ready(), IsEmpty()) << "two are free, and the first needs three";
+  nodes = 8;
+  queue.Add(MakeRun(4, 9), true);
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-2-1", "k7m2-3-1"));
+}
+
+TEST_F(StartQueueTest, LabelsMakeNoOtherKindOfRun) {
+  for (int job = 1; job <= 100; ++job) {
+    auto run = std::make_shared<v1::Assignment>(*MakeRun(job, 9));
+    (*run->mutable_spec()->mutable_kubernetes()->mutable_labels())["n"] = std::to_string(job);
+    queue.Add(run, false);
+  }
+  EXPECT_THAT(Ready(), IsEmpty());
+  EXPECT_EQ(questions, 1);
 }
 
 TEST_F(StartQueueTest, RunsAlikeAreAskedForOnce) {
