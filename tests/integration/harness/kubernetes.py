@@ -20,7 +20,7 @@ SCRIPT = REPOSITORY / "tests" / "support" / "kubernetes-cluster"
 MANIFESTS = REPOSITORY / "deploy" / "kubernetes"
 # Where the program was never built, that is done first.
 BUILD_TIMEOUT_S = 900
-START_TIMEOUT_S = 240
+START_TIMEOUT_S = 660
 CALL_TIMEOUT_S = 60
 MERGE_PATCH = "application/merge-patch+json"
 
