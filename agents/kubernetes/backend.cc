@@ -33,9 +33,10 @@ KubernetesBackend::KubernetesBackend(KubernetesConfig config, Endpoint endpoint,
               if (wake_) wake_();
             }),
       view_(config_, &api_, state_dir),
-      queue_([this](const v1::JobSpec& spec, const std::vector<v1::JobSpec>& before) {
-        return HasOwnGangScheduler(spec) ? std::nullopt : view_.WaitsFor(spec, before);
-      }) {}
+      queue_(
+          [this](const v1::Assignment& run, const std::vector<StartQueue::AssignmentPtr>& before) {
+            return HasOwnGangScheduler(run.spec()) ? std::nullopt : view_.WaitsFor(run, before);
+          }) {}
 
 KubernetesBackend::~KubernetesBackend() = default;
 

@@ -23,7 +23,7 @@ absl::StatusOr<RunObjects> KubernetesBackend::Prepare(const v1::Assignment& assi
                     wanted, name_space_));
   }
   view_.SpellGpuType(own.mutable_spec());
-  if (const std::optional<std::string> refusal = view_.Refusal(own.spec()))
+  if (const std::optional<std::string> refusal = view_.Refusal(own))
     return absl::InvalidArgumentError(*refusal);
   return MakeObjects(own, config_, name_space_);
 }

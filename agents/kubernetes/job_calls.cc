@@ -24,8 +24,10 @@ std::string PathOf(const ObjectName& job) {
   return JobsOf(job.name_space) + "/" + Escape(job.name);
 }
 
-// A quota that is full, or whose count was changed by another call meanwhile.
+// A quota that is full, or whose count was changed by another call meanwhile; a server that has
+// just started.
 bool IsPassing(const ApiAnswer& answer) {
+  if (answer.message.find("not yet ready") != std::string::npos) return true;
   return (answer.status == 403 && answer.message.find("exceeded quota") != std::string::npos) ||
          (answer.status == 409 && answer.reason == "Conflict");
 }

@@ -75,9 +75,9 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady() {
   std::vector<AssignmentPtr> ready;
   if (!is_open_ || order_.empty()) return ready;
   const absl::Time now = absl::Now();
-  std::vector<v1::JobSpec> before;
+  std::vector<AssignmentPtr> before;
   for (const auto& [run_key, entry] : entries_) {
-    if (entry.starting && now - entry.since < kStartingCounts) before.push_back(entry.run->spec());
+    if (entry.starting && now - entry.since < kStartingCounts) before.push_back(entry.run);
   }
   std::map<std::string, std::string> misfits;  // shape to reason
   for (const auto& [place, run_key] : order_) {
@@ -90,14 +90,14 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady() {
       continue;
     }
     if (misfits.size() >= kMaxMisfits) break;
-    if (std::optional<std::string> reason = waits_for_(entry.run->spec(), before)) {
+    if (std::optional<std::string> reason = waits_for_(*entry.run, before)) {
       // The first that is blocked keeps what room there is for it, so that smaller ones that come
       // later cannot keep it waiting for ever.
-      if (misfits.empty()) before.push_back(entry.run->spec());
+      if (misfits.empty()) before.push_back(entry.run);
       entry.reason = misfits[shape] = *std::move(reason);
       continue;
     }
-    before.push_back(entry.run->spec());
+    before.push_back(entry.run);
     ready.push_back(entry.run);
   }
   for (const AssignmentPtr& run : ready) {

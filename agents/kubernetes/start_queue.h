@@ -25,7 +25,7 @@ class StartQueue {
   using AssignmentPtr = std::shared_ptr<const v1::Assignment>;
   // Why a run would not start now if the others came first; nothing: it would, or nobody knows.
   using WaitsFor = std::function<std::optional<std::string>(
-      const v1::JobSpec& spec, const std::vector<v1::JobSpec>& before)>;
+      const v1::Assignment& run, const std::vector<AssignmentPtr>& before)>;
 
   // Nothing is ready before Open.
   explicit StartQueue(WaitsFor waits_for);

@@ -32,14 +32,15 @@ class StartQueueTest : public testing::Test {
 
   uint32_t nodes = 4;
   int questions = 0;
-  StartQueue queue{[this](const v1::JobSpec& spec,
-                          const std::vector<v1::JobSpec>& before) -> std::optional<std::string> {
-    ++questions;
-    uint32_t used = 0;
-    for (const v1::JobSpec& other : before) used += other.nodes();
-    if (used + spec.nodes() <= nodes) return std::nullopt;
-    return "no " + std::to_string(spec.nodes()) + " nodes are free";
-  }};
+  StartQueue queue{
+      [this](const v1::Assignment& run,
+             const std::vector<StartQueue::AssignmentPtr>& before) -> std::optional<std::string> {
+        ++questions;
+        uint32_t used = 0;
+        for (const auto& other : before) used += other->spec().nodes();
+        if (used + run.spec().nodes() <= nodes) return std::nullopt;
+        return "no " + std::to_string(run.spec().nodes()) + " nodes are free";
+      }};
 };
 
 TEST_F(StartQueueTest, RunsStartAsLongAsTheyFitTogetherAndTheOthersSayWhyNot) {
@@ -108,7 +109,7 @@ TEST_F(StartQueueTest, WhatOthersHaveLetGoTakesItsRoom) {
 }
 
 TEST_F(StartQueueTest, NothingIsReadyBeforeTheQueueIsOpen) {
-  StartQueue closed([](const v1::JobSpec&, const std::vector<v1::JobSpec>&) {
+  StartQueue closed([](const v1::Assignment&, const std::vector<StartQueue::AssignmentPtr>&) {
     return std::optional<std::string>();
   });
   closed.Add(MakeRun(1, 1), false);
