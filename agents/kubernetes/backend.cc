@@ -69,16 +69,19 @@ absl::Status KubernetesBackend::Adopt(const std::vector<agent::RunHandle>& runs)
   if (runs.empty()) queue_.Open();
   const std::string selector = fmt::format("{}={}", kManagedByLabel, kManagedByMuster);
   const std::string home = "/namespaces/" + Escape(name_space_);
-  const auto watch = [&](std::string path, std::string labels, ObjectSink* sink) {
-    watches_.push_back(std::make_unique<ObjectWatch>(
-        ObjectWatch::Settings{
-            .path = std::move(path), .selector = std::move(labels), .trim = TrimObject},
-        &api_, sink));
+  const auto watch = [&](std::string path, std::string labels, std::string fields,
+                         ObjectSink* sink) {
+    watches_.push_back(
+        std::make_unique<ObjectWatch>(ObjectWatch::Settings{.path = std::move(path),
+                                                            .selector = std::move(labels),
+                                                            .field_selector = std::move(fields),
+                                                            .trim = TrimObject},
+                                      &api_, sink));
   };
-  watch("/apis/batch/v1" + home + "/jobs", selector, store_.jobs());
-  watch("/api/v1" + home + "/pods", selector, store_.pods());
-  // Events bear no labels.
-  watch("/api/v1" + home + "/events", "", store_.events());
+  watch("/apis/batch/v1" + home + "/jobs", selector, "", store_.jobs());
+  watch("/api/v1" + home + "/pods", selector, "", store_.pods());
+  // Events bear no labels; the others of them say that all is well, and count for nothing.
+  watch("/api/v1" + home + "/events", "", "type=Warning", store_.events());
   // Until there are lists, looks at runs say so.
   const absl::Time end = absl::Now() + kFirstListPatience;
   for (const auto& each : watches_) each->AwaitFirstAnswer(end - absl::Now());

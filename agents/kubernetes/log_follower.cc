@@ -45,9 +45,10 @@ void LogFollower::Impl::Watch(const PodObject& pod, const std::string& run_key) 
   if (ContainersToRead(pod).empty()) return;
   const std::lock_guard lock(mutex_);
   if (forgotten_.contains(run_key)) return;
-  TrackOf(run_key, pod.index, LogPart::kStdout)->Name(pod);
+  bool is_new = TrackOf(run_key, pod.index, LogPart::kStdout)->Name(pod);
   if (!runs_[run_key].is_together.value_or(false))
-    TrackOf(run_key, pod.index, LogPart::kStderr)->Name(pod);
+    is_new |= TrackOf(run_key, pod.index, LogPart::kStderr)->Name(pod);
+  if (!is_new) return;
   has_news_ = true;
   changed_.notify_all();
 }
@@ -100,6 +101,14 @@ std::vector<agent::LogSource> LogFollower::Impl::Logs(const std::string& run_key
 }
 
 void LogFollower::Impl::Forget(const std::string& run_key) {
+  Drop(run_key);
+  // Without the lock: this may take long, and others must not wait for it. Nobody writes there any
+  // more.
+  std::error_code error;
+  fs::remove_all(RunDirectory(run_key), error);
+}
+
+void LogFollower::Impl::Drop(const std::string& run_key) {
   const std::lock_guard lock(mutex_);
   if (const auto run = runs_.find(run_key); run != runs_.end()) {
     for (const auto& [name, track] : run->second.tracks) {
@@ -114,8 +123,6 @@ void LogFollower::Impl::Forget(const std::string& run_key) {
     forgotten_.erase(forgotten_order_.front());
     forgotten_order_.pop_front();
   }
-  std::error_code error;
-  fs::remove_all(RunDirectory(run_key), error);
 }
 
 absl::Status LogFollower::Impl::health() const {

@@ -33,6 +33,9 @@ struct LogFollowerOptions {
   absl::Duration longest_pause = absl::Seconds(30);
   // How long a stream may outlive its container before it is cut and the rest read without it.
   absl::Duration end_grace = absl::Seconds(5);
+  // A read of a container that has ended that brings nothing for so long is broken off and asked
+  // anew, so that none holds its place for ever. Whole seconds.
+  absl::Duration last_read_silence = absl::Seconds(60);
   // Before it is looked again whether a full disk has room.
   absl::Duration disk_pause = absl::Seconds(5);
 };

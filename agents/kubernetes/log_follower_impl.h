@@ -68,6 +68,8 @@ class LogFollower::Impl {
   std::string RunDirectory(const std::string& run_key) const { return directory_ + "/" + run_key; }
   std::vector<TrackPtr> AllTracks() const;
   TrackPtr TrackOf(const std::string& run_key, uint32_t rank, LogPart part);
+  // Ends all that is read and written of the run.
+  void Drop(const std::string& run_key);
   void Scan(const std::string& run_key, Run* run);
 
   void Work();
@@ -76,6 +78,7 @@ class LogFollower::Impl {
   void EndSource(LogTrack* track, const absl::Status& status);
   void Cut(LogTrack* track);
   std::vector<TrackPtr> Ready(absl::Time now, absl::Time* next);
+  bool IsDue(LogTrack* track, absl::Time now, absl::Time* next);
   bool Prepare(const TrackPtr& track, absl::Time now);
   void Open(const TrackPtr& track, std::unique_lock<std::mutex>* lock);
   bool AwaitProbe(const TrackPtr& track, std::unique_lock<std::mutex>* lock);

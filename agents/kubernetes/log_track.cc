@@ -77,7 +77,8 @@ LogSourceState* LogTrack::Find(const std::string& key) {
   return nullptr;
 }
 
-void LogTrack::Name(const PodObject& pod) {
+bool LogTrack::Name(const PodObject& pod) {
+  bool is_new = false;
   for (const ContainerObject* container : ContainersToRead(pod)) {
     const LogTarget target{.name_space = pod.name.name_space,
                            .pod = pod.name.name,
@@ -87,16 +88,19 @@ void LogTrack::Name(const PodObject& pod) {
     if (source == nullptr) {
       source = &sources.emplace_back();
       source->target = target;
+      is_new = true;
       due = std::min(due, absl::Now());
     }
     const bool has_terminated = container->state == ContainerState::kTerminated;
     if (has_terminated) source->finished = container->finished.value_or(absl::UnixEpoch());
     const bool has_ended = has_terminated || pod.HasEnded();
     if (has_ended && !source->ended.has_value()) {
+      is_new = true;
       source->ended = absl::Now();
       if (source == &sources.front()) due = absl::Now();
     }
   }
+  return is_new;
 }
 
 LogTrack::Next LogTrack::Arrange(absl::Time now) {

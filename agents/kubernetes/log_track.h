@@ -72,8 +72,9 @@ struct LogTrack {
   absl::Status trouble;
 
   LogSourceState* Find(const std::string& key);
-  // Adds what of the pod is to be read, and learns which containers have ended.
-  void Name(const PodObject& pod);
+  // Adds what of the pod is to be read, and learns which containers have ended. Whether any of that
+  // was new.
+  bool Name(const PodObject& pod);
   enum class Next {
     kNothing,  // before `due`, or before Watch names more
     kRead,     // the first of the queue

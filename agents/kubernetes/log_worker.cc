@@ -38,57 +38,63 @@ void LogFollower::Impl::Work() {
     absl::Time next = absl::InfiniteFuture();
     for (const TrackPtr& track : Ready(absl::Now(), &next)) {
       if (stopping_) return;
-      if (!AwaitProbe(track, &lock)) break;
+      if (!AwaitProbe(track, &lock)) {
+        next = std::min(next, next_probe_);
+        break;
+      }
       if (Prepare(track, absl::Now())) {
         Open(track, &lock);
       } else {
         has_news_ = true;  // its place is free for another
       }
     }
-    if (!can_split_.has_value()) next = std::min(next, next_probe_);
     if (std::exchange(needs_wake_, false) && wake_ != nullptr) {
       lock.unlock();
       wake_();
       lock.lock();
     }
     const auto has_work = [&] { return stopping_ || has_news_ || !answers_.empty(); };
-    // A wait of a day at most, because the clock's own times end.
-    const absl::Duration wait = std::min(next - absl::Now(), absl::Hours(24));
+    // A day at most, because the clock's own times end.
+    const absl::Duration wait =
+        std::clamp(next - absl::Now(), absl::ZeroDuration(), absl::Hours(24));
     changed_.wait_for(lock, absl::ToChronoMilliseconds(wait + absl::Milliseconds(1)), has_work);
   }
 }
 
 std::vector<LogFollower::Impl::TrackPtr> LogFollower::Impl::Ready(absl::Time now,
                                                                   absl::Time* next) {
-  std::vector<TrackPtr> ready;
+  std::vector<TrackPtr> due;
+  for (const auto& [key, run] : runs_) {
+    for (const auto& [name, track] : run.tracks) {
+      if (IsDue(track.get(), now, next)) due.push_back(track);
+    }
+  }
+  std::sort(due.begin(), due.end(),
+            [](const TrackPtr& a, const TrackPtr& b) { return a->arrival < b->arrival; });
   size_t follows_left = options_.max_streams - std::min(options_.max_streams, follows_);
   size_t last_left = options_.max_last_reads - std::min(options_.max_last_reads, last_reads_);
-  std::vector<TrackPtr> tracks = AllTracks();
-  std::sort(tracks.begin(), tracks.end(),
-            [](const TrackPtr& a, const TrackPtr& b) { return a->arrival < b->arrival; });
-  for (const TrackPtr& track : tracks) {
-    if (track->is_reading) {
-      const std::optional<absl::Time> ended = track->sources.front().ended;
-      if (!track->follows || track->is_cut || !ended.has_value()) continue;
-      const absl::Time end = *ended + options_.end_grace;
-      if (end <= now) Cut(track.get());
-      if (end > now) *next = std::min(*next, end);
-      continue;
-    }
-    if (track->sources.empty() && !track->is_left) continue;
-    const absl::Time due = std::max(track->due, disk_pause_end_);
-    if (due > now) {
-      *next = std::min(*next, due);
-      continue;
-    }
-    if (!track->sources.empty()) {
-      size_t& left = track->sources.front().ended.has_value() ? last_left : follows_left;
-      if (left == 0) continue;
-      --left;
-    }
-    ready.push_back(track);
+  std::erase_if(due, [&](const TrackPtr& track) {
+    if (track->sources.empty()) return false;
+    size_t& left = track->sources.front().ended.has_value() ? last_left : follows_left;
+    return left == 0 || left-- == 0;
+  });
+  return due;
+}
+
+// Whether something of it is to be asked for now; cuts a stream that has outlived its container.
+bool LogFollower::Impl::IsDue(LogTrack* track, absl::Time now, absl::Time* next) {
+  if (track->is_reading) {
+    const std::optional<absl::Time> ended = track->sources.front().ended;
+    if (!track->follows || track->is_cut || !ended.has_value()) return false;
+    const absl::Time end = *ended + options_.end_grace;
+    if (end <= now) Cut(track);
+    if (end > now) *next = std::min(*next, end);
+    return false;
   }
-  return ready;
+  if (track->sources.empty() && !track->is_left) return false;
+  const absl::Time due = std::max(track->due, disk_pause_end_);
+  if (due > now) *next = std::min(*next, due);
+  return due <= now;
 }
 
 bool LogFollower::Impl::AwaitProbe(const TrackPtr& track, std::unique_lock<std::mutex>* lock) {
@@ -135,6 +141,7 @@ bool LogFollower::Impl::Prepare(const TrackPtr& track, absl::Time now) {
   if (run == runs_.end()) return false;
   switch (track->Arrange(track->is_left ? absl::InfiniteFuture() : now)) {
     case LogTrack::Next::kNothing:
+      track->is_left = false;  // it was named after all, and has been read
       needs_wake_ = true;
       return false;
     case LogTrack::Next::kGiveUp:
@@ -183,9 +190,13 @@ void LogFollower::Impl::Open(const TrackPtr& track, std::unique_lock<std::mutex>
     answers_.push_back({track, std::move(result)});
     changed_.notify_all();
   };
+  // A container may be silent for days, and a connection whose other end is gone is found out by
+  // the loop; a log that is whole already has no reason to be silent.
+  const absl::Duration silence =
+      track->follows ? absl::InfiniteDuration() : options_.last_read_silence;
   lock->unlock();
-  const absl::StatusOr<HttpLoop::CallId> call = api_.Stream(
-      path, absl::InfiniteDuration(), std::make_unique<LogRead>(track->file, known, part, ended));
+  const absl::StatusOr<HttpLoop::CallId> call =
+      api_.Stream(path, silence, std::make_unique<LogRead>(track->file, known, part, ended));
   if (!call.ok()) {
     LogReadResult failed;
     failed.connection = call.status();

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <condition_variable>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include "agents/hosts/local_host.h"
 #include "agents/kubernetes/log_read.h"
 #include "agents/kubernetes/log_spool.h"
+#include "agents/kubernetes/log_track.h"
 #include "fmt/format.h"
 #include "tests/unit/hosts/temp_dir.h"
 #include "tests/unit/kubernetes/scripted_server.h"
@@ -84,6 +86,7 @@ class LogFollowerTest : public ::testing::Test {
     options.end_grace = absl::Milliseconds(50);
     options.disk_pause = absl::Milliseconds(20);
     options.max_streams = max_streams_;
+    options.last_read_silence = last_read_silence_;
     follower_ = std::make_unique<LogFollower>(
         directory_ / "spool", api_.get(), [this] { Changed(); }, options);
   }
@@ -117,6 +120,7 @@ class LogFollowerTest : public ::testing::Test {
   hosts::TempDir directory_;
   hosts::LocalHost host_;
   size_t max_streams_ = 100;
+  absl::Duration last_read_silence_ = absl::Seconds(60);
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::string> targets_;
@@ -245,6 +249,49 @@ TEST_F(LogFollowerTest, AServerThatIsNotThereRefusesNothing) {
   });
   AwaitEnd({Pod(ContainerState::kTerminated)});
   EXPECT_EQ(Output(), "one\n");
+}
+
+// How often a thread of this process has gone to sleep.
+long Sleeps() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nvcsw;
+}
+
+TEST_F(LogFollowerTest, AFollowerThatHasNothingToReadSleeps) {
+  Serve([](const std::string&) -> ScriptedReply { return {}; });
+  const long before = Sleeps();
+  // Not for anything to happen: this is how long nothing may.
+  absl::SleepFor(absl::Milliseconds(200));
+  EXPECT_LT(Sleeps() - before, 100) << "one that turns in a circle sleeps a thousand times";
+}
+
+TEST_F(LogFollowerTest, ALastReadThatFallsSilentIsAskedAnewAndAFollowMayBeSilent) {
+  last_read_silence_ = absl::Seconds(1);
+  std::atomic<int> follows = 0;
+  std::atomic<int> last_reads = 0;
+  Serve([&](const std::string& target) -> ScriptedReply {
+    if (target.ends_with("follow=true")) {
+      ++follows;
+      return {.body = Line(1, "one"), .stays_open = true};
+    }
+    if (target.find("pod-1") != std::string::npos && ++last_reads == 1)
+      return {.body = Line(1, "one"), .stays_open = true};
+    return {.body = Line(1, "one") + Line(2, "two")};
+  });
+  follower_->Watch(Pod(ContainerState::kRunning), "run");
+  follower_->Watch(Pod(ContainerState::kTerminated, "pod-1", 1), "run");
+  Await([&] { return Output("rank-1.out") == "one\ntwo\n"; }, "the rest of the log");
+  EXPECT_EQ(Output(), "one\n");
+  EXPECT_EQ(follows, 1);
+}
+
+TEST(LogTrackTest, OnlyWhatIsToBeReadAnewIsNews) {
+  LogTrack track("run", "/nowhere", LogPart::kStdout);
+  EXPECT_TRUE(track.Name(Pod(ContainerState::kRunning)));
+  EXPECT_FALSE(track.Name(Pod(ContainerState::kRunning)));
+  EXPECT_TRUE(track.Name(Pod(ContainerState::kTerminated)));
+  EXPECT_FALSE(track.Name(Pod(ContainerState::kTerminated)));
 }
 
 TEST_F(LogFollowerTest, WordsOfTheNodeInPlaceOfALogAreNoOutputAndAreAskedAgain) {
