@@ -22,7 +22,6 @@ KubernetesBackend::KubernetesBackend(KubernetesConfig config, Endpoint endpoint,
                                      const std::string& state_dir)
     : config_(std::move(config)),
       name_space_(config_.name_space.empty() ? endpoint.name_space : config_.name_space),
-      state_dir_(state_dir),
       api_(std::move(endpoint), &host_),
       calls_(&api_),
       store_([this](const PodObject& pod) { logs_.Watch(pod, pod.name.run_key); }),

@@ -103,7 +103,6 @@ class KubernetesBackend final : public agent::Backend {
 
   const KubernetesConfig config_;
   const std::string name_space_;
-  const std::string state_dir_;
   hosts::LocalHost host_;
   Api api_;
   JobCalls calls_;

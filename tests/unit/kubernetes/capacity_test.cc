@@ -16,7 +16,7 @@ TEST(KubernetesQuantityTest, QuantitiesAreReadAsKubernetesWritesThem) {
     const char* text;
     int64_t whole;
     int64_t millis;
-  } kCases[] = {
+  } cases[] = {
       {"500m", 1, 500},
       {"2", 2, 2000},
       {"0", 0, 0},
@@ -42,7 +42,7 @@ TEST(KubernetesQuantityTest, QuantitiesAreReadAsKubernetesWritesThem) {
       {"1.0000000000000000000000000", 1, 1000},
       {"1000000000000000000000", INT64_MAX, INT64_MAX},
   };
-  for (const auto& one : kCases) {
+  for (const auto& one : cases) {
     EXPECT_EQ(ParseQuantity(one.text), one.whole) << one.text;
     EXPECT_EQ(ParseMilliQuantity(one.text), one.millis) << one.text;
   }
@@ -67,7 +67,7 @@ TEST(KubernetesNodeObjectsTest, APodTakesWhatTheSchedulerCounts) {
     const char* spec;
     int64_t cpu_millis;
     int64_t gpus;
-  } kCases[] = {
+  } cases[] = {
       {"containers add up",
        R"({"containers": [{"resources": {"requests": {"cpu": "500m", "nvidia.com/gpu": "1"}}},
                           {"resources": {"requests": {"cpu": "2", "nvidia.com/gpu": "2"}}}]})",
@@ -92,7 +92,7 @@ TEST(KubernetesNodeObjectsTest, APodTakesWhatTheSchedulerCounts) {
        3000, 0},
       {"nothing asked for is nothing", R"({"containers": [{}]})", 0, 0},
   };
-  for (const auto& one : kCases) {
+  for (const auto& one : cases) {
     const Json pod = PodJson(one.spec);
     for (const Json& read : {pod, TrimPod(pod)}) {
       const PodUse use = ParsePodUse(read, kGpus);

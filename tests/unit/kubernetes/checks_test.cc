@@ -44,12 +44,12 @@ TEST(KubernetesChecksTest, AServerThatIsNotReachedEndsThePreflightWithTheRemedy)
   const struct {
     absl::Status status;
     const char* remedy;
-  } kCases[] = {
+  } cases[] = {
       {absl::UnavailableError("Connection refused"), "the server's address"},
       {absl::UnauthenticatedError("Unauthorized"), "renew the credentials"},
       {absl::FailedPreconditionError("self-signed certificate"), "certificate-authority-data"},
   };
-  for (const auto& one : kCases) {
+  for (const auto& one : cases) {
     agent::CheckList checks;
     Endpoint endpoint;
     endpoint.context = "lab";

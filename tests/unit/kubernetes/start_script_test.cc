@@ -35,7 +35,7 @@ std::string ReadAll(const std::string& path) {
 // Whatever a shell, a reader of lines or a printer of characters might trip over; valid UTF-8, as
 // every text of a job is.
 std::string Hostile(std::mt19937* random) {
-  static const std::vector<std::string> kPieces = {
+  static const std::vector<std::string> pieces = {
       "'",   "\"",     "\\",     "$",      "`",      "$(x)",    "${x}", "$$",   "!",  "\n",
       "\r",  "\t",     " ",      "*",      "?",      "[a]",     "~",    "#",    ";",  "&",
       "|",   "<",      ">",      "(",      ")",      "{",       "}",    "=",    "-n", "--",
@@ -43,7 +43,7 @@ std::string Hostile(std::mt19937* random) {
       "😀",   "\u0081", "\u0088", "\ufeff", "\u202e", "'\"'\"'", "x",    "EOF\n"};
   std::string text;
   const size_t count = (*random)() % 12;
-  for (size_t i = 0; i < count; ++i) text += kPieces[(*random)() % kPieces.size()];
+  for (size_t i = 0; i < count; ++i) text += pieces[(*random)() % pieces.size()];
   return text;
 }
 
