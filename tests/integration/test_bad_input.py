@@ -77,7 +77,6 @@ NOT_HONOURED = {
     "outputs": argv_spec("true", outputs=[{"uri": "s3://b/k", "path": "/out"}]),
     "dependencies": argv_spec("true", dependencies=[{"job_id": 1}]),
     "array": argv_spec("true", array={"size": 3}),
-    "kubernetes": argv_spec("true", kubernetes={"namespace": "x"}),
     "machines": argv_spec("true", machines={"hosts": ["x"]}),
     "on_cluster_loss": argv_spec("true", on_cluster_loss=3),
     "node_labels": argv_spec("true", placement={"node_labels": {"a": "b"}}),
