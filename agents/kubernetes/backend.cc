@@ -45,6 +45,10 @@ void KubernetesBackend::SetWaker(std::function<void()> wake) {
   wake_ = std::move(wake);
 }
 
+uint32_t KubernetesBackend::PodsOf(const agent::RunHandle& run) {
+  return run.assignment == nullptr ? 1 : std::max<uint32_t>(1, run.assignment->spec().nodes());
+}
+
 absl::Status KubernetesBackend::Probe() {
   const absl::StatusOr<v1::Inventory> inventory = view_.Inventory();
   // A server that is away or in trouble now may be well later; what somebody has to correct stays.
@@ -95,10 +99,7 @@ void KubernetesBackend::AllowStarts() {
 
 absl::StatusOr<std::optional<JobObject>> KubernetesBackend::FindJob(const std::string& run_key) {
   if (std::optional<JobObject> known = store_.FindJob(run_key)) return known;
-  absl::StatusOr<std::optional<JobObject>> job = calls_.FindJob(name_space_, run_key);
-  if (!job.ok()) return job.status();
-  if (job->has_value() && (*job)->name.run_key == run_key) return job;
-  return std::optional<JobObject>();  // one of that name that is another's
+  return calls_.FindRun(name_space_, run_key);
 }
 
 bool KubernetesBackend::WasCancelAsked(const agent::RunHandle& run) const {
@@ -119,9 +120,7 @@ absl::Status KubernetesBackend::ConfirmCluster() {
 }
 
 std::vector<agent::LogSource> KubernetesBackend::Logs(const agent::RunHandle& run) {
-  const uint32_t ranks =
-      run.assignment == nullptr ? 1 : std::max<uint32_t>(1, run.assignment->spec().nodes());
-  return logs_.Logs(run.run_key, ranks);
+  return logs_.Logs(run.run_key, PodsOf(run));
 }
 
 absl::StatusOr<std::unique_ptr<agent::Backend>> CreateKubernetesBackend(

@@ -65,6 +65,9 @@ class KubernetesBackend final : public agent::Backend {
   std::map<std::string, uint64_t> SchedulerCalls() const override { return api_.Calls(); }
 
  private:
+  // How many pods the run is to have.
+  static uint32_t PodsOf(const agent::RunHandle& run);
+
   // ---- launch
   // The run's objects, or why the cluster cannot have it.
   absl::StatusOr<RunObjects> Prepare(const v1::Assignment& assignment);

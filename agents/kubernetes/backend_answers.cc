@@ -2,6 +2,7 @@
 #include <string>
 #include <utility>
 
+#include "agents/core/check_list.h"
 #include "agents/core/job_storage.h"
 #include "agents/kubernetes/backend.h"
 #include "agents/kubernetes/preflight.h"
@@ -14,16 +15,6 @@ namespace {
 
 // What plans call the run whose job has no number yet; with Muster's name in front it would be one.
 constexpr char kPlannedRun[] = "plan-1-1";
-
-v1::ClusterCheck MakeCheck(std::string subject, v1::CheckResult result, std::string seen,
-                           std::string remedy) {
-  v1::ClusterCheck check;
-  check.set_subject(std::move(subject));
-  check.set_result(result);
-  check.set_seen(std::move(seen));
-  check.set_remedy(std::move(remedy));
-  return check;
-}
 
 // The user's words may hold what nobody else is to read.
 Json WithoutContents(Json secret) {
@@ -40,16 +31,17 @@ std::string ManifestOf(const RunObjects& objects) {
   return text;
 }
 
-v1::ClusterCheck CheckDryRun(const absl::StatusOr<ApiAnswer>& answer) {
+void CheckDryRun(const absl::StatusOr<ApiAnswer>& answer, agent::CheckList* checks) {
+  constexpr char kSubject[] = "dry run";
   if (!answer.ok()) {
-    return MakeCheck("dry run", v1::CHECK_RESULT_WARN,
-                     "not known: " + std::string(ToStd(answer.status().message())), "Try again.");
+    checks->Warn(kSubject, "not known: " + std::string(ToStd(answer.status().message())),
+                 "Try again.");
+  } else if (answer->ok()) {
+    checks->Ok(kSubject, "the API server would take the Job");
+  } else {
+    checks->Fail(kSubject, std::string(ToStd(RefusalOf(*answer, "create the Job").message())),
+                 "Correct the job.");
   }
-  if (answer->ok())
-    return MakeCheck("dry run", v1::CHECK_RESULT_OK, "the API server would take the Job", "");
-  return MakeCheck("dry run", v1::CHECK_RESULT_FAIL,
-                   std::string(ToStd(RefusalOf(*answer, "create the Job").message())),
-                   "Correct the job.");
 }
 
 }  // namespace
@@ -76,18 +68,18 @@ absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
   planned.set_user(user);
   *planned.mutable_spec() = spec;
   v1::JobPlan plan;
+  agent::CheckList checks;
   const absl::StatusOr<RunObjects> objects = Prepare(planned);
   if (!objects.ok()) {
-    *plan.add_checks() = MakeCheck("the job", v1::CHECK_RESULT_FAIL,
-                                   agent::WhatIsWrong(objects.status()), "Correct the job.");
-    return plan;
+    checks.Fail("the job", agent::WhatIsWrong(objects.status()), "Correct the job.");
+  } else {
+    plan.set_submission(ManifestOf(*objects));
+    CheckDryRun(calls_.TryJob(*objects), &checks);
+    const std::optional<std::string> waits = view_.WaitsFor(planned);
+    checks.Ok("room",
+              waits.has_value() ? "it would wait: " + *waits : "nothing stands against its start");
   }
-  plan.set_submission(ManifestOf(*objects));
-  *plan.add_checks() = CheckDryRun(calls_.TryJob(*objects));
-  const std::optional<std::string> waits = view_.WaitsFor(spec);
-  *plan.add_checks() = MakeCheck(
-      "room", v1::CHECK_RESULT_OK,
-      waits.has_value() ? "it would wait: " + *waits : "nothing stands against its start", "");
+  *plan.mutable_checks() = checks.checks().checks();
   return plan;
 }
 

@@ -20,8 +20,7 @@ absl::Status KubernetesBackend::Cancel(const RunHandle& run) {
   if (!job.ok()) return job.status();
   if (!job->has_value()) return absl::OkStatus();
   // What has ended keeps its own end.
-  if ((*job)->Find("Complete") != nullptr || (*job)->Find("Failed") != nullptr)
-    return absl::OkStatus();
+  if ((*job)->HasEnded()) return absl::OkStatus();
   return calls_.DeleteJob((*job)->name);
 }
 

@@ -95,7 +95,7 @@ absl::Status KubernetesBackend::LetGo(const v1::Assignment& run) {
 
 LookupOutcome KubernetesBackend::Lookup(const agent::RunHandle& run) {
   LookupOutcome outcome;
-  const absl::StatusOr<std::optional<JobObject>> job = calls_.FindJob(name_space_, run.run_key);
+  const absl::StatusOr<std::optional<JobObject>> job = calls_.FindRun(name_space_, run.run_key);
   if (!job.ok()) {
     outcome.kind = LookupOutcome::Kind::kCouldNotAsk;
     outcome.evidence = MakeEvidence(std::string(ToStd(job.status().message())));
@@ -108,8 +108,6 @@ LookupOutcome KubernetesBackend::Lookup(const agent::RunHandle& run) {
       outcome.evidence = MakeEvidence(std::string(ToStd(same.message())));
       return outcome;
     }
-  }
-  if (!job->has_value() || (*job)->name.run_key != run.run_key) {
     outcome.kind = LookupOutcome::Kind::kAbsent;
     outcome.evidence = MakeEvidence("the API server has no Job " + name + " of Muster's");
   } else if (!(*job)->is_launch_complete && !(*job)->deletion_time.has_value()) {

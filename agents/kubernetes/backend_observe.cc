@@ -25,17 +25,19 @@ constexpr absl::Duration kAbandonedAfter = absl::Hours(1);
 // In one sweep; there is one a minute.
 constexpr size_t kMaxSwept = 100;
 
-bool HasEnded(const JobObject& job) {
-  return job.Find("Complete") != nullptr || job.Find("Failed") != nullptr;
-}
-
-size_t PodsOf(const RunHandle& run) {
-  return run.assignment == nullptr ? 1 : std::max<uint32_t>(1, run.assignment->spec().nodes());
-}
-
 size_t CountEnded(const RunFacts& facts) {
   return static_cast<size_t>(std::count_if(facts.pods.begin(), facts.pods.end(),
                                            [](const PodObject& pod) { return pod.HasEnded(); }));
+}
+
+// The end as it is told for now: that it is near, and why not yet.
+Observation NotYet(Observation end, std::string why) {
+  end.state = v1::RUN_STATE_FINISHING;
+  end.reason = std::move(why);
+  end.exit.reset();
+  end.failure.reset();
+  end.end_time.reset();
+  return end;
 }
 
 Observation Gone(const RunHandle& run, bool cancel_asked, const std::string& name) {
@@ -90,9 +92,9 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::Look(const RunHand
 absl::StatusOr<RunFacts> KubernetesBackend::Gather(const RunHandle& run) {
   RunFacts facts = store_.Facts(run.run_key);
   if (!facts.job.has_value() && !facts.deleted_job.has_value()) {
-    absl::StatusOr<std::optional<JobObject>> job = calls_.FindJob(name_space_, run.run_key);
+    absl::StatusOr<std::optional<JobObject>> job = calls_.FindRun(name_space_, run.run_key);
     if (!job.ok()) return job.status();
-    if (job->has_value() && (*job)->name.run_key == run.run_key) {
+    if (job->has_value()) {
       store_.Put(**std::move(job));
     } else {
       if (const absl::Status same = ConfirmCluster(); !same.ok()) return same;
@@ -101,7 +103,7 @@ absl::StatusOr<RunFacts> KubernetesBackend::Gather(const RunHandle& run) {
     facts = store_.Facts(run.run_key);
   }
   // The watch of pods may be behind that of Jobs: an end is not told before its pods were seen.
-  const bool ends = facts.job.has_value() && HasEnded(*facts.job);
+  const bool ends = facts.job.has_value() && facts.job->HasEnded();
   if (ends && CountEnded(facts) < PodsOf(run) && !asked_for_pods_.contains(run.run_key)) {
     absl::StatusOr<std::vector<PodObject>> pods = calls_.ListPods(name_space_, run.run_key);
     if (!pods.ok()) return pods.status();
@@ -130,7 +132,7 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
   }
   if (contract::IsTerminal(seen->state)) {
     queue_.Remove(run.run_key);
-    if (!facts.job.has_value() || HasEnded(*facts.job)) return AwaitLogs(facts, *std::move(seen));
+    if (!facts.job.has_value() || facts.job->HasEnded()) return AwaitLogs(facts, *std::move(seen));
     return End(*facts.job, *std::move(seen));
   }
   if (!facts.job.has_value() || facts.job->deletion_time.has_value()) return seen;
@@ -155,12 +157,8 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::End(const JobObjec
   const bool is_gone = absl::IsNotFound(patched.status()) || absl::IsAborted(patched.status());
   if (!patched.ok() && !is_gone) return patched.status();
   if (const absl::Status status = calls_.DeleteJob(job.name); !status.ok()) return status;
-  seen.state = v1::RUN_STATE_FINISHING;
-  seen.reason = "it cannot go on, and is being taken away: " + seen.failure->message();
-  seen.failure.reset();
-  seen.exit.reset();
-  seen.end_time.reset();
-  return seen;
+  const std::string why = seen.failure->message();
+  return NotYet(std::move(seen), "it cannot go on, and is being taken away: " + why);
 }
 
 void KubernetesBackend::Queue(const RunHandle& run, const RunFacts& facts, Observation* seen) {
@@ -194,12 +192,7 @@ std::optional<Observation> KubernetesBackend::AwaitLogs(const RunFacts& facts, O
     return end;
   }
   awaiting_logs_.insert(facts.run_key);
-  end.state = v1::RUN_STATE_FINISHING;
-  end.reason = "it has ended, and the last of its logs is being read";
-  end.exit.reset();
-  end.failure.reset();
-  end.end_time.reset();
-  return end;
+  return NotYet(std::move(end), "it has ended, and the last of its logs is being read");
 }
 
 void KubernetesBackend::SweepAbandoned() {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "agents/core/launch_refusal.h"
 #include "agents/core/proto_time.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -48,14 +49,7 @@ v1::Evidence MakeEvidence(std::string detail) {
 
 LaunchOutcome RefusedAs(v1::FailureClass failure_class, const std::string& message,
                         const std::string& suggestion) {
-  LaunchOutcome outcome;
-  outcome.kind = LaunchOutcome::Kind::kRefused;
-  outcome.failure.set_failure_class(failure_class);
-  outcome.failure.set_message(message);
-  outcome.failure.set_suggestion(suggestion);
-  outcome.failure.set_retriable(failure_class == v1::FAILURE_CLASS_INFRA);
-  outcome.evidence = MakeEvidence(message);
-  return outcome;
+  return agent::RefusedAs(failure_class, message, suggestion, MakeEvidence(message));
 }
 
 LaunchOutcome UnclearBecause(const absl::Status& status) {
@@ -153,6 +147,13 @@ absl::StatusOr<std::optional<JobObject>> JobCalls::FindJob(const std::string& na
   // A proxy's 404 says nothing about the Job.
   if (answer->status == 404 && answer->reason == "NotFound") return std::optional<JobObject>();
   return RefusalOf(*answer, fmt::format("get Job {}/{}", name_space, name));
+}
+
+absl::StatusOr<std::optional<JobObject>> JobCalls::FindRun(const std::string& name_space,
+                                                           const std::string& run_key) {
+  absl::StatusOr<std::optional<JobObject>> job = FindJob(name_space, run_key);
+  if (job.ok() && job->has_value() && (*job)->name.run_key != run_key) job->reset();
+  return job;
 }
 
 absl::StatusOr<std::vector<PodObject>> JobCalls::ListPods(const std::string& name_space,

@@ -58,6 +58,8 @@ struct JobObject {
 
   // Whether it has this condition, which is true; null: not.
   const Condition* Find(const char* type) const;
+  // Whether Kubernetes has told its end.
+  bool HasEnded() const { return Find("Complete") != nullptr || Find("Failed") != nullptr; }
 };
 
 enum class ContainerState { kWaiting, kRunning, kTerminated };

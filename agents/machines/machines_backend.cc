@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "agents/core/job_storage.h"
+#include "agents/core/launch_refusal.h"
 #include "agents/hosts/local_host.h"
 #include "agents/machines/answers.h"
 #include "agents/machines/machine.h"
@@ -45,14 +46,7 @@ v1::Evidence AgentEvidence(const std::string& detail) {
 
 LaunchOutcome Refused(v1::FailureClass failure_class, const std::string& message,
                       const std::string& suggestion) {
-  LaunchOutcome outcome;
-  outcome.kind = LaunchOutcome::Kind::kRefused;
-  outcome.failure.set_failure_class(failure_class);
-  outcome.failure.set_message(message);
-  outcome.failure.set_suggestion(suggestion);
-  outcome.failure.set_retriable(failure_class == v1::FAILURE_CLASS_INFRA);
-  outcome.evidence = AgentEvidence(message);
-  return outcome;
+  return agent::RefusedAs(failure_class, message, suggestion, AgentEvidence(message));
 }
 
 // What the job names is not as it says, or this machine could not look.
