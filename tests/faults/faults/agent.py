@@ -4,7 +4,7 @@ from harness.daemons import BIN
 from harness.wait import eventually
 from muster.v1 import job_pb2
 
-from faults.lab import open_lab
+from faults.lab import open_kubernetes_lab, open_lab
 
 LIBRARY = BIN / "muster_test_die.so"
 # No life of a job has as many.
@@ -15,19 +15,29 @@ TERMINAL_RUNS = (job_pb2.RUN_STATE_SUCCEEDED, job_pb2.RUN_STATE_FAILED, job_pb2.
 def agent_killed_at_every_side_effect(repeat, toll):
     """The agent dies at the first, second, ... file, sync, rename or command of a job's life."""
     with open_lab(make_agent=_make_mortal_agent) as lab:
-        effects = _count_effects(lab)
-        number = 0
-        # Lives differ by a few effects, so a late strike may miss.
-        while toll.strikes < repeat and number < 2 * repeat:
-            # Evenly over the life, and each number once if there are as many repetitions as effects.
-            at = 1 + number % repeat * effects // repeat if repeat < effects else 1 + number % effects
-            _strike(lab, at, toll)
-            number += 1
+        _strike_all(lab, repeat, toll)
 
 
-def _make_mortal_agent(cluster, world):
-    agent = cluster.make_agent(world)
-    agent.fuse = world.path("agent-lab") / "fuse"
+def kubernetes_agent_killed_at_every_side_effect(repeat, toll):
+    """The agent dies at the first, second, ... file, sync, rename or request of a job's life on Kubernetes."""
+    with open_kubernetes_lab(make_agent=_make_mortal_agent) as lab:
+        _strike_all(lab, repeat, toll)
+
+
+def _strike_all(lab, repeat, toll):
+    effects = _count_effects(lab)
+    number = 0
+    # Lives differ by a few effects, so a late strike may miss.
+    while toll.strikes < repeat and number < 2 * repeat:
+        # Evenly over the life, and each number once if there are as many repetitions as effects.
+        at = 1 + number % repeat * effects // repeat if repeat < effects else 1 + number % effects
+        _strike(lab, at, toll)
+        number += 1
+
+
+def _make_mortal_agent(cluster, world, **settings):
+    agent = cluster.make_agent(world, **settings)
+    agent.fuse = agent.state_dir / "fuse"
     agent.env = {**agent.env, "LD_PRELOAD": str(LIBRARY), "MUSTER_TEST_FUSE": str(agent.fuse)}
     return agent
 

@@ -1,19 +1,19 @@
 """All faults by name."""
 
-from faults.agent import agent_killed_at_every_side_effect
-from faults.daemons import login_host_swapped, slurmctld_killed, slurmdbd_down
+from faults.agent import agent_killed_at_every_side_effect, kubernetes_agent_killed_at_every_side_effect
+from faults.daemons import kube_apiserver_killed, login_host_swapped, slurmctld_killed, slurmdbd_down
 from faults.ids import job_id_reused
 from faults.replies import sbatch_reply_lost
 from faults.toll import Toll
 
 FAULTS = {function.__name__: function for function in (
     sbatch_reply_lost, slurmctld_killed, slurmdbd_down, login_host_swapped, agent_killed_at_every_side_effect,
-    job_id_reused)}
+    job_id_reused, kube_apiserver_killed, kubernetes_agent_killed_at_every_side_effect)}
 
 
 def listing():
     """For --help."""
-    return "\n".join(f"{name:34}{function.__doc__.splitlines()[0]}" for name, function in FAULTS.items())
+    return "\n".join(f"{name:46}{function.__doc__.splitlines()[0]}" for name, function in FAULTS.items())
 
 
 def strike(name, repeat):

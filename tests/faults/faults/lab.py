@@ -5,8 +5,9 @@ import shutil
 import tempfile
 import pathlib
 
+from harness.kubernetes import KubernetesCluster
 from harness.slurm import USER, SlurmCluster, start_shared_broker
-from harness.trio import Trio
+from harness.trio import PodTrio, Trio
 from harness.world import World
 
 CLUSTER = ("--nodes", "2", "--cpus", "8", "--min-job-age", "5", "--requeue-delay", "2")
@@ -16,9 +17,9 @@ SLURM_COMMANDS = ("sbatch", "squeue", "scancel", "sacct", "sinfo", "scontrol", "
 class Lab:
     """What one fault works with."""
 
-    def __init__(self, world, cluster, agent, api):
+    def __init__(self, world, cluster, agent, api, trio=Trio):
         self.world, self.cluster, self.agent, self.api = world, cluster, agent, api
-        self.trio = Trio(world, world.broker, agent, api)
+        self.trio = trio(world, world.broker, agent, api)
         self.trio.counter = world.path("counter")
         self.trio.counter.touch()
         self.trio.counter.chmod(0o666)
@@ -32,14 +33,29 @@ class Lab:
 def open_lab(*, sshd=False, make_agent=SlurmCluster.make_agent, prepare=lambda cluster, ending: None):
     """prepare(cluster, ending) comes before the agent, what it gives to `ending` (an ExitStack) is undone at the end;
     make_agent(cluster, world) gives one that is not started yet."""
-    cluster = SlurmCluster(*CLUSTER, sshd=sshd)
+    with _open(SlurmCluster(*CLUSTER, sshd=sshd), Trio, make_agent, prepare) as lab:
+        yield lab
+
+
+@contextlib.contextmanager
+def open_kubernetes_lab(make_agent=KubernetesCluster.make_agent):
+    """make_agent(cluster, world, **settings) gives one that is not started yet."""
+    def make(cluster, world):
+        return make_agent(cluster, world, allow_host_path="yes")
+
+    with _open(KubernetesCluster(nodes=1, gpus=0), PodTrio, make) as lab:
+        yield lab
+
+
+@contextlib.contextmanager
+def _open(cluster, trio, make_agent, prepare=lambda cluster, ending: None):
     world = World()
     ending = contextlib.ExitStack()
     try:
         prepare(cluster, ending)
         start_shared_broker(world)
         agent = make_agent(cluster, world).start()
-        lab = Lab(world, cluster, agent, world.api(world.broker))
+        lab = Lab(world, cluster, agent, world.api(world.broker), trio)
         try:
             yield lab
         except BaseException:

@@ -1,12 +1,13 @@
 // Loaded into an agent (LD_PRELOAD), ends it at its N-th effect on the outside: as a power cut
 // would, before the effect. N is in the file that MUSTER_TEST_FUSE names, and counting begins when
 // that file appears. How far it has counted is in the file beside it that ends with ".count".
-// Effects are what changes a disk or starts a program.
+// Effects are what changes a disk, starts a program or goes to an API server.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -78,6 +79,12 @@ int open(const char* path, int flags, ...) {
     Effect();
   }
   return next(path, flags, mode);
+}
+
+ssize_t send(int fd, const void* data, size_t size, int flags) {
+  static auto* const next = Next<ssize_t(int, const void*, size_t, int)>("send");
+  Effect();
+  return next(fd, data, size, flags);
 }
 
 int fsync(int fd) {
