@@ -87,7 +87,7 @@ LaunchEnd JobCalls::CreateJob(const RunObjects& objects, JobObject* job) {
   if (!answer.ok()) return UnclearBecause(answer.status());
   if (answer->ok()) {
     *job = ParseJob(answer->body);
-    return std::nullopt;
+    return CheckSuccessPolicy(objects, *job);
   }
   if (answer->status != 409 || answer->reason != "AlreadyExists") return EndOf(*answer, what);
   absl::StatusOr<std::optional<JobObject>> present = FindJob(objects.name_space, objects.name);
@@ -102,7 +102,18 @@ LaunchEnd JobCalls::CreateJob(const RunObjects& objects, JobObject* job) {
                      "ask the cluster's operator to remove or rename it");
   }
   *job = **std::move(present);
-  return std::nullopt;
+  return CheckSuccessPolicy(objects, *job);
+}
+
+LaunchEnd JobCalls::CheckSuccessPolicy(const RunObjects& objects, const JobObject& job) {
+  if (!objects.job.at("spec").contains("successPolicy") || job.has_success_policy)
+    return std::nullopt;
+  // It is suspended, and the sweep finds it if this fails.
+  (void)DeleteJob(job.name);
+  return RefusedAs(v1::FAILURE_CLASS_CONFIG,
+                   "roles: one of them leads, and the API server has left out the Job's success "
+                   "policy, which Kubernetes has since 1.31",
+                   "let no role lead, or choose a cluster with a newer Kubernetes");
 }
 
 LaunchEnd JobCalls::CreateOwned(const RunObjects& objects, const JobObject& job) {

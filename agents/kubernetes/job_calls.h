@@ -32,7 +32,8 @@ class JobCalls {
   // `api` must outlive this object.
   explicit JobCalls(Api* api) : api_(*api) {}
 
-  // The run's Job, made now or earlier. A Job of that name that is another's ends the launch.
+  // The run's Job, made now or earlier. A Job of that name that is another's ends the launch, and
+  // so does a server that leaves out what decides of its success.
   LaunchEnd CreateJob(const RunObjects& objects, JobObject* job);
   // What the Job owns. One of that name that is there already is made anew: it is of an earlier
   // attempt, and what it holds cannot be looked at without the right to read all Secrets.
@@ -55,6 +56,7 @@ class JobCalls {
   absl::StatusOr<ApiAnswer> TryJob(const RunObjects& objects);
 
  private:
+  LaunchEnd CheckSuccessPolicy(const RunObjects& objects, const JobObject& job);
   LaunchEnd CreateOne(const std::string& collection, const Json& object);
 
   Api& api_;

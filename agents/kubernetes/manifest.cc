@@ -67,26 +67,44 @@ Json FailurePolicy() {
   return {{"rules", Json::array({std::move(disturbed), std::move(failed)})}};
 }
 
+// The indexes whose success is the Job's; empty: that of all.
+std::string LeadingIndexes(const v1::JobSpec& spec) {
+  const std::vector<uint32_t> first_ranks = contract::FirstRanks(spec);
+  std::string indexes;
+  for (int i = 0; i < spec.roles_size(); ++i) {
+    const v1::Role& role = spec.roles(i);
+    if (!role.leads()) continue;
+    const uint32_t first = first_ranks[static_cast<size_t>(i)];
+    if (!indexes.empty()) indexes += ",";
+    indexes += role.nodes() == 1 ? fmt::format("{}", first)
+                                 : fmt::format("{}-{}", first, first + role.nodes() - 1);
+  }
+  return indexes;
+}
+
 Json MakeJob(const v1::Assignment& assignment, const std::string& name_space, Json pod) {
   const uint32_t pods = PodCount(assignment.spec());
   Json metadata = MetadataOf(assignment, name_space);
   AddUserMetadata(assignment, &metadata);
   Json pod_metadata = {{"labels", LabelsOf(assignment)}};
   AddUserMetadata(assignment, &pod_metadata);
-  return {{"apiVersion", "batch/v1"},
-          {"kind", "Job"},
-          {"metadata", std::move(metadata)},
-          {"spec",
-           {{"suspend", true},
-            {"completionMode", pods > 1 ? "Indexed" : "NonIndexed"},
-            {"completions", pods},
-            {"parallelism", pods},
-            {"backoffLimit", 0},
-            {"podFailurePolicy", FailurePolicy()},
-            // The only one that goes with a failure policy.
-            {"podReplacementPolicy", "Failed"},
-            {"ttlSecondsAfterFinished", kLongTimeToLiveSeconds},
-            {"template", {{"metadata", std::move(pod_metadata)}, {"spec", std::move(pod)}}}}}};
+  Json job = {{"apiVersion", "batch/v1"},
+              {"kind", "Job"},
+              {"metadata", std::move(metadata)},
+              {"spec",
+               {{"suspend", true},
+                {"completionMode", pods > 1 ? "Indexed" : "NonIndexed"},
+                {"completions", pods},
+                {"parallelism", pods},
+                {"backoffLimit", 0},
+                {"podFailurePolicy", FailurePolicy()},
+                // The only one that goes with a failure policy.
+                {"podReplacementPolicy", "Failed"},
+                {"ttlSecondsAfterFinished", kLongTimeToLiveSeconds},
+                {"template", {{"metadata", std::move(pod_metadata)}, {"spec", std::move(pod)}}}}}};
+  if (const std::string leading = LeadingIndexes(assignment.spec()); !leading.empty() && pods > 1)
+    job["spec"]["successPolicy"]["rules"] = Json::array({{{"succeededIndexes", leading}}});
+  return job;
 }
 
 Json MakeSecret(const v1::Assignment& assignment, const std::string& name_space,

@@ -125,6 +125,7 @@ JobObject ParseJob(const Json& object) {
   job.failure_json = AnnotationOf(object, kFailureAnnotation);
   job.created = TimeAt(object, "metadata/creationTimestamp");
   job.completions = static_cast<uint32_t>(NumberAt(object, "spec/completions"));
+  job.has_success_policy = !At(object, "spec/successPolicy").is_null();
   job.deletion_time = DeletionTime(object);
   job.start_time = TimeAt(object, "status/startTime");
   job.conditions = ParseConditions(object);

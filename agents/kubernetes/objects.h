@@ -51,7 +51,9 @@ struct JobObject {
   bool is_launch_complete = false;
   std::string failure_json;  // of kFailureAnnotation; empty: none
   std::optional<absl::Time> created;
-  uint32_t completions = 0;                 // its pods; 0: not known
+  uint32_t completions = 0;  // its pods; 0: not known
+  // Whether some of its pods alone decide of its success; not known of one that a watch tells of.
+  bool has_success_policy = false;
   std::optional<absl::Time> deletion_time;  // somebody has deleted it, and its pods are ending
   std::optional<absl::Time> start_time;
   std::vector<Condition> conditions;

@@ -126,8 +126,8 @@ absl::StatusOr<std::string> ProgramsText(const v1::JobSpec& spec) {
   }
   for (const v1::Role& role : spec.roles()) {
     const absl::StatusOr<std::string> command =
-        CommandText(fmt::format("role {} (nodes: {}, the first: {})", role.name(), role.nodes(),
-                                role.first_node()),
+        CommandText(fmt::format("role {} (nodes: {}, the first: {}{})", role.name(), role.nodes(),
+                                role.first_node(), role.leads() ? "; it leads" : ""),
                     role.command());
     if (!command.ok()) return command.status();
     text += *command;

@@ -79,7 +79,8 @@ void AddProgram(const v1::JobSpec& spec, const RunPaths& paths, std::string_view
       {path + ".argv", ProgramFile(spec, paths, agent::WordsForCommand(command, path))});
 }
 
-// A line for each role: its name, its first node, how many nodes, and the rank of the first one.
+// A line for each role: its name, its first node, how many nodes, the rank of the first one, and 1
+// if it leads, else 0.
 void AddRoles(const v1::Assignment& assignment, std::string_view cluster, const RunPaths& paths,
               std::vector<RunFile>* files) {
   const v1::JobSpec& spec = assignment.spec();
@@ -88,8 +89,8 @@ void AddRoles(const v1::Assignment& assignment, std::string_view cluster, const 
   for (int i = 0; i < spec.roles_size(); ++i) {
     const v1::Role& role = spec.roles(i);
     const std::string program = fmt::format("role-{}", i);
-    lines += fmt::format("{} {} {} {}\n", role.name(), role.first_node(), role.nodes(),
-                         first_ranks[static_cast<size_t>(i)]);
+    lines += fmt::format("{} {} {} {} {:d}\n", role.name(), role.first_node(), role.nodes(),
+                         first_ranks[static_cast<size_t>(i)], role.leads());
     files->push_back({paths.environment_of(program), Environment(assignment, cluster, paths, i)});
     AddProgram(spec, paths, program, role.command(), files);
   }

@@ -97,8 +97,9 @@ void AppendSpec(const v1::JobSpec& spec, Page* page) {
   for (int i = 0; i < spec.roles_size(); ++i) {
     const v1::Role& role = spec.roles(i);
     const uint32_t first_rank = first_ranks[static_cast<size_t>(i)];
-    page->Line("Role", fmt::format("{}: ranks {} to {}, from node {} on", Harmless(role.name()),
-                                   first_rank, first_rank + role.nodes() - 1, role.first_node()));
+    page->Line("Role", fmt::format("{}: ranks {} to {}, from node {} on{}", Harmless(role.name()),
+                                   first_rank, first_rank + role.nodes() - 1, role.first_node(),
+                                   role.leads() ? ", leads" : ""));
     page->Line("Environment", Sorted(role.env()));
     AppendCommand(role.command(), page);
   }

@@ -50,14 +50,16 @@ read_failure() {
 }
 
 # Each role runs in a step of its own, beside the others. specs/roles has a line for each: its name, its first node, how
-# many nodes, and the rank of the first one. When one fails, the others are stopped.
+# many nodes, the rank of the first one, and whether it leads. When one fails, the others are stopped, and likewise when
+# all that lead have succeeded.
 run_roles() {
-  local name first role_nodes base number=0 pid code stopped=
-  local -A pids=() bases=()
+  local name first role_nodes base leads number=0 pid code stopped= led=
+  local -A pids=() bases=() leaders=()
   status=0 signal=0 problem=
-  while read -r name first role_nodes base; do
+  while read -r name first role_nodes base leads; do
     (start_role "$number" </dev/null) &
     pids[$!]=$name bases[$!]=$base number=$((number + 1))
+    if ((leads)); then leaders[$!]=1; fi
   done <"$run_dir/specs/roles"
   start_timer steps "${!pids[@]}"
   while ((${#pids[@]})); do
@@ -67,9 +69,16 @@ run_roles() {
       wait "$pid"
       code=$?
       unset "pids[$pid]"
-      if ((code == 0)) && [[ ! -e $run_dir/failed ]]; then continue; fi
-      fail_first "${bases[$pid]}" "$code" 0 srun
-      status=$code
+      if [[ $led ]]; then continue; fi
+      if ((code == 0)) && [[ ! -e $run_dir/failed ]]; then
+        has_led "$pid" || continue
+        led=1
+        # The time limit is the program's, which has ended.
+        end_timer
+      else
+        fail_first "${bases[$pid]}" "$code" 0 srun
+        status=$code
+      fi
       if [[ ! $stopped ]]; then
         stopped=1
         stop_steps "$stop_grace_s" "${!pids[@]}" &
@@ -77,7 +86,15 @@ run_roles() {
     done
   done
   end_timer
-  read_failure
+  # How the others answer to a TERM says nothing of the job.
+  [[ $led ]] || read_failure
+}
+
+# has_led SRUN: whether that one, which has succeeded, was the last one of those that lead. Reads what run_roles has read.
+has_led() {
+  if [[ ! ${leaders[$1]:-} ]]; then return 1; fi
+  unset "leaders[$1]"
+  ((${#leaders[@]} == 0))
 }
 
 # start_role NUMBER: becomes its srun. Reads what run_roles has read.

@@ -335,6 +335,28 @@ TEST_F(SlurmModesTest, ARoleThatEndsWithZeroLeavesTheOthersAtWork) {
   EXPECT_EQ(Output(*backend_, run, 2), "done\n");
 }
 
+TEST_F(SlurmModesTest, TheSuccessOfARoleThatLeadsEndsTheOthersAndIsTheRuns) {
+  v1::JobSpec spec =
+      RolesSpec("until [ -e ../up.0 -a -e ../up.1 ]; do sleep 0.1; done; echo learned",
+                "trap 'echo stopped; exit 3' TERM; touch ../up.$NODE_RANK; "
+                "while :; do sleep 0.1; done");
+  spec.mutable_roles(0)->set_leads(true);
+  const TestRun run = RunToEnd(spec);
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
+  EXPECT_EQ(Output(*backend_, run, 0), "learned\n");
+  for (const int rank : {1, 2}) EXPECT_EQ(Output(*backend_, run, rank), "stopped\n");
+}
+
+TEST_F(SlurmModesTest, ARoleThatFailsBeforeTheLeadingOneHasSucceededFailsTheRun) {
+  v1::JobSpec spec =
+      RolesSpec("trap 'exit 0' TERM; while :; do sleep 0.1; done", "[ $NODE_RANK = 0 ] || exit 7");
+  spec.mutable_roles(0)->set_leads(true);
+  const TestRun run = RunToEnd(spec);
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_FAILED) << run.last.evidence.DebugString();
+  ASSERT_TRUE(run.last.exit.has_value());
+  EXPECT_EQ(run.last.exit->code(), 7);
+}
+
 TEST_F(SlurmModesTest, RolesAreStoppedAtATimeoutAndRunInContainers) {
   v1::JobSpec spec = RolesSpec("trap 'echo $MUSTER_ROLE; exit 3' TERM; while :; do sleep 0.1; done",
                                "while :; do sleep 0.1; done");

@@ -60,10 +60,10 @@ INSTANTIATE_TEST_SUITE_P(
                  "command { script: 'echo $2' script_arguments: ['--lr', '0.1'] }"},
         GoodFile{"Roles",
                  "nodes: 2\nroles:\n"
-                 "- {name: head, nodes: 1, command: [serve, -v]}\n"
+                 "- {name: head, nodes: 1, command: [serve, -v], leads: true}\n"
                  "- {name: tail, first_node: 1, run: echo $1, arguments: [x], env: {A: b}}",
                  "nodes: 2 roles { name: 'head' nodes: 1 command { argv { args: ['serve', '-v'] } "
-                 "} } roles { name: 'tail' first_node: 1 command { script: 'echo $1' "
+                 "} leads: true } roles { name: 'tail' first_node: 1 command { script: 'echo $1' "
                  "script_arguments: 'x' } env { key: 'A' value: 'b' } }"},
         GoodFile{"BatchScriptWithTimeout",
                  "run: srun hostname\nslurm: {timeout: 3.8h, batch_script: {output: '%j.out'}}",

@@ -435,6 +435,27 @@ TEST(ManifestTest, RolesAreRangesOfIndexesWithAnEnvironmentEach) {
   EXPECT_THAT(RefusalOf(assignment), HasSubstr("roles[1].first_node: 0"));
 }
 
+TEST(ManifestTest, TheRolesThatLeadDecideOfTheJobsSuccess) {
+  v1::Assignment assignment = MakeAssignment(5);
+  assignment.mutable_spec()->clear_command();
+  const std::pair<const char*, uint32_t> roles[] = {
+      {"controller", 1}, {"trainer", 3}, {"actor", 1}};
+  uint32_t next = 0;
+  for (const auto& [name, nodes] : roles) {
+    v1::Role* role = assignment.mutable_spec()->add_roles();
+    role->set_name(name);
+    role->set_first_node(next);
+    role->set_nodes(nodes);
+    role->mutable_command()->mutable_argv()->add_args(name);
+    next += nodes;
+  }
+  EXPECT_FALSE(Make(assignment).job.at("spec").contains("successPolicy"));
+  assignment.mutable_spec()->mutable_roles(0)->set_leads(true);
+  assignment.mutable_spec()->mutable_roles(1)->set_leads(true);
+  EXPECT_EQ(Make(assignment).job.at("spec").at("successPolicy"),
+            Json({{"rules", Json::array({{{"succeededIndexes", "0,1-3"}}})}}));
+}
+
 TEST(ManifestTest, WhatAJobOwnsGoesWithIt) {
   const RunObjects objects = Make(MakeAssignment());
   EXPECT_EQ(OwnedBy(objects.secret, objects.name, "uid-1").at("metadata").at("ownerReferences"),
