@@ -141,6 +141,8 @@ class KubernetesCluster:
         files = ["account.yaml", "rights.yaml", *(["cluster-rights.yaml"] if cluster_rights else [])]
         for thing in (thing for name in files for thing in manifest(name)):
             self.apply(thing, namespace)
+        if not cluster_rights:  # an earlier test may have given them
+            self.admin("DELETE", COLLECTIONS["ClusterRoleBinding"] + "/muster-agent")
         return self.must("POST", "/api/v1/namespaces/muster/serviceaccounts/muster-agent/token",
                          {"spec": {"expirationSeconds": 36000}})["status"]["token"]
 
@@ -187,6 +189,11 @@ class KubernetesCluster:
         return int((self.directory / f"{part}.pid").read_text())
 
     # ---- what tests ask
+
+    def make_least_agent(self, world, namespace="default", cluster_rights=True, **settings):
+        """An agent that is not started yet, of the account of deploy/kubernetes; its runs are in that namespace."""
+        kubeconfig = self.least_rights_kubeconfig(namespace, cluster_rights)
+        return self.make_agent(world, kubeconfig=kubeconfig, **settings)
 
     def make_agent(self, world, name="lab", kubeconfig=None, **settings):
         """A Kubernetes agent that is not started yet: of the administrator, unless a kubeconfig is given."""

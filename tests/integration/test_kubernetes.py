@@ -1,0 +1,142 @@
+"""Runs on a Kubernetes cluster, from a client to a container and back."""
+
+import pytest
+
+from harness.api import CANCELED, FAILED, RUNNING, SUCCEEDED, error_info, script_spec
+from harness.checks import failures
+from harness.fixtures import kubernetes_fixture
+from harness.wait import eventually
+# The same jobs as on plain machines have the same end, output, exit and environment.
+from test_machines import (test_arguments_reach_the_program_untouched, test_cancel_of_a_job_that_has_ended_changes_nothing,
+                           test_command_that_cannot_be_started, test_environment_of_a_job,
+                           test_every_transition_has_evidence_and_a_number, test_exit_code_is_the_commands,
+                           test_failed_setup_is_a_fault_of_the_configuration, test_file_that_is_not_executable,
+                           test_a_log_is_read_from_any_offset_and_keeps_every_byte, test_death_by_signal,
+                           test_script_runs_with_its_own_interpreter, test_setup_runs_before_the_command,
+                           test_time_limit_ends_a_job)
+from muster.v1 import job_pb2, job_spec_pb2
+
+kubernetes = kubernetes_fixture(nodes=2, gpus=4)
+
+KINDS = ("jobs", "pods", "secrets", "services")
+# The name is found a moment after the other's pod is there, as in every cluster.
+PAIR = "until getent hosts $MASTER_ADDR >/dev/null; do sleep 0.1; done; echo rank $NODE_RANK of $WORLD_SIZE"
+
+
+def is_gone(kubernetes, job, namespace):
+    """Nothing of its runs is left."""
+    for run in job.runs:
+        for kind in KINDS:
+            eventually(lambda kind=kind, key=run.run_key: not kubernetes.objects(kind, key, namespace),
+                       f"the {kind} of {run.run_key} are gone")
+
+
+@pytest.fixture
+def agent(kubernetes, world, broker):
+    del broker
+    return kubernetes.make_least_agent(world).start()
+
+
+@pytest.mark.parametrize("cluster_rights", [False, True], ids=["rights-in-the-namespace", "and-the-cluster-role"])
+def test_the_least_rights_are_enough(kubernetes, world, broker, api, cluster_rights):
+    del broker
+    namespace = kubernetes.make_namespace()
+    kubernetes.make_least_agent(world, namespace, cluster_rights).start()
+    good = api.submit(script_spec("echo out"))
+    bad = api.submit(script_spec("exit 3"))
+    pair = api.submit(script_spec(PAIR, nodes=2))
+    long = api.submit(script_spec("sleep 1000"))
+    api.wait_state(long, RUNNING)
+    api.cancel(long)
+    assert api.wait_state(bad, FAILED).exit.code == 3
+    api.wait_state(good, SUCCEEDED)
+    api.wait_state(pair, SUCCEEDED)
+    api.wait_state(long, CANCELED)
+    assert api.stdout(good) == b"out\n"
+    for rank in range(2):
+        assert api.stdout(pair, rank=rank) == f"rank {rank} of 2\n".encode()
+    is_gone(kubernetes, api.get(long), namespace)
+
+
+def test_the_command_line_waits_for_jobs_and_exits_as_they_end(world, agent):
+    del agent
+    world.cli("run", "--wait", "--image", "debian:12", "--", "true")
+    assert world.cli("run", "--wait", "--", "sh", "-c", "exit 3", check=False).returncode == 10
+    assert world.cli("run", "--wait", "--", "echo", "out").stdout == "out\n"
+
+
+def test_show_has_each_pod_as_a_replica(world, kubernetes, agent, api):
+    del agent
+    gate = api.submit(script_spec("sleep 1000", nodes=2))
+    api.wait_state(gate, RUNNING)
+    shown = world.cli("show", gate).stdout
+    run_key = api.get(gate).runs[0].run_key
+    pods = kubernetes.objects("pods", run_key)
+    assert len(pods) == 2
+    for pod in pods:
+        assert pod["metadata"]["name"] in shown and pod["spec"]["nodeName"] in shown
+    api.cancel(gate)
+    is_gone(kubernetes, api.wait_state(gate, CANCELED), "default")
+
+
+def test_a_check_of_a_good_cluster_finds_nothing_wrong(world, agent):
+    assert not failures(world.api().check(agent.cluster))
+    assert "ok       API server" in world.cli("check", agent.cluster).stdout
+
+
+def test_a_plan_is_the_manifest_that_would_be_sent(world, agent):
+    del agent
+    planned = world.cli("plan", "-o", "wide", "--image", "debian:12", "--nodes", "2", "--", "true").stdout
+    for words in ('kind: "Job"', 'kind: "Secret"', 'kind: "Service"', 'completionMode: "Indexed"', "the API server would take the Job"):
+        assert words in planned, planned
+
+
+def test_an_image_that_cannot_be_had_is_told_as_that(world, kubernetes, broker, api):
+    del broker
+    kubernetes.make_least_agent(world, start_grace="1s").start()
+    job = api.wait_state(api.submit(script_spec("true", image="registry.test/missing:1")), FAILED)
+    assert job.failure.failure_class == job_pb2.FAILURE_CLASS_IMAGE
+    assert "registry.test/missing:1" in job.failure.message and job.failure.suggestion
+    is_gone(kubernetes, job, "default")
+
+
+def test_a_job_larger_than_the_cluster_is_refused(agent, api):
+    del agent
+    spec = script_spec("true")
+    spec.resources.gpus.add(count_millis=5000)
+    with pytest.raises(Exception) as caught:
+        api.submit(spec)
+    assert error_info(caught.value).reason == "CANNOT_BE_PLACED"
+    assert "5" in caught.value.details()
+
+
+def test_what_waits_starts_in_no_hold_and_after_it(world, agent, api):
+    del agent
+    whole = job_spec_pb2.Resources()
+    whole.gpus.add(count_millis=4000)
+    blocker = api.submit(script_spec("sleep 1000", nodes=2, resources=whole))
+    api.wait_state(blocker, RUNNING)
+    held, free = (api.submit(script_spec("echo ran", resources=whole)) for _ in range(2))
+    api.wait_state(held, job_pb2.JOB_STATE_PENDING)
+    eventually(lambda: "nvidia.com/gpu" in world.cli("why", held).stdout, "it says what it waits for")
+    api.hold(held)
+    api.cancel(blocker)
+    api.wait_state(free, SUCCEEDED)
+    assert api.get(held).state == job_pb2.JOB_STATE_PENDING
+    api.release(held)
+    api.wait_state(held, SUCCEEDED)
+
+
+def test_a_pod_that_others_delete_is_followed_by_another_run(kubernetes, agent, api):
+    del agent
+    spec = script_spec("[ $MUSTER_RUN = 2 ] || sleep 1000; echo again")
+    spec.retry.backoff.seconds = 1
+    job_id = api.submit(spec)
+    api.wait_state(job_id, RUNNING)
+    (pod,) = kubernetes.objects("pods", api.get(job_id).runs[0].run_key)
+    kubernetes.must("DELETE", f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}")
+    job = api.wait_state(job_id, SUCCEEDED)
+    first, second = job.runs
+    assert first.failure.failure_class == job_pb2.FAILURE_CLASS_INFRA
+    assert pod["metadata"]["name"] in first.failure.message
+    assert api.stdout(job_id) == b"again\n" and second.state == job_pb2.RUN_STATE_SUCCEEDED
