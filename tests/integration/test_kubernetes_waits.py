@@ -1,0 +1,179 @@
+"""Jobs that wait for room on Kubernetes, that never have any, and that are canceled wherever they are: by an agent with the
+least rights."""
+
+import pytest
+from muster.v1 import job_pb2, job_spec_pb2
+
+from harness.api import CANCELED, FAILED, RUNNING, SUCCEEDED, error_info, script_spec
+from harness.fixtures import kubernetes_fixture
+from harness.kubernetes import show_directory
+from harness.wait import eventually
+
+kubernetes = kubernetes_fixture(nodes=2, gpus=4)
+
+PENDING = job_pb2.JOB_STATE_PENDING
+KINDS = ("jobs", "pods", "secrets", "services")
+MANY = 60
+
+
+@pytest.fixture
+def namespace(kubernetes):
+    return kubernetes.make_namespace()
+
+
+@pytest.fixture
+def agent(kubernetes, world, broker, namespace):
+    del broker
+    return kubernetes.make_least_agent(world, namespace, allow_host_path="yes").start()
+
+
+def check_nothing_is_left(kubernetes, namespace):
+    for kind in KINDS:
+        eventually(lambda kind=kind: not kubernetes.objects(kind, namespace=namespace), f"the {kind} are gone")
+
+
+def whole_node(text, **fields):
+    """A job that takes all GPUs of each of its nodes."""
+    spec = script_spec(text, **fields)
+    spec.resources.gpus.add(count_millis=4000)
+    return spec
+
+
+def set_quota(kubernetes, namespace, **hard):
+    path = f"/api/v1/namespaces/{namespace}/resourcequotas"
+    hard = {name.replace("_", "."): value for name, value in hard.items()}
+    kubernetes.must("POST", path, {"metadata": {"name": "small"}, "spec": {"hard": hard}})
+    eventually(lambda: "used" in kubernetes.must("GET", path + "/small")["status"], "the quota counts")
+    return path + "/small"
+
+
+# ---- never
+
+def test_what_no_node_could_ever_hold_is_refused_at_once(agent, api):
+    del agent
+    spec = script_spec("true")
+    spec.resources.gpus.add(count_millis=5000)
+    with pytest.raises(Exception) as caught:
+        api.submit(spec)
+    assert error_info(caught.value).reason == "CANNOT_BE_PLACED"
+    assert "at most 4 GPUs on a node, 5 are needed" in caught.value.details()
+    assert not api.list_all()
+
+
+def test_what_matches_no_node_fails_by_the_node_that_comes_nearest_before_anything_is_made(kubernetes, agent, api, namespace):
+    del agent
+    spec = script_spec("true")
+    spec.kubernetes.node_selector["disk"] = "fast"
+    failure = api.wait_state(api.submit(spec), FAILED).failure
+    assert failure.failure_class == job_pb2.FAILURE_CLASS_CONFIG
+    assert "none of the 2 nodes matches; node-1 comes nearest: it has no label disk=fast" in failure.message
+    assert all(not kubernetes.objects(kind, namespace=namespace) for kind in KINDS)
+
+
+# ---- not now
+
+def test_what_a_quota_holds_back_says_so_and_goes_once_there_is_room(kubernetes, world, agent, api, namespace):
+    del agent
+    set_quota(kubernetes, namespace, requests_cpu="1")
+    gate = world.gate()
+    first = api.submit(show_directory(script_spec(gate.script()), world.root))
+    api.wait_state(first, RUNNING)
+    second = api.submit(script_spec("echo at last"))
+    eventually(lambda: "quota small: 1 of 1 requests.cpu used" in world.cli("why", second).stdout, "it says what it waits for")
+    job = api.get(second)
+    assert job.state == PENDING
+    assert not kubernetes.objects("pods", job.runs[0].run_key, namespace), "it waits in Muster, not in the cluster"
+    gate.open()
+    api.wait_state(second, SUCCEEDED)
+    assert len(api.get(second).runs) == 1
+    assert api.stdout(second) == b"at last\n"
+
+
+def test_a_job_that_is_larger_than_its_quota_fails_in_the_quotas_words(kubernetes, agent, api, namespace):
+    del agent
+    set_quota(kubernetes, namespace, requests_cpu="1")
+    failure = api.wait_state(api.submit(script_spec("true", nodes=2)), FAILED).failure
+    assert failure.failure_class == job_pb2.FAILURE_CLASS_CONFIG
+    assert "quota small allows 1 requests.cpu in all, the run needs 2" in failure.message
+    assert all(not kubernetes.objects(kind, namespace=namespace) for kind in KINDS)
+
+
+def test_a_held_job_lets_others_pass_and_runs_after_its_release(world, agent, api):
+    del agent
+    gate = world.gate()
+    blocker = api.submit(show_directory(whole_node(gate.script(), nodes=2), world.root))
+    api.wait_state(blocker, RUNNING)
+    held, free = (api.submit(whole_node("echo ran")) for _ in range(2))
+    api.wait_state(held, PENDING)
+    eventually(lambda: "nvidia.com/gpu" in world.cli("why", held).stdout, "it says what it waits for")
+    api.hold(held)
+    gate.open()
+    api.wait_state(free, SUCCEEDED)
+    assert api.get(held).state == PENDING
+    api.release(held)
+    api.wait_state(held, SUCCEEDED)
+    assert api.stdout(held) == b"ran\n"
+
+
+# ---- cancel
+
+def test_cancel_of_a_job_that_waits(kubernetes, world, agent, api, namespace):
+    del agent
+    gate = world.gate()
+    blocker = api.submit(show_directory(whole_node(gate.script(), nodes=2), world.root))
+    api.wait_state(blocker, RUNNING)
+    waiting = api.submit(whole_node("true"))
+    api.wait_state(waiting, PENDING)
+    api.cancel(waiting)
+    job = api.wait_state(waiting, CANCELED)
+    for kind in KINDS:
+        eventually(lambda kind=kind: not kubernetes.objects(kind, job.runs[0].run_key, namespace), f"its {kind} are gone")
+    gate.open()
+    api.wait_state(blocker, SUCCEEDED)
+
+
+def test_cancel_of_a_job_whose_image_is_being_pulled(kubernetes, agent, api, namespace):
+    del agent
+    job_id = api.submit(script_spec("exec sleep 1000", image="registry.test/slow:1"))
+    api.wait_run_state(job_id, job_pb2.RUN_STATE_STARTING)
+    api.cancel(job_id)
+    job = api.wait_state(job_id, CANCELED)
+    assert job.cancel_requested and not job.HasField("failure")
+    check_nothing_is_left(kubernetes, namespace)
+
+
+# The grace of its pods is no bound of a cancel, which is patient; no state is made up meanwhile.
+@pytest.mark.parametrize("script,last", [
+    ("exec sleep 1000", ""),
+    ("trap '' TERM; while :; do sleep 0.1; done", ""),
+    ("trap 'echo bye; exit 0' TERM; while :; do sleep 0.1; done", "bye"),
+], ids=["that-ends", "that-ignores-term", "that-says-good-bye"])
+def test_cancel_of_a_running_job(kubernetes, world, agent, api, namespace, script, last):
+    del agent
+    ready = world.path("ready")
+    spec = show_directory(script_spec(f"echo up; touch {ready}\n{script}"), world.root)
+    spec.kubernetes.termination_grace.seconds = 1
+    job_id = api.submit(spec)
+    eventually(ready.exists, "the job has begun")
+    api.wait_state(job_id, RUNNING)
+    api.cancel(job_id, reason="enough")
+    job = api.wait_state(job_id, CANCELED)
+    assert job.cancel_requested and not job.HasField("failure") and len(job.runs) == 1
+    kinds = [step.kind for step in api.transitions(job_id)]
+    assert kinds.count(job_pb2.TRANSITION_KIND_CANCEL_REQUESTED) == 1
+    check_nothing_is_left(kubernetes, namespace)
+    said = api.stdout(job_id).decode()
+    assert said.startswith("up\n") and last in said
+
+
+# ---- many
+
+def test_sixty_jobs_at_once_run_once_each_and_leave_nothing(kubernetes, agent, api, namespace):
+    del agent
+    spec = script_spec("echo $MUSTER_JOB_ID", resources=job_spec_pb2.Resources(cpu_millis=100))
+    spec.kubernetes.time_to_live.seconds = 1
+    ids = api.submit_many([spec] * MANY)
+    for job_id in ids:
+        assert len(api.wait_state(job_id, SUCCEEDED).runs) == 1
+        assert api.stdout(job_id) == f"{job_id}\n".encode()
+    check_nothing_is_left(kubernetes, namespace)
