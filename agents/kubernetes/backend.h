@@ -76,6 +76,8 @@ class KubernetesBackend final : public agent::Backend {
   agent::LaunchOutcome TakeBack(agent::LaunchOutcome outcome, const JobObject& job);
   // Lets go whatever may start now. An error is of the API server; the runs are tried again.
   absl::Status StartReady();
+  // Puts a Job that has not begun into a queue of Kueue's, or takes it out (empty).
+  absl::Status SetQueued(const JobObject& job, const std::string& queue);
   // NOT_FOUND, ABORTED: its Job is gone, or another one.
   absl::Status LetGo(const v1::Assignment& run);
 

@@ -33,10 +33,10 @@ absl::Status KubernetesBackend::SetHeld(const RunHandle& run, bool held) {
     store_.MarkNews(run.run_key);
     return absl::OkStatus();
   }
-  // Kueue's to say from here on.
-  const bool has_queue =
-      run.assignment != nullptr && !run.assignment->spec().kubernetes().queue().empty();
-  if (has_queue || (*job)->is_suspended == held) return absl::OkStatus();
+  const std::string queue =
+      run.assignment == nullptr ? "" : run.assignment->spec().kubernetes().queue();
+  if (!queue.empty()) return SetQueued(**job, held ? "" : queue);
+  if ((*job)->is_suspended == held) return absl::OkStatus();
   if (held) {
     const std::vector<PodObject> pods = store_.Facts(run.run_key).pods;
     const bool has_begun = std::any_of(pods.begin(), pods.end(),
@@ -51,6 +51,17 @@ absl::Status KubernetesBackend::SetHeld(const RunHandle& run, bool held) {
   return absl::OkStatus();
 }
 
+absl::Status KubernetesBackend::SetQueued(const JobObject& job, const std::string& queue) {
+  // What Kueue has let go has begun. If it does so in this moment, it refuses the change, and
+  // whoever asks again finds that.
+  if (!job.is_suspended) return absl::OkStatus();
+  absl::StatusOr<JobObject> patched = calls_.PatchJob(job.name, QueuePatch(job.name.uid, queue));
+  if (absl::IsNotFound(patched.status())) return absl::OkStatus();
+  if (!patched.ok()) return patched.status();
+  store_.Put(*std::move(patched));
+  return absl::OkStatus();
+}
+
 void KubernetesBackend::Forget(const RunHandle& run) {
   queue_.Remove(run.run_key);
   logs_.Forget(run.run_key);
@@ -58,7 +69,9 @@ void KubernetesBackend::Forget(const RunHandle& run) {
     const int64_t seconds =
         TimeToLiveSeconds(run.assignment == nullptr ? v1::JobSpec{} : run.assignment->spec());
     absl::Status status;
-    if (!job->is_launch_complete) {
+    // One that has not ended would never be cleaned up: a half-launched one, or one that is suspended
+    // although its pods are through.
+    if (!job->HasEnded()) {
       status = calls_.DeleteJob(job->name);
     } else if (!job->deletion_time.has_value()) {
       status = calls_.PatchJob(job->name, TimeToLivePatch(job->name.uid, seconds)).status();

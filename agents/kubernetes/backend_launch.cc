@@ -86,11 +86,11 @@ absl::Status KubernetesBackend::LetGo(const v1::Assignment& run) {
   absl::StatusOr<JobObject> patched =
       calls_.PatchJob((*job)->name, LaunchPatch((*job)->name.uid, released));
   if (!patched.ok()) return patched.status();
-  const ObjectName name = patched->name;
-  store_.Put(*std::move(patched));
+  store_.Put(*patched);
   // A hold that came while the server was asked.
   if (!queue_.IsHeld(run.run_key())) return absl::OkStatus();
-  return calls_.PatchJob(name, SuspendPatch(name.uid, true)).status();
+  if (!run.spec().kubernetes().queue().empty()) return SetQueued(*patched, "");
+  return calls_.PatchJob(patched->name, SuspendPatch(patched->name.uid, true)).status();
 }
 
 LookupOutcome KubernetesBackend::Lookup(const agent::RunHandle& run) {

@@ -132,7 +132,9 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
   }
   if (contract::IsTerminal(seen->state)) {
     queue_.Remove(run.run_key);
-    if (!facts.job.has_value() || facts.job->HasEnded()) return AwaitLogs(facts, *std::move(seen));
+    const bool is_over =
+        !facts.job.has_value() || facts.job->HasEnded() || !seen->failure.has_value();
+    if (is_over) return AwaitLogs(facts, *std::move(seen));
     return End(*facts.job, *std::move(seen));
   }
   if (!facts.job.has_value() || facts.job->deletion_time.has_value()) return seen;

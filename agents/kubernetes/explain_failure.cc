@@ -99,13 +99,22 @@ v1::Failure ExplainOwnExit(const Culprit& culprit, const std::string& words) {
                      "The program failed: " + PodWords(*culprit.pod, words), suggestion);
 }
 
+// Who deleted the pod while its program ran; nothing: nobody did.
+std::optional<v1::Failure> ExplainDeletion(const JobObject& job, const PodObject& pod,
+                                           absl::Time end, const std::string& words) {
+  if (!pod.deletion_time.has_value() || *pod.deletion_time > end) return std::nullopt;
+  if (job.is_suspended) return ExplainSuspension(PodWords(pod, words));
+  return MakeFailure(v1::FAILURE_CLASS_INFRA, true,
+                     "The pod was deleted, not by Muster: " + PodWords(pod, words), kAgain);
+}
+
 // Then its exit code is nobody's: the program never ran.
 bool WasNotStarted(const ContainerObject& container) {
   return container.reason == "StartError" || container.reason == "ContainerCannotRun" ||
          container.message.starts_with(kNotStarted);
 }
 
-v1::Failure ExplainExit(const Culprit& culprit) {
+v1::Failure ExplainExit(const JobObject& job, const Culprit& culprit) {
   const ContainerObject& container = *culprit.container;
   const PodObject& pod = *culprit.pod;
   const std::string words =
@@ -126,10 +135,9 @@ v1::Failure ExplainExit(const Culprit& culprit) {
     return MakeFailure(v1::FAILURE_CLASS_CONFIG, false, "The setup failed: " + PodWords(pod, words),
                        "Read the end of its output, and correct the setup.");
   }
-  const bool was_deleted = pod.deletion_time.has_value() && *pod.deletion_time <= culprit.end();
-  if (was_deleted && !culprit.was_stopped) {
-    return MakeFailure(v1::FAILURE_CLASS_INFRA, true,
-                       "The pod was deleted, not by Muster: " + PodWords(pod, words), kAgain);
+  if (!culprit.was_stopped) {
+    if (auto deletion = ExplainDeletion(job, pod, culprit.end(), words))
+      return *std::move(deletion);
   }
   return ExplainOwnExit(culprit, words);
 }
@@ -234,7 +242,33 @@ Ending ExplainFailure(const JobObject& job, const Condition& failed,
   }
   if (culprit.container == nullptr) return ExplainByJob(job, failed);
   if (WasNotStarted(*culprit.container)) exit.reset();
-  return {ExplainExit(culprit), exit};
+  return {ExplainExit(job, culprit), exit};
+}
+
+v1::Failure ExplainSuspension(const std::string& words) {
+  return MakeFailure(
+      v1::FAILURE_CLASS_PREEMPTED, true,
+      "The Job was suspended, by its queue or by others, which ended its pods: " + words,
+      "Submit the job again, or let it be tried again after a preemption.");
+}
+
+std::optional<v1::Failure> ExplainStop(const JobObject& job, const std::vector<PodObject>& pods) {
+  const Condition* met = job.Find("SuccessCriteriaMet");
+  // Those that it stopped are not the ones by which it has succeeded.
+  if (met != nullptr && met->reason == "SuccessPolicy") return std::nullopt;
+  for (const PodObject& pod : pods) {
+    if (auto disruption = ExplainDisruption(pod)) return disruption;
+    if (auto deletion = ExplainDeletion(job, pod, EndOf(pod), "it answered with code 0"))
+      return deletion;
+  }
+  return std::nullopt;
+}
+
+absl::Time EndOf(const PodObject& pod) {
+  absl::Time end = absl::InfinitePast();
+  for (const ContainerObject& container : pod.containers)
+    end = std::max(end, container.finished.value_or(absl::InfiniteFuture()));
+  return end;
 }
 
 std::string PodWords(const PodObject& pod, std::string_view what) {

@@ -35,6 +35,16 @@ struct Ending {
 Ending ExplainFailure(const JobObject& job, const Condition& failed,
                       const std::vector<PodObject>& pods);
 
+// Of a Job whose pods have all ended with 0: who told one of them to stop, so that its 0 may be its
+// answer to that, and what it was to do is not done; nothing: they have ended by themselves.
+std::optional<v1::Failure> ExplainStop(const JobObject& job, const std::vector<PodObject>& pods);
+
+// A run whose pods were ended by who suspended its Job. `words` say which object tells so.
+v1::Failure ExplainSuspension(const std::string& words);
+
+// The last end of the pod's containers; infinite future: not all have ended.
+absl::Time EndOf(const PodObject& pod);
+
 // "pod NAME (resourceVersion 9) on node-1: what".
 std::string PodWords(const PodObject& pod, std::string_view what);
 std::string JobWords(const JobObject& job, std::string_view what);

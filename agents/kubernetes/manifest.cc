@@ -215,6 +215,12 @@ Json SuspendPatch(const std::string& uid, bool suspend) {
   return patch;
 }
 
+Json QueuePatch(const std::string& uid, const std::string& queue) {
+  Json patch = PatchOf(uid);
+  patch["metadata"]["labels"][kQueueLabel] = queue.empty() ? Json() : Json(queue);
+  return patch;
+}
+
 Json TimeToLivePatch(const std::string& uid, int64_t seconds) {
   Json patch = PatchOf(uid);
   patch["spec"]["ttlSecondsAfterFinished"] = seconds;

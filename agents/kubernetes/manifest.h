@@ -61,9 +61,11 @@ Json OwnedBy(Json object, const std::string& job_name, const std::string& job_ui
 
 // The Job has all that it needs: lets it start, or has its queue do so; a held one stays as it is.
 Json LaunchPatch(const std::string& uid, const v1::Assignment& assignment);
-// Holds a Job that has not begun back, or lets it go; one that has a queue is let go with a
-// LaunchPatch, so that its queue decides.
+// Holds a Job that has not begun back, or lets it go.
 Json SuspendPatch(const std::string& uid, bool suspend);
+// Likewise for one that Kueue lets go: a suspended Job may change its queue, and Kueue leaves one
+// without a queue alone (kueue: pkg/controller/jobframework/validation.go). Empty: none.
+Json QueuePatch(const std::string& uid, const std::string& queue);
 // How long Kubernetes keeps the Job once it has ended.
 Json TimeToLivePatch(const std::string& uid, int64_t seconds);
 

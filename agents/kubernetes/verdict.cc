@@ -44,14 +44,6 @@ const PodObject* FindAlive(const std::vector<PodObject>& pods) {
   return alive;
 }
 
-// The last end of its containers.
-absl::Time EndOf(const PodObject& pod) {
-  absl::Time end = absl::InfinitePast();
-  for (const ContainerObject& container : pod.containers)
-    end = std::max(end, container.finished.value_or(absl::InfiniteFuture()));
-  return end;
-}
-
 Observation MakeObservation(const RunFacts& facts, v1::RunState state) {
   Observation seen;
   seen.run_key = facts.run_key;
@@ -91,20 +83,29 @@ void QuoteEvents(const RunFacts& facts, v1::Failure* failure) {
   }
 }
 
-Observation Succeeded(const RunFacts& facts, const JobObject& job, const Condition& complete) {
-  Observation seen = MakeObservation(facts, v1::RUN_STATE_SUCCEEDED);
-  SetEvidence(facts, JobWords(job, Joined("Complete", complete.message)), &seen);
+Observation MakeEnd(const RunFacts& facts, v1::RunState state, const char* what,
+                    const JobObject& job, const Condition& condition) {
+  Observation seen = MakeObservation(facts, state);
+  SetEvidence(facts, JobWords(job, Joined(what, Joined(condition.reason, condition.message))),
+              &seen);
   SetTimes(facts, &seen);
+  return seen;
+}
+
+Observation Succeeded(const RunFacts& facts, const JobObject& job, const Condition& complete) {
+  if (std::optional<v1::Failure> stop = ExplainStop(job, facts.pods)) {
+    Observation seen = MakeEnd(facts, v1::RUN_STATE_FAILED, "Complete", job, complete);
+    seen.failure = *std::move(stop);
+    QuoteEvents(facts, &*seen.failure);
+    return seen;
+  }
+  Observation seen = MakeEnd(facts, v1::RUN_STATE_SUCCEEDED, "Complete", job, complete);
   seen.exit.emplace();
   return seen;
 }
 
 Observation Failed(const RunFacts& facts, const JobObject& job, const Condition& failed) {
-  Observation seen = MakeObservation(facts, v1::RUN_STATE_FAILED);
-  SetEvidence(facts,
-              JobWords(job, fmt::format("Failed: {}", Joined(failed.reason, failed.message))),
-              &seen);
-  SetTimes(facts, &seen);
+  Observation seen = MakeEnd(facts, v1::RUN_STATE_FAILED, "Failed", job, failed);
   Ending ending = ExplainFailure(job, failed, facts.pods);
   seen.failure = std::move(ending.failure);
   seen.exit = std::move(ending.exit);
@@ -217,7 +218,17 @@ Observation JudgeSuspended(const RunFacts& facts, const JobObject& job) {
   const std::string why =
       facts.held ? "held: it starts once it is released" : "suspended by its queue, or by others";
   if (FindAlive(facts.pods) != nullptr) return Finishing(facts, job, why);
-  return Pending(facts, why, JobWords(job, "suspended"));
+  const auto has_ended = [](const PodObject& pod) { return pod.HasEnded(); };
+  const bool has_begun = facts.last_state == v1::RUN_STATE_RUNNING ||
+                         facts.last_state == v1::RUN_STATE_FINISHING ||
+                         std::any_of(facts.pods.begin(), facts.pods.end(), has_ended);
+  if (facts.held || !has_begun) return Pending(facts, why, JobWords(job, "suspended"));
+  // Its controller may count pods that end so as failed, and the Job with them, or may not.
+  Observation seen = MakeObservation(facts, v1::RUN_STATE_FAILED);
+  SetEvidence(facts, JobWords(job, why), &seen);
+  SetTimes(facts, &seen);
+  seen.failure = ExplainSuspension(JobWords(job, why));
+  return seen;
 }
 
 // Not all pods have been made, or were seen.
@@ -274,6 +285,11 @@ Observation JudgeJob(const RunFacts& facts, const JobObject& job, const Patience
   if (std::optional<Observation> end = ToldEnd(facts, job, "Complete", "Failed"))
     return *std::move(end);
   if (job.deletion_time.has_value()) return Finishing(facts, job, "its pods are being ended");
+  // Of a suspended Job the controller tells the end only once it is resumed, if ever.
+  if (job.is_suspended && FindAlive(facts.pods) == nullptr) {
+    if (auto end = ToldEnd(facts, job, "SuccessCriteriaMet", "FailureTarget"))
+      return *std::move(end);
+  }
   if (const Condition* target = job.Find("FailureTarget"))
     return Finishing(facts, job, Joined(target->reason, target->message));
   if (job.Find("SuccessCriteriaMet") != nullptr)

@@ -488,6 +488,10 @@ TEST(ManifestTest, TheLaunchPatchLetsTheJobGoUnlessItIsHeldOrQueued) {
 TEST(ManifestTest, TheOtherPatchesChangeOneThingEach) {
   EXPECT_EQ(SuspendPatch("u", true),
             Json({{"metadata", {{"uid", "u"}}}, {"spec", {{"suspend", true}}}}));
+  EXPECT_EQ(QueuePatch("u", "team").at("metadata").at("labels"),
+            Json({{"kueue.x-k8s.io/queue-name", "team"}}));
+  EXPECT_EQ(QueuePatch("u", "").at("metadata").at("labels"),
+            Json({{"kueue.x-k8s.io/queue-name", nullptr}}));
   v1::JobSpec spec;
   EXPECT_EQ(TimeToLiveSeconds(spec), 3600);
   spec.mutable_kubernetes()->mutable_time_to_live()->set_seconds(0);

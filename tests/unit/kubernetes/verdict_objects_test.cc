@@ -325,16 +325,29 @@ TEST_F(KubernetesObjectsTest, AWrongImageEndsARunAlsoIfAnotherOfItsPodsFindsNoNo
   EXPECT_EQ(See(Job("[]", 2)).failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
 }
 
-TEST_F(KubernetesObjectsTest, ASuspendedJobEndsItsPodsFirstAndTheNextOnesCount) {
+TEST_F(KubernetesObjectsTest, ASuspendedJobEndsItsPodsFirstAndIsPreemptedThen) {
   Json suspended = Job();
   suspended["spec"]["suspend"] = true;
   Tell(Pod(0, R"({"phase": "Running"})"));
   EXPECT_EQ(See(suspended).state, v1::RUN_STATE_FINISHING);
   Tell(Pod(0, Ended(143, "31")));
-  EXPECT_EQ(See(suspended).state, v1::RUN_STATE_PENDING);
+  const agent::Observation seen = See(suspended);
+  EXPECT_EQ(seen.state, v1::RUN_STATE_FAILED);
+  EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_PREEMPTED);
+  EXPECT_FALSE(seen.exit.has_value()) << "its code is its answer to a TERM";
+}
+
+TEST_F(KubernetesObjectsTest, OfAJobThatWasSuspendedAndWentOnTheLatestPodCounts) {
+  Tell(Pod(0, Ended(143, "31")));
   Tell(Pod(0, R"({"phase": "Running"})",
            R"({"uid": "another", "creationTimestamp": "2026-11-21T15:03:00Z"})"));
   EXPECT_EQ(See(Job()).state, v1::RUN_STATE_RUNNING);
+}
+
+TEST_F(KubernetesObjectsTest, ASuspendedJobThatHasNotBegunWaits) {
+  Json suspended = Job();
+  suspended["spec"]["suspend"] = true;
+  EXPECT_EQ(See(suspended).state, v1::RUN_STATE_PENDING);
 }
 
 }  // namespace
