@@ -69,8 +69,8 @@ void KubernetesBackend::Forget(const RunHandle& run) {
     const int64_t seconds =
         TimeToLiveSeconds(run.assignment == nullptr ? v1::JobSpec{} : run.assignment->spec());
     absl::Status status;
-    // One that has not ended would never be cleaned up: a half-launched one, or one that is suspended
-    // although its pods are through.
+    // One that has not ended would never be cleaned up: a half-launched one, or one that is
+    // suspended although its pods are through.
     if (!job->HasEnded()) {
       status = calls_.DeleteJob(job->name);
     } else if (!job->deletion_time.has_value()) {

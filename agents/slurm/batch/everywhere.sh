@@ -53,7 +53,7 @@ read_failure() {
 # many nodes, the rank of the first one, and whether it leads. When one fails, the others are stopped, and likewise when
 # all that lead have succeeded.
 run_roles() {
-  local name first role_nodes base leads number=0 pid code stopped= led=
+  local name first role_nodes base leads number=0 pid code stopped='' led=''
   local -A pids=() bases=() leaders=()
   status=0 signal=0 problem=
   while read -r name first role_nodes base leads; do
