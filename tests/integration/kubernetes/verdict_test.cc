@@ -18,6 +18,7 @@ namespace {
 
 using agent::Observation;
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 constexpr Patience kShort = {.start_grace = absl::Seconds(3)};
@@ -265,11 +266,13 @@ TEST_F(KubernetesVerdictTest, CodesOfAShellAreToldApartByTheirCause) {
   EXPECT_EQ(init.exit->code(), 9);
 }
 
-TEST_F(KubernetesVerdictTest, ATimeLimitIsOneThoughTheJobSaysAnExitCode) {
+TEST_F(KubernetesVerdictTest, ATimeLimitIsOneThoughTheJobSaysAnotherReason) {
   const Observation seen = Fails(kOverdue);
   EXPECT_CLASS(seen, TIMEOUT);
   EXPECT_FALSE(seen.failure->retriable());
-  EXPECT_THAT(seen.evidence.detail(), HasSubstr("exit code 143"));
+  // Which of the two is a race of its controller's; neither names the time limit.
+  EXPECT_THAT(seen.evidence.detail(),
+              AnyOf(HasSubstr("exit code 143"), HasSubstr("BackoffLimitExceeded")));
 }
 
 TEST_F(KubernetesVerdictTest, OfThreeRanksTheOneThatFailedIsNamedAndTheOthersEnd) {
