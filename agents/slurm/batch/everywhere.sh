@@ -79,7 +79,7 @@ run_roles() {
         fail_first "${bases[$pid]}" "$code" 0 srun
         status=$code
       fi
-      if [[ ! $stopped ]]; then
+      if [[ ! $stopped ]] && ((${#pids[@]})); then
         stopped=1
         stop_steps "$stop_grace_s" "${!pids[@]}" &
       fi
