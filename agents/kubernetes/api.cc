@@ -26,8 +26,10 @@ bool MayBeAskedAgain(const ApiCall& call, const absl::StatusOr<HttpAnswer>& answ
   const bool only_reads = call.method == "GET";
   // Connections break now and then: servers end them to share their load.
   if (!answer.ok()) return only_reads && absl::IsAborted(answer.status()) && tries < kMaxCuts;
-  // A call that was told to come later has not been looked at.
-  const bool may = answer->status == 429 || (answer->status >= 500 && only_reads);
+  // A call that was told to come later has not been looked at, unless admission has.
+  const bool was_sent_away =
+      answer->status == 429 && !ToAnswer(answer->status, answer->body).IsDenied();
+  const bool may = was_sent_away || (answer->status >= 500 && only_reads);
   return may && tries < kMaxTries;
 }
 
@@ -43,7 +45,26 @@ absl::Duration WaitBefore(int next_try, const std::map<std::string, std::string>
   return wait * absl::Uniform(random, 1.0, 1.5);
 }
 
+// What the server does not say of whom it did not recognise.
+std::string_view HintOf(const ApiAnswer& answer) {
+  if (answer.status == 401 && !answer.IsDenied())
+    return "; the credentials have expired, or are another cluster's: renew those of the context";
+  if (answer.status == 403 && answer.message.find("\"system:anonymous\"") != std::string::npos) {
+    return "; no credentials were sent: name a user in the kubeconfig's context, and give it a "
+           "token, a certificate or a plug-in";
+  }
+  return "";
+}
+
 }  // namespace
+
+// Source: ToStatusErr in staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors, and
+// plugin/policy/validating, of Kubernetes.
+bool ApiAnswer::IsDenied() const {
+  const auto has = [&](std::string_view words) { return message.find(words) != message.npos; };
+  return !ok() && ((has("admission webhook ") && has(" denied the request")) ||
+                   (has("ValidatingAdmissionPolicy ") && has(" denied request: ")));
+}
 
 ApiAnswer ToAnswer(int status, const std::string& body) {
   ApiAnswer answer;
@@ -61,10 +82,10 @@ ApiAnswer ToAnswer(int status, const std::string& body) {
 }
 
 absl::Status RefusalOf(const ApiAnswer& answer, std::string_view what) {
-  const std::string text =
-      fmt::format("{}: the API server answered {}{}{}: {}", what, answer.status,
-                  answer.reason.empty() ? "" : " ", answer.reason,
-                  answer.message.empty() ? std::string("without a word") : answer.message);
+  const std::string text = fmt::format(
+      "{}: the API server answered {}{}{}: {}{}", what, answer.status,
+      answer.reason.empty() ? "" : " ", answer.reason,
+      answer.message.empty() ? std::string("without a word") : answer.message, HintOf(answer));
   switch (answer.status) {
     case 400:
     case 413:

@@ -29,6 +29,8 @@ struct ApiAnswer {
   std::string message;
 
   bool ok() const { return status >= 200 && status < 300; }
+  // An admission webhook or policy has decided so, with whatever status it chose.
+  bool IsDenied() const;
 };
 
 // The answer with this body.
@@ -37,7 +39,7 @@ ApiAnswer ToAnswer(int status, const std::string& body);
 // A refusal as a status: NOT_FOUND (404), ALREADY_EXISTS and ABORTED (409), PERMISSION_DENIED
 // (403), UNAUTHENTICATED (401), INVALID_ARGUMENT (400, 413, 422), OUT_OF_RANGE (410),
 // RESOURCE_EXHAUSTED (429), INTERNAL (5xx), UNKNOWN (others). `what` says what was asked for. The
-// server's message is in it, whole.
+// server's message is in it, whole, and what to do where credentials are refused or lacking.
 absl::Status RefusalOf(const ApiAnswer& answer, std::string_view what);
 
 struct ApiCall {

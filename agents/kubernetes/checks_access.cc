@@ -107,7 +107,7 @@ void JudgeTrial(const std::string& name_space, const absl::StatusOr<ApiAnswer>& 
   std::string remedy = "correct what the server's message names";
   if (answer->status == 403) remedy = kRightsRemedy;
   // A webhook or a namespace that is going also answers 403; what the server says tells.
-  if (answer->message.find("terminating") != std::string::npos || answer->status == 404) {
+  if (answer->message.find("being terminated") != std::string::npos || answer->status == 404) {
     remedy = fmt::format(
         "make the namespace (kubectl create namespace {}), or set kubernetes.namespace to another",
         name_space);

@@ -23,13 +23,18 @@ absl::StatusOr<Json> Get(Api* api, const std::string& path) {
 }  // namespace
 
 absl::StatusOr<std::string> ReadVersion(Api* api) {
+  constexpr char kRemedy[] =
+      "see that the kubeconfig's server is the right address, and can be reached from here";
   const absl::StatusOr<Json> body = Get(api, "/version");
+  if (absl::IsUnavailable(body.status())) {
+    return absl::UnavailableError(fmt::format("{}; {}", ToStd(body.status().message()), kRemedy));
+  }
   if (!body.ok()) return body.status();
   std::string version = TextAt(*body, "gitVersion");
   if (version.empty()) {
-    return absl::UnavailableError(
-        "get /version: the answer names no gitVersion, so this is no Kubernetes API server; see "
-        "that the kubeconfig's server is the right address");
+    return absl::UnavailableError(fmt::format(
+        "get /version: the answer names no gitVersion, so this is no Kubernetes API server; {}",
+        kRemedy));
   }
   return version.starts_with('v') ? version.substr(1) : version;
 }

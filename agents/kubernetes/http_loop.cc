@@ -53,6 +53,20 @@ bool WasHungUp(std::string_view words) {
          words.find("Connection reset") != words.npos || words.find("unexpected eof") != words.npos;
 }
 
+// What answers at that address is another kind of server, or speaks HTTP without TLS.
+bool SpeaksNoTls(std::string_view words) {
+  return words.find("wrong version number") != words.npos ||
+         words.find("packet length too long") != words.npos;
+}
+
+absl::Status TlsError(const std::string& text, std::string_view words) {
+  if (WasHungUp(words)) return absl::UnavailableError(text);
+  if (!SpeaksNoTls(words)) return absl::FailedPreconditionError(text);
+  return absl::UnavailableError(
+      text +
+      "; what answers there does not speak TLS, so it is no API server, or one without https");
+}
+
 absl::Status ErrorOf(CURLcode code, std::string_view url, std::string_view words) {
   const std::string text = fmt::format("{}: {}", url, words);
   switch (code) {
@@ -64,7 +78,7 @@ absl::Status ErrorOf(CURLcode code, std::string_view url, std::string_view words
     case CURLE_PROXY:
       return absl::UnavailableError(text);
     case CURLE_SSL_CONNECT_ERROR:
-      return WasHungUp(words) ? absl::UnavailableError(text) : absl::FailedPreconditionError(text);
+      return TlsError(text, words);
     case CURLE_PEER_FAILED_VERIFICATION:
       return absl::FailedPreconditionError(
           text +

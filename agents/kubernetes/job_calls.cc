@@ -33,8 +33,14 @@ bool IsPassing(const ApiAnswer& answer) {
          (answer.status == 409 && answer.reason == "Conflict");
 }
 
+// "jobs.batch is forbidden: User "x" cannot create resource ..."; others may say "cannot" as well.
 bool IsRbac(const ApiAnswer& answer) {
-  return answer.status == 403 && answer.message.find(" cannot ") != std::string::npos;
+  return answer.status == 403 && answer.message.find("is forbidden: User \"") != std::string::npos;
+}
+
+bool IsNamespaceGone(const ApiAnswer& answer) {
+  return answer.status == 404 ||
+         answer.message.find("because it is being terminated") != std::string::npos;
 }
 
 }  // namespace
@@ -65,13 +71,15 @@ LaunchOutcome EndOf(const ApiAnswer& answer, std::string_view what) {
   // 408 and 429: too busy; 401 and 5xx: in trouble. Whoever looks the run up later knows more.
   const bool is_trouble =
       answer.status >= 500 || answer.status == 401 || answer.status == 408 || answer.status == 429;
+  if (answer.IsDenied())
+    return RefusedAs(v1::FAILURE_CLASS_CONFIG, words, "correct what the server's words name");
   if (is_trouble || IsPassing(answer)) return UnclearBecause(status);
   if (IsRbac(answer)) {
     return RefusedAs(v1::FAILURE_CLASS_INFRA, words,
                      "tell the cluster's operator: the agent's account lacks this right "
                      "(muster check names all that it needs)");
   }
-  if (answer.status == 404) {
+  if (IsNamespaceGone(answer)) {
     return RefusedAs(v1::FAILURE_CLASS_CONFIG, words,
                      "choose a namespace that is there, or ask the cluster's operator to make it");
   }

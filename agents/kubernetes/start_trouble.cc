@@ -36,10 +36,14 @@ constexpr std::array<Trouble, 12> kTroubles = {{
 // What a refusal of a pod says that waiting does not help with; a quota may have room later, and a
 // webhook that does not answer may do so. Sources: plugin/pkg/admission and
 // staging/src/k8s.io/apiserver/pkg/admission of Kubernetes.
-constexpr std::array<std::string_view, 7> kRefusals = {
-    "violates PodSecurity",  "denied the request", "error looking up service account",
-    "no PriorityClass with", "RuntimeClass",       "usage per ",
-    "Invalid value"};
+constexpr std::array<std::string_view, 8> kRefusals = {"violates PodSecurity",
+                                                       "denied the request",
+                                                       "denied request: ",
+                                                       "error looking up service account",
+                                                       "no PriorityClass with",
+                                                       "RuntimeClass",
+                                                       "usage per ",
+                                                       "Invalid value"};
 
 bool Has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 

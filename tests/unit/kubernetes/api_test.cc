@@ -13,6 +13,7 @@
 namespace muster::kubernetes {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 class ApiTest : public ::testing::Test {
@@ -73,6 +74,21 @@ TEST_F(ApiTest, ARefusalIsToldWholeAndByItsKind) {
                         "already exists"));
 }
 
+TEST(RefusalTest, WhoeverSendsNoGoodCredentialsIsToldWhatToDo) {
+  const auto words = [](int status, const char* message) {
+    ApiAnswer answer;
+    answer.status = status;
+    answer.message = message;
+    return std::string(RefusalOf(answer, "get x").message());
+  };
+  EXPECT_THAT(words(401, "Unauthorized"), HasSubstr("Unauthorized; the credentials have expired"));
+  EXPECT_THAT(words(403, "x is forbidden: User \"system:anonymous\" cannot get"),
+              HasSubstr("; no credentials were sent: name a user"));
+  EXPECT_THAT(words(403, "x is forbidden: User \"bob\" cannot get"), EndsWith("cannot get"));
+  EXPECT_THAT(words(401, "admission webhook \"w\" denied the request: no"), EndsWith(": no"))
+      << "the status that a webhook chose";
+}
+
 TEST_F(ApiTest, A401IsAskedAgainOnceWithTheTokenOfNow) {
   Script({{.body = "{}"}, Refusal(401, "Unauthorized", "Unauthorized"), {.body = "{}"}});
   ASSERT_TRUE(api_->Call({.path = "/a"}).ok());
@@ -100,6 +116,14 @@ TEST_F(ApiTest, AServerThatSaysLaterIsAskedLater) {
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ(answer->status, 200);
   EXPECT_GE(absl::Now() - start, absl::Seconds(1)) << "as Retry-After says";
+}
+
+TEST_F(ApiTest, WhatAdmissionDeniesIsNotAskedAgainWhateverStatusItChose) {
+  Script({Refusal(429, "", "admission webhook \"budget\" denied the request: later")});
+  const auto answer = api_->Call({.method = "POST", .path = "/jobs", .body = {{"a", 1}}});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_TRUE(answer->IsDenied());
+  EXPECT_EQ(api_->Calls()["POST"], 1u);
 }
 
 TEST_F(ApiTest, AFaultOfTheServerIsAskedAgainForReadsOnly) {

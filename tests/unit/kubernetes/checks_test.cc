@@ -121,8 +121,10 @@ TEST(KubernetesChecksTest, WhatTheServerSaysOfAJobReachesTheOperator) {
   EXPECT_THAT(judge(403, "jobs is forbidden").remedy(), HasSubstr("rights.yaml"));
   EXPECT_THAT(judge(404, "namespaces \"lab\" not found").remedy(),
               HasSubstr("kubectl create namespace lab"));
-  EXPECT_THAT(judge(403, "namespace lab is being terminated, terminating").remedy(),
-              HasSubstr("kubectl create namespace lab"));
+  EXPECT_THAT(
+      judge(403, "unable to create new content in namespace lab because it is being terminated")
+          .remedy(),
+      HasSubstr("kubectl create namespace lab"));
   EXPECT_THAT(judge(400, "admission webhook \"x\" denied").remedy(), HasSubstr("webhook"));
 }
 

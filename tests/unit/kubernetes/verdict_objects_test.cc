@@ -287,6 +287,16 @@ TEST_F(KubernetesObjectsTest, AQuotaIsWaitedForAndARefusedPodIsNot) {
   EXPECT_THAT(seen.failure->message(), HasSubstr("violates PodSecurity \"restricted:latest\""));
 }
 
+TEST_F(KubernetesObjectsTest, APodThatAPolicyDeniesIsNotWaitedFor) {
+  const std::string denied = "ValidatingAdmissionPolicy 'x' with binding 'y' denied request: no";
+  TellEvent(kRun, "FailedCreate",
+            "Error creating: pods \"k7m2-42-1-abcde\" is forbidden: " + denied);
+  const agent::Observation seen = See(Job(), "23:00:00");
+  ASSERT_TRUE(seen.failure.has_value());
+  EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_THAT(seen.failure->message(), HasSubstr(denied));
+}
+
 TEST_F(KubernetesObjectsTest, ARunIsPendingUntilAllOfItsPodsAreMadeAndIsNotSoAgain) {
   Tell(Pod(0, R"({"phase": "Running"})"));
   EXPECT_EQ(See(Job("[]", 2)).state, v1::RUN_STATE_PENDING);

@@ -1,0 +1,268 @@
+"""An agent that does not get to its cluster: wrong addresses, bad credentials, missing namespaces and rights. Each is told
+with its remedy, by the preflight and by whoever meets it, and nothing is half made."""
+
+import contextlib
+
+import pytest
+import yaml
+from muster.v1 import job_pb2
+
+from harness.api import FAILED, SUCCEEDED, bad_fields, script_spec
+from harness.checks import check_locally
+from harness.fixtures import kubernetes_fixture
+from harness.impostors import greeting, make_certificate, serving, web_page
+from harness.wait import eventually
+
+kubernetes = kubernetes_fixture(nodes=1, gpus=0)
+
+KINDS = ("jobs", "pods", "secrets", "services")
+NOBODY = "https://127.0.0.1:1"
+PLUGIN_API = "client.authentication.k8s.io/v1"
+
+
+@pytest.fixture
+def config(kubernetes, world):
+    """Makes an agent whose kubeconfig is good but for what is given: the cluster's fields, and the user."""
+    def make(user=None, **cluster):
+        text = yaml.safe_load(kubernetes.kubeconfig_text(kubernetes.admin_token, "default"))
+        text["clusters"][0]["cluster"].update(cluster)
+        if user is not None:
+            text["users"][0]["user"] = user
+        return kubernetes.make_agent(world, kubeconfig=world.write("kubeconfig", yaml.safe_dump(text)))
+    return make
+
+
+def check_told(agent, *words):
+    """The preflight fails and names all of that."""
+    code, said = check_locally(agent)
+    assert code == 1, said
+    for word in words:
+        assert word in said, said
+    return said
+
+
+def check_stops(agent, *words):
+    """The agent ends at once, and its last line says why."""
+    agent.launch()
+    assert agent.wait_exit() == 1
+    last = agent.log().splitlines()[-1]
+    assert "stopped" in last
+    for word in words:
+        assert word in last, last
+
+
+def check_waits(agent, *words):
+    """The agent says why it cannot work and goes on asking, since nothing here has to be corrected on its side."""
+    agent.launch()
+    for word in words:
+        eventually(lambda word=word: word in agent.log(), f"the agent's log says {word}", alive=agent.check_alive)
+    agent.check_alive()
+
+
+# ---- the address
+
+@pytest.mark.parametrize("server,words", [
+    (NOBODY, "Failed to connect to 127.0.0.1 port 1"),
+    ("https://no-such-host.invalid:6443", "Could not resolve host: no-such-host.invalid"),
+])
+def test_an_address_where_nobody_answers(broker, config, server, words):
+    del broker
+    agent = config(server=server)
+    remedy = "see that the kubeconfig's server is the right address"
+    check_told(agent, f"API server {server}", words, remedy)
+    check_waits(agent, words, remedy)
+
+
+@pytest.mark.parametrize("impostor,scheme,words", [
+    (web_page, "http", "the answer names no gitVersion, so this is no Kubernetes API server"),
+    (web_page, "https", "what answers there does not speak TLS"),
+    (greeting, "https", "what answers there does not speak TLS"),
+    (greeting, "http", "HTTP/0.9"),
+], ids=["a-page", "a-page-where-tls-is-expected", "no-http-where-tls-is-expected", "no-http"])
+def test_an_address_where_something_else_answers(broker, config, impostor, scheme, words):
+    del broker
+    with serving(impostor()) as port:
+        agent = config(server=f"{scheme}://127.0.0.1:{port}")
+        check_told(agent, words, "the server's address in the kubeconfig")
+        check_waits(agent, words)
+
+
+def test_a_certificate_of_another_authority(broker, world, config):
+    del broker
+    certificate, _ = make_certificate(world.root, "another")
+    agent = config(**{"certificate-authority": str(certificate)})
+    words = "server, certificate-authority and tls-server-name of the kubeconfig must be of one cluster"
+    check_told(agent, words, "set certificate-authority-data in the kubeconfig to the cluster's own authority")
+    check_stops(agent, words)
+
+
+# ---- the credentials
+
+def plugin(world, text):
+    path = world.write("plugin", f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def exec_user(command):
+    return {"exec": {"apiVersion": PLUGIN_API, "command": command, "interactiveMode": "Never", "installHint": "see the wiki"}}
+
+
+def test_a_token_that_the_server_does_not_take(broker, config):
+    del broker
+    agent = config(user={"token": "of-another-time"})
+    words = ("401 Unauthorized", "the credentials have expired, or are another cluster's: renew those of the context")
+    check_told(agent, *words, "kubectl get --raw /version with the same file and context must work")
+    check_stops(agent, *words)
+
+
+def test_a_user_without_credentials(broker, config):
+    del broker
+    agent = config(user={})
+    words = "no credentials were sent: name a user in the kubeconfig's context"
+    check_told(agent, "system:anonymous", words)
+    check_stops(agent, words)
+
+
+@pytest.mark.parametrize("text,words", [
+    (None, "cannot start"),
+    ("echo token=very-secret", "it printed no JSON object"),
+    ("echo not logged in >&2; exit 7", "it ended with code 7: not logged in"),
+], ids=["missing", "prints-rubbish", "fails"])
+def test_a_credentials_plugin_that_gives_none(broker, world, config, text, words):
+    del broker
+    command = str(world.path("nowhere")) if text is None else plugin(world, text)
+    agent = config(user=exec_user(command))
+    said = check_told(agent, f'credentials plug-in "{command}" of context "agent"', words, "see the wiki")
+    assert "very-secret" not in said
+    check_stops(agent, words, "see the wiki")
+
+
+def test_a_kubeconfig_that_is_not_there_or_lacks_the_context(kubernetes, world, broker):
+    del broker
+    agent = kubernetes.make_agent(world, kubeconfig=world.path("nowhere"))
+    check_told(agent, str(world.path("nowhere")))
+    agent = kubernetes.make_agent(world, context="other")
+    check_told(agent, 'no context "other"; it has ')
+
+
+# ---- the namespace
+
+def terminating(kubernetes):
+    """A namespace that something keeps from going."""
+    name = kubernetes.make_namespace()
+    kubernetes.must("POST", f"/api/v1/namespaces/{name}/configmaps",
+                    {"metadata": {"name": "stays", "finalizers": ["example.com/test"]}})
+    kubernetes.must("DELETE", f"/api/v1/namespaces/{name}")
+    return name
+
+
+@pytest.fixture(params=["missing", "terminating"])
+def bad_namespace(request, kubernetes):
+    """Its name, and what the server says of it."""
+    if request.param == "missing":
+        yield "nowhere", 'namespaces "nowhere" not found'
+        return
+    name = terminating(kubernetes)
+    yield name, "because it is being terminated"
+    kubernetes.must("PATCH", f"/api/v1/namespaces/{name}/configmaps/stays", {"metadata": {"finalizers": None}})
+
+
+def test_a_namespace_that_is_not_there_or_is_going(kubernetes, world, api, bad_namespace):
+    name, words = bad_namespace
+    agent = kubernetes.make_agent(world, namespace=name)
+    check_told(agent, words, f"make the namespace (kubectl create namespace {name})")
+    agent.start()
+    failure = api.wait_state(api.submit(script_spec("true")), FAILED).failure
+    assert failure.failure_class == job_pb2.FAILURE_CLASS_CONFIG and not failure.retriable
+    assert words in failure.message
+    assert "choose a namespace that is there" in failure.suggestion
+    assert not any(kubernetes.objects(kind, namespace=name) for kind in KINDS)
+
+
+# ---- the rights
+
+@contextlib.contextmanager
+def without(kubernetes, namespace, verb, resource):
+    """The agent's Role without one right."""
+    path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/roles/muster-agent"
+    rules = kubernetes.must("GET", path)["rules"]
+    less = [{**rule, "resources": [one], "verbs": [v for v in rule["verbs"] if (v, one) != (verb, resource)]}
+            for rule in rules for one in rule["resources"]]
+    kubernetes.must("PATCH", path, {"rules": [rule for rule in less if rule["verbs"]]})
+    try:
+        yield
+    finally:
+        kubernetes.must("PATCH", path, {"rules": rules})
+
+
+@pytest.mark.parametrize("resource", ["jobs", "secrets"])
+def test_a_launch_that_the_account_may_not_make(kubernetes, world, broker, api, resource):
+    del broker
+    namespace = kubernetes.make_namespace()
+    agent = kubernetes.make_least_agent(world, namespace)
+    with without(kubernetes, namespace, "create", resource):
+        check_told(agent, f"rights to {resource} in namespace {namespace}: not allowed: create", "rights.yaml")
+        agent.start()
+        spec = script_spec("true")
+        spec.retry.max_runs = 1
+        failure = api.wait_state(api.submit(spec), FAILED).failure
+        assert failure.failure_class == job_pb2.FAILURE_CLASS_INFRA
+        assert f'cannot create resource "{resource}"' in failure.message and "muster-agent" in failure.message
+        assert "the agent's account lacks this right" in failure.suggestion
+        for kind in KINDS:
+            eventually(lambda kind=kind: not kubernetes.objects(kind, namespace=namespace), f"no {kind} are left")
+    api.wait_state(api.submit(script_spec("true")), SUCCEEDED)
+
+
+# ---- what Kubernetes would refuse
+
+BAD_NAMES = {
+    "namespace": {"namespace": "Not A Name"},
+    "queue": {"queue": "-q"},
+    "service_account": {"service_account": "under_score"},
+    "priority_class": {"priority_class": "Upper"},
+    "labels": {"labels": {"no spaces": "x"}},
+    "labels[\"app\"]": {"labels": {"app": "x" * 64}},
+    "annotations": {"annotations": {"muster.dev/job": "7"}},
+    "node_selector": {"node_selector": {"disk": "very fast"}},
+    "image_pull_secrets[0]": {"image_pull_secrets": ["a b"]},
+}
+
+
+@pytest.mark.parametrize("field", BAD_NAMES)
+def test_names_and_labels_that_kubernetes_would_refuse_are_named_at_once(api, field):
+    spec = script_spec("true")
+    for name, value in BAD_NAMES[field].items():
+        part = getattr(spec.kubernetes, name)
+        if isinstance(value, str):
+            setattr(spec.kubernetes, name, value)
+        elif isinstance(value, list):
+            part.extend(value)
+        else:
+            part.update(value)
+    with pytest.raises(Exception) as caught:
+        api.submit(spec)
+    named = bad_fields(caught.value)
+    assert any(name.startswith(f"spec.kubernetes.{field}") for name in named), named
+    assert all(named.values()) and not api.list_all()
+
+
+@pytest.mark.parametrize("text", ["resources: {memory: 1Qx}", "resources: {memory: lots}", "resources: {cpus: -1}",
+                                  "kubernetes: {shm: '64 MiBs'}", "kubernetes: {time_to_live: soon}"])
+def test_quantities_that_kubernetes_would_not_parse_are_named_with_their_line(world, broker, text):
+    del broker
+    path = world.write("job.yaml", f"run: 'true'\n{text}\n")
+    done = world.cli("submit", path, check=False)
+    assert done.returncode in (1, 2)
+    assert "job.yaml:2:" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("setting", ["default_memory: lots", "default_cpus: -1", "start_grace: soon"])
+def test_settings_that_are_no_quantities_are_named(kubernetes, world, broker, setting):
+    del broker
+    key, value = setting.split(": ")
+    agent = kubernetes.make_agent(world, **{key: value})
+    agent.launch()
+    assert agent.wait_exit() == 2
+    assert f"kubernetes.{key}" in agent.log() and value in agent.log()
