@@ -1,10 +1,9 @@
-"""Broker and agent die at any moment of the life of jobs on Kubernetes, and so do its own parts: each job runs once, and
-nothing is left over."""
+"""Broker and agent die at any moment of the life of jobs on Kubernetes: each job runs once, and nothing is left over. What
+happens to Kubernetes itself is in test_faults.py."""
 
 import random
 
 import pytest
-from muster.v1 import job_pb2
 
 from harness.fixtures import kubernetes_fixture
 from harness.trio import VICTIMS, PodTrio
@@ -55,32 +54,3 @@ def test_blows_at_random_moments_of_launches(kubernetes, trio):
     for job_id in ids:
         trio.check_ran_once(job_id)
     check_nothing_is_left(kubernetes, trio, ids)
-
-
-def test_an_api_server_that_dies_at_random_moments_of_launches(kubernetes, trio):
-    dice = random.Random(1)
-    ids = []
-    for _ in range(5):
-        ids += trio.api.submit_many([trio.counting("echo done")] * 2)
-        # The moment of the blow is what varies.
-        trio.world.pause(dice.uniform(0, 0.5))
-        kubernetes.kill("kube-apiserver")
-        kubernetes.wait_ready()
-    for job_id in ids:
-        trio.check_ran_once(job_id)
-        assert trio.api.stdout(job_id) == b"done\n"
-    check_nothing_is_left(kubernetes, trio, ids)
-
-
-def test_a_store_that_stands_still_for_ten_seconds(kubernetes, trio):
-    gate = trio.world.gate()
-    running = trio.api.submit(trio.counting(gate.script()))
-    trio.api.wait_state(running, job_pb2.JOB_STATE_RUNNING)
-    kubernetes.stop("etcd")
-    meanwhile = trio.api.submit(trio.counting())
-    gate.open()
-    trio.world.pause(10)
-    kubernetes.resume("etcd")
-    trio.check_ran_once(running)
-    trio.check_ran_once(meanwhile)
-    check_nothing_is_left(kubernetes, trio, [running, meanwhile])

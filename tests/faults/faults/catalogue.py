@@ -1,14 +1,18 @@
 """All faults by name."""
 
 from faults.agent import agent_killed_at_every_side_effect, kubernetes_agent_killed_at_every_side_effect
-from faults.daemons import kube_apiserver_killed, login_host_swapped, slurmctld_killed, slurmdbd_down
+from faults.daemons import login_host_swapped, slurmctld_killed, slurmdbd_down
 from faults.ids import job_id_reused
+from faults.kube_control_plane import etcd_paused, kube_apiserver_killed, kube_storm_of_429
+from faults.kube_nodes import kube_node_frozen
+from faults.kube_way import kube_watch_cut, kube_watch_expired, kubernetes_token_expired
 from faults.replies import sbatch_reply_lost
 from faults.toll import Toll
 
 FAULTS = {function.__name__: function for function in (
     sbatch_reply_lost, slurmctld_killed, slurmdbd_down, login_host_swapped, agent_killed_at_every_side_effect,
-    job_id_reused, kube_apiserver_killed, kubernetes_agent_killed_at_every_side_effect)}
+    job_id_reused, kube_apiserver_killed, etcd_paused, kube_watch_cut, kube_watch_expired, kube_storm_of_429, kube_node_frozen,
+    kubernetes_agent_killed_at_every_side_effect, kubernetes_token_expired)}
 
 
 def listing():

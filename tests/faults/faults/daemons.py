@@ -1,4 +1,4 @@
-"""The clusters' own daemons and the way to them come and go."""
+"""Slurm's own daemons and the way to them come and go."""
 
 import contextlib
 import random
@@ -10,7 +10,7 @@ from harness.slurm import SlurmCluster
 from harness.wait import eventually
 from muster.v1 import job_pb2
 
-from faults.lab import open_kubernetes_lab, open_lab
+from faults.lab import open_lab
 
 JOBS_PER_STRIKE = 3
 # Long enough that each phase of a job's life is struck by some.
@@ -44,19 +44,6 @@ def slurmdbd_down(repeat, toll):
             toll.strikes += 1
             toll.audit(lab, jobs, codes.get)
             lab.cluster.control("start", "slurmdbd")
-
-
-def kube_apiserver_killed(repeat, toll):
-    """The API server is killed at a random moment of a launch and comes back."""
-    moments = random.Random(1)
-    with open_kubernetes_lab() as lab:
-        for _ in range(repeat):
-            jobs = lab.submit()
-            lab.world.pause(moments.uniform(0, LONGEST_PAUSE_S))
-            lab.cluster.kill("kube-apiserver")
-            toll.strikes += 1
-            lab.cluster.wait_ready()
-            toll.audit(lab, jobs)
 
 
 def login_host_swapped(repeat, toll):

@@ -8,8 +8,12 @@ import pathlib
 from harness.kubernetes import KubernetesCluster
 from harness.slurm import USER, SlurmCluster, start_shared_broker
 from harness.trio import PodTrio, Trio
+from harness.wait import eventually
 from harness.world import World
 
+# Clean-up is two steps of the agent's and two of Kubernetes' controllers, which a busy machine makes wait.
+ORPHAN_PATIENCE_S = 60.0
+KINDS = ("jobs", "pods", "secrets", "services")
 CLUSTER = ("--nodes", "2", "--cpus", "8", "--min-job-age", "5", "--requeue-delay", "2")
 SLURM_COMMANDS = ("sbatch", "squeue", "scancel", "sacct", "sinfo", "scontrol", "srun")
 
@@ -17,45 +21,90 @@ SLURM_COMMANDS = ("sbatch", "squeue", "scancel", "sacct", "sinfo", "scontrol", "
 class Lab:
     """What one fault works with."""
 
-    def __init__(self, world, cluster, agent, api, trio=Trio):
+    trio_of = Trio
+
+    def __init__(self, world, cluster, agent, api):
         self.world, self.cluster, self.agent, self.api = world, cluster, agent, api
-        self.trio = trio(world, world.broker, agent, api)
+        self.trio = self.trio_of(world, world.broker, agent, api)
         self.trio.counter = world.path("counter")
         self.trio.counter.touch()
         self.trio.counter.chmod(0o666)
 
+    def spec(self, text=""):
+        """A job that counts its starts, says so, and then does what the shell text says."""
+        return self.trio.counting(f'echo "log of $MUSTER_JOB_ID"\n{text}')
+
+    @staticmethod
+    def log_of(job_id):
+        return b"log of %d\n" % job_id
+
     def submit(self, text="", count=1):
-        """Jobs that count their starts and then do what the shell text says."""
-        return self.api.submit_many([self.trio.counting(text) for _ in range(count)])
+        return self.api.submit_many([self.spec(text) for _ in range(count)])
+
+    def find_orphans(self):
+        """What is still in the cluster of jobs that have ended, and has not been found before; in words. Slurm keeps
+        nothing but its own records."""
+        return []
+
+
+class KubernetesLab(Lab):
+    """Its jobs may be cleaned up as soon as the broker has their ends and logs."""
+
+    trio_of = PodTrio
+
+    def __init__(self, *parts):
+        super().__init__(*parts)
+        self._orphans = set()
+
+    def spec(self, text=""):
+        spec = super().spec(text)
+        spec.kubernetes.time_to_live.SetInParent()
+        return spec
+
+    def find_orphans(self):
+        try:
+            eventually(lambda: not self._left(), "nothing is left over", ORPHAN_PATIENCE_S)
+        except AssertionError:
+            pass
+        found = self._left()
+        self._orphans |= found
+        return sorted(found)
+
+    def _left(self):
+        left = {f"{kind} {thing['metadata']['name']}" for kind in KINDS for thing in self.cluster.objects(kind)}
+        return left - self._orphans
 
 
 @contextlib.contextmanager
 def open_lab(*, sshd=False, make_agent=SlurmCluster.make_agent, prepare=lambda cluster, ending: None):
     """prepare(cluster, ending) comes before the agent, what it gives to `ending` (an ExitStack) is undone at the end;
     make_agent(cluster, world) gives one that is not started yet."""
-    with _open(SlurmCluster(*CLUSTER, sshd=sshd), Trio, make_agent, prepare) as lab:
+    with _open(SlurmCluster(*CLUSTER, sshd=sshd), Lab, make_agent, prepare) as lab:
         yield lab
 
 
 @contextlib.contextmanager
-def open_kubernetes_lab(make_agent=KubernetesCluster.make_agent):
-    """make_agent(cluster, world, **settings) gives one that is not started yet."""
+def open_kubernetes_lab(*options, nodes=1, make_agent=KubernetesCluster.make_agent,
+                        make_kubeconfig=KubernetesCluster.least_rights_kubeconfig, prepare=lambda cluster, ending: None):
+    """`options` are the cluster's. make_agent(cluster, world, **settings) gives an agent that is not started yet;
+    make_kubeconfig(cluster) the path of its kubeconfig, of an account with no more rights than agents need; prepare as
+    above, before that."""
     def make(cluster, world):
-        return make_agent(cluster, world, allow_host_path="yes")
+        return make_agent(cluster, world, kubeconfig=make_kubeconfig(cluster), allow_host_path="yes")
 
-    with _open(KubernetesCluster(nodes=1, gpus=0), PodTrio, make) as lab:
+    with _open(KubernetesCluster(*options, nodes=nodes, gpus=0), KubernetesLab, make, prepare) as lab:
         yield lab
 
 
 @contextlib.contextmanager
-def _open(cluster, trio, make_agent, prepare=lambda cluster, ending: None):
+def _open(cluster, lab_of, make_agent, prepare):
     world = World()
     ending = contextlib.ExitStack()
     try:
         prepare(cluster, ending)
         start_shared_broker(world)
         agent = make_agent(cluster, world).start()
-        lab = Lab(world, cluster, agent, world.api(world.broker), trio)
+        lab = lab_of(world, cluster, agent, world.api(world.broker))
         try:
             yield lab
         except BaseException:

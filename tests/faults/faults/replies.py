@@ -27,7 +27,7 @@ def sbatch_reply_lost(repeat, toll):
 
     with open_lab(make_agent=make_agent) as lab:
         # Each asks Slurm for something else, so that each is a submission of its own and not a task of an array.
-        specs = [lab.trio.counting() for _ in range(repeat)]
+        specs = [lab.spec() for _ in range(repeat)]
         for number, spec in enumerate(specs):
             spec.slurm.comment = str(number)
         jobs = lab.api.submit_many(specs)
