@@ -365,6 +365,7 @@ class Agent::Impl {
   }
   void Do(ShipLogs& ship) { shipper_.Ship(ship.run, ship.ended); }
   void Do(DoForget& forget) {
+    ++calls_in_flight_;
     shipper_.Drop(forget.run.run_key);
     calls_.Forget(std::move(forget.run));
   }

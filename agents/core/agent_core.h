@@ -126,6 +126,10 @@ struct Observed {
 struct LogsShipped {
   std::string run_key;
 };
+// The backend has nothing more to do for a run that was let go.
+struct Forgotten {
+  std::string run_key;
+};
 struct InventoryRead {
   v1::Inventory inventory;
   std::map<std::string, uint64_t> scheduler_calls;
@@ -137,8 +141,9 @@ struct JournalFilled {
 struct Tick {};
 // The agent is about to end: nothing new is launched. There is no way back.
 struct Drain {};
-using Input = std::variant<LinkUp, LinkDown, BrokerSaid, Launched, LookedUp, CancelAsked, HoldAsked,
-                           Observed, LogsShipped, InventoryRead, JournalFilled, Tick, Drain>;
+using Input =
+    std::variant<LinkUp, LinkDown, BrokerSaid, Launched, LookedUp, CancelAsked, HoldAsked, Observed,
+                 LogsShipped, Forgotten, InventoryRead, JournalFilled, Tick, Drain>;
 
 // ---- effects: to be carried out, in order, once the journal changes of the same Output are on
 // disk
@@ -162,6 +167,7 @@ struct ShipLogs {
   RunHandle run;
   bool ended = false;  // no byte will be added: ship to the end, then say LogsShipped
 };
+// Until Forgotten the journal keeps the run, so that an agent that dies meanwhile does it again.
 struct DoForget {
   RunHandle run;
 };

@@ -35,7 +35,7 @@ struct ObserveDone {
 struct InventoryDone {
   absl::StatusOr<v1::Inventory> inventory;
 };
-// Launched, LookedUp, CancelAsked, HoldAsked or LogsShipped.
+// Launched, LookedUp, CancelAsked, HoldAsked, LogsShipped or Forgotten.
 struct CallDone {
   Input input;
 };

@@ -38,7 +38,7 @@ RunCalls::RunCalls(int threads, Backend* backend, Answer answer)
       holds_(CancelThreads(threads, *backend), backend->MaxCancelBatch(),
              [this](std::vector<Wish> wishes) { SetHeldMany(std::move(wishes)); }),
       forgets_(threads, kMaxForgetBatch,
-               [this](const std::vector<RunHandle>& runs) { backend_.ForgetMany(runs); }),
+               [this](const std::vector<RunHandle>& runs) { ForgetMany(runs); }),
       lookups_(threads) {}
 
 void RunCalls::Launch(RunHandle run) { launches_.Add(std::move(run)); }
@@ -75,6 +75,11 @@ void RunCalls::CancelMany(const std::vector<RunHandle>& runs) {
     LogFailure("cancel_failed", runs[i].run_key, statuses[i]);
     answer_(CancelAsked{runs[i].run_key, std::move(statuses[i])});
   }
+}
+
+void RunCalls::ForgetMany(const std::vector<RunHandle>& runs) {
+  backend_.ForgetMany(runs);
+  for (const RunHandle& run : runs) answer_(Forgotten{run.run_key});
 }
 
 // Holds and releases are two calls.

@@ -19,7 +19,7 @@ namespace muster::agent {
 
 class RunCalls {
  public:
-  // What came of a call, once for each but Forget; from the threads of the lanes.
+  // What came of a call, once for each; from the threads of the lanes.
   using Answer = std::function<void(Input)>;
 
   // `threads` for each kind of call. `backend` must outlive this object.
@@ -41,6 +41,7 @@ class RunCalls {
 
   void LaunchMany(const std::vector<RunHandle>& runs);
   void CancelMany(const std::vector<RunHandle>& runs);
+  void ForgetMany(const std::vector<RunHandle>& runs);
   void SetHeldMany(std::vector<Wish> wishes);
   void SetHeldMany(const std::vector<RunHandle>& runs, bool held);
 

@@ -260,6 +260,11 @@ void RunTable::OnLogsShipped(const std::string& run_key, const Step& step) {
   Change(*run, AgentEvent(step.wall, "the archive has all logs"), run->record.state, step);
 }
 
+void RunTable::OnForgotten(const std::string& run_key, const Step& step) {
+  // Unless the broker has assigned it anew meanwhile.
+  if (Find(run_key) == nullptr) step.out->changes.push_back(DeleteRun{run_key});
+}
+
 void RunTable::OnTime(const Step& step) {
   TellLateReplicas(step);
   while (!due_.empty() && due_.begin()->first <= step.now) {
@@ -387,10 +392,10 @@ void RunTable::AfterChange(Run& run, const Step& step) {
 void RunTable::LetGo(Run& run, const Step& step) {
   run.let_go = true;
   if (run.call != Call::kNone) return;
-  step.out->changes.push_back(DeleteRun{run.key()});
+  // The next process, should it have to, lets go of it as it is now.
+  if (changed_.erase(run.record.order) > 0) step.out->changes.push_back(PutRun{run.record});
   step.out->effects.push_back(DoForget{Handle(run)});
   SetDue(run, absl::InfiniteFuture());
-  changed_.erase(run.record.order);
   const std::string key = run.key();
   runs_.erase(key);
 }

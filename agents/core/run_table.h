@@ -58,6 +58,7 @@ class RunTable {
   // `began`: when the cluster was looked at, or just before.
   void OnObserved(const ObserveOutcome& outcome, absl::Time began, const Step& step);
   void OnLogsShipped(const std::string& run_key, const Step& step);
+  void OnForgotten(const std::string& run_key, const Step& step);
 
   // From now on nothing is launched.
   void Drain() { draining_ = true; }

@@ -156,6 +156,8 @@ void SimAgent::Do(agent::DoHold& effect) {
 void SimAgent::Do(agent::DoForget& effect) {
   world_.history.Note(world_.loop, "agent {}: lets go of {}", cluster_.name(), effect.run.run_key);
   cluster_.Forget(effect.run.run_key);
+  Later(world_.random.Skewed(absl::Milliseconds(10), absl::Seconds(10)),
+        [this, key = effect.run.run_key] { Handle(agent::Forgotten{key}); });
 }
 
 void SimAgent::Do(agent::ShipLogs& effect) {

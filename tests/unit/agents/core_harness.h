@@ -156,6 +156,7 @@ class CoreHarness {
     looked_up.outcome.external_id = "pid-found";
     return Do(std::move(looked_up));
   }
+  const Output& Forgotten(uint64_t job) { return Do(agent::Forgotten{Key(job)}); }
   const Output& CancelAsked(uint64_t job, absl::Status status = {}) {
     return Do(agent::CancelAsked{Key(job), std::move(status)});
   }
@@ -189,7 +190,13 @@ class CoreHarness {
     }
     return v1::RUN_STATE_UNSPECIFIED;
   }
-  bool Holds(uint64_t job) const { return State(job) != v1::RUN_STATE_UNSPECIFIED; }
+  // The agent itself: its journal keeps a run until the backend has forgotten it.
+  bool Holds(uint64_t job) const {
+    for (const RunHandle& run : core_->AllRuns()) {
+      if (run.run_key == Key(job)) return true;
+    }
+    return false;
+  }
 
  private:
   Options options_;

@@ -127,6 +127,37 @@ TEST_F(EventsTest, ARunIsLetGoOnceTheEventWithItsLogsIsAcknowledged) {
   EXPECT_THAT(Effects<DoForget>(), SizeIs(1));
 }
 
+TEST_F(EventsTest, ARunThatTheBackendHasNotForgottenIsForgottenByTheNextProcess) {
+  Have(1);
+  Observe(1, v1::RUN_STATE_SUCCEEDED);
+  ShipLogs(1);
+  Ack(4);
+  EXPECT_THAT(Effects<DoForget>(), SizeIs(1));
+  EXPECT_THAT(Changes<DeleteRun>(), IsEmpty());
+  Start();
+  Do(Tick{});
+  EXPECT_THAT(Effects<DoForget>(), SizeIs(1));
+  EXPECT_THAT(NewEvents(), IsEmpty());
+  Forgotten(1);
+  EXPECT_THAT(Changes<DeleteRun>(), SizeIs(1));
+  Start();
+  Do(Tick{});
+  EXPECT_THAT(Effects<DoForget>(), IsEmpty());
+}
+
+TEST_F(EventsTest, AReleasedRunThatTheBackendHasNotForgottenTellsNothingMore) {
+  Have(1);
+  Release(1);
+  CancelAsked(1);
+  Observe(1, v1::RUN_STATE_CANCELED);
+  EXPECT_THAT(Effects<DoForget>(), SizeIs(1));
+  Start();
+  Connect();
+  Release(1);
+  EXPECT_THAT(Effects<DoForget>(), SizeIs(1));
+  EXPECT_THAT(NewEvents(), IsEmpty());
+}
+
 TEST_F(EventsTest, LogsOfARunThatHasNotEndedAreNeverComplete) {
   Have(1);
   ShipLogs(1);

@@ -30,6 +30,8 @@ class RunCallsTest : public testing::Test {
       answers_.With([&](Answers& answers) {
         if (const auto* canceled = std::get_if<CancelAsked>(&input))
           answers[canceled->run_key] = canceled->status;
+        if (const auto* forgotten = std::get_if<Forgotten>(&input))
+          answers[forgotten->run_key + " forgotten"] = absl::OkStatus();
         if (const auto* held = std::get_if<HoldAsked>(&input))
           answers[held->run_key + (held->held ? " held" : " released")] = held->status;
       });
@@ -47,6 +49,15 @@ class RunCallsTest : public testing::Test {
   Shared<Answers> answers_;
   FakeBackend backend_{&cluster_, ""};
 };
+
+TEST_F(RunCallsTest, EachRunThatIsForgottenIsToldAfterwards) {
+  const std::unique_ptr<RunCalls> calls = MakeCalls();
+  calls->Forget(Run("a"));
+  calls->Forget(Run("b"));
+  calls->Start();
+  const absl::Status ok;
+  EXPECT_THAT(AnswersOf(2), ElementsAre(Pair("a forgotten", ok), Pair("b forgotten", ok)));
+}
 
 TEST_F(RunCallsTest, CancelsThatComeWhileOneIsUnderWayGoTogetherEachWithItsOwnAnswer) {
   cluster_.With([](ClusterState& state) {
