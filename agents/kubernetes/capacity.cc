@@ -68,12 +68,7 @@ std::vector<std::string> Lacks(const RunNeed& need, const Amounts& room) {
 }
 
 using Part = Amounts (*)(const NodeRoom&);
-Amounts AllOf(const NodeRoom& room) {
-  Amounts all = room.node.allocatable;
-  for (const auto& [resource, count] : room.node.gpu_capacity)
-    all.gpus[resource] = std::max(all.Gpus(resource), count);
-  return all;
-}
+Amounts AllOf(const NodeRoom& room) { return CapacityOf(room.node); }
 Amounts FreeOf(const NodeRoom& room) { return room.free; }
 
 // Which node comes nearest to holding one pod, and what it lacks. `adjective` is "" or "free ".
@@ -149,6 +144,13 @@ std::string OutWords(size_t matching, const std::vector<std::string>& out) {
 }
 
 }  // namespace
+
+Amounts CapacityOf(const NodeObject& node) {
+  Amounts all = node.allocatable;
+  for (const auto& [resource, count] : node.gpu_capacity)
+    all.gpus[resource] = std::max(all.Gpus(resource), count);
+  return all;
+}
 
 std::vector<NodeRoom> RoomOf(std::vector<NodeObject> nodes, const std::vector<PodUse>& pods) {
   std::vector<NodeRoom> rooms;
@@ -233,7 +235,7 @@ std::map<std::string, uint32_t> GpuTypesOf(const NodeObject& node, const Amounts
   std::map<std::string, uint32_t> types;
   for (const std::string& resource : config.gpu_resources) {
     const int64_t count = amounts.Gpus(resource);
-    if (node.allocatable.Gpus(resource) == 0) continue;
+    if (CapacityOf(node).Gpus(resource) == 0) continue;
     const auto label = node.labels.find(config.gpu_type_label);
     const bool has_type = &resource == &config.gpu_resources.front() &&
                           label != node.labels.end() && !label->second.empty();

@@ -60,6 +60,9 @@ std::optional<Misfit> FindMisfit(const RunNeed& need, const std::vector<NodeRoom
 // Takes the run's room from the nodes, as far as they have it.
 void Reserve(const RunNeed& need, std::vector<NodeRoom>* nodes);
 
+// All that the node has; GPUs whose device plug-in is away, or that are not well, are among it.
+Amounts CapacityOf(const NodeObject& node);
+
 // The types of the node's GPUs with their number, as jobs ask for them: the value of the label for
 // the first of gpu_resources, if the node has it, and the resource's name else.
 std::map<std::string, uint32_t> GpuTypesOf(const NodeObject& node, const Amounts& amounts,

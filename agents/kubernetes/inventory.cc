@@ -50,7 +50,7 @@ v1::NodeGroup GroupOf(const NodeRoom& room, const KubernetesConfig& config) {
   group.set_cpus(Cores(room.node.allocatable.cpu_millis));
   group.set_memory_bytes(
       static_cast<uint64_t>(room.node.allocatable.memory_bytes / kMemoryStep * kMemoryStep));
-  for (const auto& [type, count] : GpuTypesOf(room.node, room.node.allocatable, config))
+  for (const auto& [type, count] : GpuTypesOf(room.node, CapacityOf(room.node), config))
     (*group.mutable_gpus())[type] = count;
   group.set_usable_count(TakesWork(room.node, config) ? 1 : 0);
   return group;
@@ -82,7 +82,7 @@ v1::Node NodeOf(const NodeRoom& room, const Seen& seen, const KubernetesConfig& 
   node.set_used_cpus(Cores(used.cpu_millis + kMillis - 1));
   node.set_memory_bytes(static_cast<uint64_t>(room.node.allocatable.memory_bytes));
   node.set_used_memory_bytes(static_cast<uint64_t>(used.memory_bytes));
-  for (const auto& [type, count] : GpuTypesOf(room.node, room.node.allocatable, config))
+  for (const auto& [type, count] : GpuTypesOf(room.node, CapacityOf(room.node), config))
     (*node.mutable_gpus())[type] = count;
   for (const auto& [type, count] : GpuTypesOf(room.node, used, config))
     (*node.mutable_used_gpus())[type] = count;
@@ -143,7 +143,7 @@ v1::PoolLoad LoadOf(const Seen& seen, const KubernetesConfig& config) {
     const bool takes_work = TakesWork(room.node, config);
     load.set_cpus(load.cpus() + Cores(room.node.allocatable.cpu_millis));
     if (takes_work) load.set_free_cpus(load.free_cpus() + Cores(room.free.cpu_millis));
-    for (const auto& [type, count] : GpuTypesOf(room.node, room.node.allocatable, config))
+    for (const auto& [type, count] : GpuTypesOf(room.node, CapacityOf(room.node), config))
       (*load.mutable_gpus())[type] += count;
     for (const auto& [type, count] : GpuTypesOf(room.node, room.free, config))
       (*load.mutable_free_gpus())[type] += takes_work ? count : 0;

@@ -65,6 +65,18 @@ TEST(KubernetesInventoryTest, NodesThatAreAlikeAreOneGroup) {
   EXPECT_EQ(gpus.gpus().at("H100"), 8u);
 }
 
+TEST(KubernetesInventoryTest, GpusWhoseDevicePlugInStartsAnewAreThereAndNotFree) {
+  NodeObject node = Node("node-1", 0);
+  node.gpu_capacity["nvidia.com/gpu"] = 8;
+  const v1::ClusterDetails details = DetailsOf(See({node}), KubernetesConfig());
+  ASSERT_EQ(details.nodes_size(), 1);
+  EXPECT_EQ(details.nodes(0).gpus().at("H100"), 8u);
+  const v1::PoolLoad& load = details.pools(0);
+  EXPECT_EQ(load.now().node_groups(0).gpus().at("H100"), 8u);
+  EXPECT_EQ(load.gpus().at("H100"), 8u);
+  EXPECT_EQ(load.free_gpus().at("H100"), 0u);
+}
+
 TEST(KubernetesInventoryTest, WhatIsNotKnownIsToldAndIsNotNone) {
   Seen seen;
   seen.name_space = "lab";
