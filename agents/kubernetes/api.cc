@@ -14,6 +14,8 @@ namespace {
 
 // A list of five hundred Jobs with their pods; lists are asked for in pages of that.
 constexpr size_t kMaxAnswerBytes = size_t{64} << 20;
+// For a stream's credentials; whoever wants it tries again.
+constexpr absl::Duration kStreamStartTimeout = absl::Seconds(30);
 // Waits between repetitions if the server names none.
 constexpr absl::Duration kFirstWait = absl::Milliseconds(200);
 constexpr absl::Duration kLongestWait = absl::Seconds(10);
@@ -123,8 +125,8 @@ std::map<std::string, uint64_t> Api::Calls() const {
 }
 
 absl::StatusOr<HttpCall> Api::Prepare(const std::string& method, const std::string& path,
-                                      Credential* credential) {
-  absl::StatusOr<Credential> present = credentials_.Get();
+                                      absl::Time deadline, Credential* credential) {
+  absl::StatusOr<Credential> present = credentials_.Get(deadline);
   if (!present.ok()) return present.status();
   *credential = *std::move(present);
   HttpCall call;
@@ -147,7 +149,7 @@ absl::StatusOr<ApiAnswer> Api::Call(const ApiCall& call) {
   bool renewed = false;
   for (int tries = 1;; ++tries) {
     Credential credential;
-    absl::StatusOr<HttpCall> http = Prepare(call.method, call.path, &credential);
+    absl::StatusOr<HttpCall> http = Prepare(call.method, call.path, end, &credential);
     if (!http.ok()) return http.status();
     if (!call.body.is_null()) {
       http->body = call.body.dump();
@@ -176,7 +178,8 @@ absl::StatusOr<ApiAnswer> Api::Call(const ApiCall& call) {
 absl::StatusOr<HttpLoop::CallId> Api::Stream(const std::string& path, absl::Duration silence,
                                              std::unique_ptr<HttpSink> sink) {
   Credential credential;
-  absl::StatusOr<HttpCall> http = Prepare("GET", path, &credential);
+  absl::StatusOr<HttpCall> http =
+      Prepare("GET", path, absl::Now() + kStreamStartTimeout, &credential);
   if (!http.ok()) return http.status();
   http->timeout = absl::InfiniteDuration();
   http->silence = silence;
@@ -185,7 +188,7 @@ absl::StatusOr<HttpLoop::CallId> Api::Stream(const std::string& path, absl::Dura
 }
 
 void Api::RenewCredentials() {
-  if (const absl::StatusOr<Credential> present = credentials_.Get(); present.ok())
+  if (const absl::StatusOr<Credential> present = credentials_.Get(absl::Now()); present.ok())
     credentials_.Refuse(*present);
 }
 

@@ -77,7 +77,7 @@ class Api {
 
  private:
   absl::StatusOr<HttpCall> Prepare(const std::string& method, const std::string& path,
-                                   Credential* credential);
+                                   absl::Time deadline, Credential* credential);
   void Count(const std::string& what);
 
   const Endpoint endpoint_;

@@ -134,14 +134,50 @@ absl::StatusOr<Credential> Credentials::Make() {
   return credential;
 }
 
-absl::StatusOr<Credential> Credentials::Get() {
-  const std::lock_guard lock(mutex_);
+Credentials::~Credentials() {
+  if (plugin_.joinable()) plugin_.join();
+}
+
+absl::StatusOr<Credential> Credentials::Get(absl::Time deadline) {
+  std::unique_lock lock(mutex_);
   const bool is_over = credential_.has_value() && credential_->expiry.has_value() &&
                        absl::Now() + kExpiryMargin >= *credential_->expiry;
   if (credential_.has_value() && !is_over) return *credential_;
-  absl::StatusOr<Credential> made = Make();
-  if (made.ok()) credential_ = *made;
-  return made;
+  if (!endpoint_.identity.exec.has_value()) {
+    absl::StatusOr<Credential> made = Make();
+    if (made.ok()) credential_ = *made;
+    return made;
+  }
+  if (absl::Now() < failure_end_) return made_.status();
+  if (!is_plugin_running_) StartPluginLocked();
+  const uint64_t before = plugins_ended_;
+  const auto has_ended = [&] { return plugins_ended_ != before; };
+  // A plug-in takes no longer than its own time.
+  const absl::Duration wait = std::min(deadline - absl::Now(), 2 * kPluginTimeout);
+  if (!changed_.wait_for(lock, absl::ToChronoMilliseconds(wait), has_ended)) return StillRuns();
+  return made_;
+}
+
+void Credentials::StartPluginLocked() {
+  if (plugin_.joinable()) plugin_.join();  // it has ended
+  is_plugin_running_ = true;
+  plugin_ = std::thread([this] { PluginEnded(Make()); });
+}
+
+void Credentials::PluginEnded(absl::StatusOr<Credential> made) {
+  const std::lock_guard lock(mutex_);
+  made_ = std::move(made);
+  if (made_.ok()) credential_ = *made_;
+  if (!made_.ok()) failure_end_ = absl::Now() + failure_holds_;
+  ++plugins_ended_;
+  is_plugin_running_ = false;
+  changed_.notify_all();
+}
+
+absl::Status Credentials::StillRuns() const {
+  return absl::DeadlineExceededError(fmt::format(
+      "credentials plug-in \"{}\" of context \"{}\": it has not answered yet; try it by hand",
+      endpoint_.identity.exec->command, endpoint_.context));
 }
 
 void Credentials::Refuse(const Credential& refused) {

@@ -2,9 +2,13 @@
 #ifndef MUSTER_AGENTS_KUBERNETES_CREDENTIALS_H_
 #define MUSTER_AGENTS_KUBERNETES_CREDENTIALS_H_
 
+#include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -24,28 +28,47 @@ struct Credential {
 absl::StatusOr<Credential> ParseExecCredential(const std::string& text,
                                                const std::string& api_version);
 
-// Thread-safe. Errors are UNAUTHENTICATED and name the file or the program and what to do; no
-// secret is in them.
+// What a plug-in has failed with holds for all who ask within that time: the agent's threads come
+// within a second, and one program that hangs for each of them in turn would hold them all.
+inline constexpr absl::Duration kFailureHolds = absl::Seconds(3);
+
+// Thread-safe. Errors name the file or the program and what to do; no secret is in them.
 class Credentials {
  public:
   // `host` is this machine, for plug-ins; it must outlive this object.
-  Credentials(Endpoint endpoint, hosts::Host* host)
-      : endpoint_(std::move(endpoint)), host_(*host) {}
+  Credentials(Endpoint endpoint, hosts::Host* host, absl::Duration failure_holds = kFailureHolds)
+      : endpoint_(std::move(endpoint)), host_(*host), failure_holds_(failure_holds) {}
+  // Waits for a plug-in that runs.
+  ~Credentials();
+  Credentials(const Credentials&) = delete;
+  Credentials& operator=(const Credentials&) = delete;
 
   // The present one; a token file is read again each minute, a plug-in runs again when what it
-  // gave has expired. May block for as long as a plug-in may run.
-  absl::StatusOr<Credential> Get();
+  // gave has expired: once for all who ask meanwhile. UNAUTHENTICATED: there is none.
+  // DEADLINE_EXCEEDED: the plug-in still runs.
+  absl::StatusOr<Credential> Get(absl::Time deadline = absl::InfiniteFuture());
   // The server has refused this one: the next Get makes another, if there is a way to.
   void Refuse(const Credential& refused);
 
  private:
   absl::StatusOr<Credential> Make();
   absl::StatusOr<Credential> RunPlugin(const ExecPlugin& plugin);
+  // The plug-in, in a thread of its own: it may take longer than who asks has time.
+  void StartPluginLocked();
+  void PluginEnded(absl::StatusOr<Credential> made);
+  absl::Status StillRuns() const;
 
   const Endpoint endpoint_;
   hosts::Host& host_;
-  std::mutex mutex_;  // held while a plug-in runs: one is enough
+  const absl::Duration failure_holds_;
+  std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
   std::optional<Credential> credential_;
+  absl::StatusOr<Credential> made_ = absl::UnknownError("");  // by the latest plug-in
+  absl::Time failure_end_ = absl::InfinitePast();
+  uint64_t plugins_ended_ = 0;
+  bool is_plugin_running_ = false;
+  std::thread plugin_;
 };
 
 }  // namespace muster::kubernetes

@@ -84,6 +84,36 @@ TEST_F(PluginTest, OneThatFailsIsQuotedWithItsHint) {
   EXPECT_THAT(words, HasSubstr("context \"lab\""));
 }
 
+TEST_F(PluginTest, WhileItHangsNobodyWaitsLongerThanTheirOwnTimeAndItRunsOnceForAll) {
+  const std::string count = directory_ / "count";
+  const std::string gate = directory_ / "gate";
+  Credentials credentials(WithPlugin("echo x >>" + count + "; while [ ! -e " + gate +
+                                     " ]; do sleep 0.05; done\n" + Print("\"token\": \"t\"")),
+                          &host_);
+  for (int caller = 0; caller < 3; ++caller) {
+    const absl::Status status = credentials.Get(absl::Now() + absl::Milliseconds(20)).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("it has not answered yet"));
+  }
+  std::ofstream(gate).close();
+  EXPECT_EQ(credentials.Get()->authorization, "Bearer t");
+  EXPECT_EQ(std::filesystem::file_size(count), 2) << "it ran once";
+}
+
+TEST_F(PluginTest, ItsFailureHoldsForAWhileForAllWhoAsk) {
+  const std::string count = directory_ / "count";
+  const std::string text = "echo x >>" + count + "; exit 3";
+  Credentials patient(WithPlugin(text), &host_, absl::Hours(1));
+  for (int caller = 0; caller < 3; ++caller) {
+    EXPECT_THAT(std::string(patient.Get().status().message()), HasSubstr("ended with code 3"));
+  }
+  EXPECT_EQ(std::filesystem::file_size(count), 2) << "it ran once";
+  Credentials eager(WithPlugin(text), &host_, absl::ZeroDuration());
+  EXPECT_FALSE(eager.Get().ok());
+  EXPECT_FALSE(eager.Get().ok());
+  EXPECT_EQ(std::filesystem::file_size(count), 6);
+}
+
 TEST_F(PluginTest, OneThatIsNotThereIsNamed) {
   Endpoint endpoint = WithPlugin("");
   endpoint.identity.exec->command = "/nonexistent/plugin";
