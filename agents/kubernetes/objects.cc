@@ -143,6 +143,7 @@ PodObject ParsePod(const Json& object) {
   pod.message = Words(object, "status/message");
   pod.created = TimeAt(object, "metadata/creationTimestamp");
   pod.deletion_time = DeletionTime(object);
+  pod.deletion_grace = absl::Seconds(NumberAt(object, "metadata/deletionGracePeriodSeconds"));
   pod.conditions = ParseConditions(object);
   for (const char* list : {"status/initContainerStatuses", "status/containerStatuses"}) {
     const Json& statuses = At(object, list);

@@ -91,6 +91,7 @@ struct PodObject {
   std::optional<absl::Time> created;
   // When its deletion was asked for; it may end as late as its grace after that.
   std::optional<absl::Time> deletion_time;
+  absl::Duration deletion_grace;
   std::vector<Condition> conditions;
   std::vector<ContainerObject> containers;  // init containers first
   bool is_gone = false;                     // the API server has it no more

@@ -15,6 +15,9 @@ namespace {
 
 using agent::Observation;
 
+// Nodes that are well end a pod within seconds of its grace.
+constexpr absl::Duration kOverdue = absl::Minutes(1);
+
 void SetEvidence(const RunFacts& facts, std::string detail, Observation* seen) {
   seen->evidence.set_source(v1::EVIDENCE_SOURCE_POD);
   *seen->evidence.mutable_observed_at() = agent::ToProto(facts.now);
@@ -155,6 +158,21 @@ std::optional<Observation> OwnEnd(const RunFacts& facts, const JobObject& job) {
 
 // ---- before the end
 
+// A node that does not answer has not ended what it runs, as far as anybody can know: Kubernetes
+// waits for it for ever, and so does the run, because a second one beside it would be worse. Only
+// people can tell that the machine is off. Empty: nothing says that the node does not answer.
+std::string WhatEndsItsPod(const RunFacts& facts, const PodObject& pod) {
+  const Condition* target = pod.Find("DisruptionTarget");
+  const bool was_evicted = target != nullptr && target->reason == "DeletionByTaintManager";
+  const bool is_overdue = pod.deletion_time.has_value() &&
+                          facts.now > *pod.deletion_time + pod.deletion_grace + kOverdue;
+  if (pod.node.empty() || (!was_evicted && !is_overdue)) return "";
+  return fmt::format(
+      "; if {0} does not answer, its program may still be running there, and the run ends once the "
+      "node is back, or, when its machine is off for good, with kubectl delete node {0}",
+      pod.node);
+}
+
 Observation Finishing(const RunFacts& facts, const JobObject& job, std::string why) {
   Observation seen = MakeObservation(facts, v1::RUN_STATE_FINISHING);
   SetTimes(facts, &seen);
@@ -164,7 +182,8 @@ Observation Finishing(const RunFacts& facts, const JobObject& job, std::string w
     const Condition* target = last->Find("DisruptionTarget");
     seen.reason +=
         "; not yet ended: " +
-        PodWords(*last, target == nullptr ? last->phase : Joined(target->reason, target->message));
+        PodWords(*last, target == nullptr ? last->phase : Joined(target->reason, target->message)) +
+        WhatEndsItsPod(facts, *last);
   }
   SetEvidence(facts, JobWords(job, seen.reason), &seen);
   return seen;

@@ -400,7 +400,8 @@ TEST_F(KubernetesVerdictTest, ARunOnANodeThatDoesNotAnswerHasNotEndedBeforeItsPo
   runs.Await(Key(1), v1::RUN_STATE_RUNNING);
   cluster.Stop("node-2");
   const Observation finishing = runs.Await(Key(1), v1::RUN_STATE_FINISHING);
-  EXPECT_THAT(finishing.reason, AllOf(HasSubstr("on node-2"), HasSubstr("DeletionByTaintManager")));
+  EXPECT_THAT(finishing.reason, AllOf(HasSubstr("on node-2"), HasSubstr("DeletionByTaintManager"),
+                                      HasSubstr("kubectl delete node node-2")));
   EXPECT_FALSE(finishing.end_time.has_value());
   EXPECT_EQ(runs.See(Key(1), absl::Hours(1)).state, v1::RUN_STATE_FINISHING);
   cluster.Continue("node-2");

@@ -7,6 +7,7 @@ namespace muster::kubernetes {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
 
@@ -137,6 +138,22 @@ TEST(KubernetesVerdictTest, ADisruptionIsTheClustersAndAPreemptionIsNamed) {
   preempted.facts().pods[0].conditions.push_back(
       {"DisruptionTarget", true, "PreemptionByScheduler", "", kNow});
   EXPECT_EQ(preempted.Seen().failure->failure_class(), v1::FAILURE_CLASS_PREEMPTED);
+}
+
+TEST(KubernetesVerdictTest, ARunOnANodeThatDoesNotAnswerSaysWhatEndsItAndNeverEndsByItself) {
+  World lost = World().Pod(R"({"phase": "Running"})");
+  PodObject& pod = lost.facts().pods[0];
+  pod.deletion_time = kNow;
+  pod.deletion_grace = absl::Seconds(30);
+  EXPECT_THAT(lost.Seen().reason, Not(HasSubstr("kubectl delete node")));
+  World evicted = lost;
+  evicted.facts().pods[0].conditions.push_back(
+      {"DisruptionTarget", true, "DeletionByTaintManager", "node gone", kNow});
+  EXPECT_THAT(evicted.Seen().reason, HasSubstr("kubectl delete node node-1"));
+  // One that was deleted before its node went.
+  lost.facts().now += absl::Hours(100);
+  EXPECT_THAT(lost.Seen().reason, HasSubstr("kubectl delete node node-1"));
+  EXPECT_EQ(lost.Seen().state, v1::RUN_STATE_FINISHING);
 }
 
 TEST(KubernetesVerdictTest, AJobWithoutPodsToAskIsAFaultOfTheCluster) {
