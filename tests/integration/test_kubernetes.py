@@ -79,6 +79,21 @@ def test_show_has_each_pod_as_a_replica(world, kubernetes, agent, api):
     is_gone(kubernetes, api.wait_state(gate, CANCELED), "default")
 
 
+def test_a_pod_has_no_token_and_none_of_the_users_words_and_asks_for_what_it_takes(kubernetes, agent, api):
+    del agent
+    job_id = api.submit(script_spec("exec sleep 1000 # of-the-command", env={"KEY": "very-secret"}))
+    api.wait_state(job_id, RUNNING)
+    (pod,) = kubernetes.objects("pods", api.get(job_id).runs[0].run_key)
+    assert "very-secret" not in str(pod) and "of-the-command" not in str(pod)
+    assert pod["spec"]["automountServiceAccountToken"] is False
+    assert not any("projected" in volume for volume in pod["spec"]["volumes"]), "no token is mounted"
+    assert pod["status"]["qosClass"] != "BestEffort"
+    (shm,) = (volume["emptyDir"] for volume in pod["spec"]["volumes"] if volume["name"] == "muster-shm")
+    assert shm == {"medium": "Memory", "sizeLimit": str(512 << 20)}, "half of the memory"
+    api.cancel(job_id)
+    is_gone(kubernetes, api.wait_state(job_id, CANCELED), "default")
+
+
 def test_a_check_of_a_good_cluster_finds_nothing_wrong(world, agent):
     assert not failures(world.api().check(agent.cluster))
     assert "ok       API server" in world.cli("check", agent.cluster).stdout

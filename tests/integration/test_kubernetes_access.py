@@ -2,15 +2,17 @@
 with its remedy, by the preflight and by whoever meets it, and nothing is half made."""
 
 import contextlib
+import pathlib
 
 import pytest
 import yaml
 from muster.v1 import job_pb2
 
-from harness.api import FAILED, SUCCEEDED, bad_fields, script_spec
+from harness.api import FAILED, RUNNING, SUCCEEDED, bad_fields, script_spec
 from harness.checks import check_locally
 from harness.fixtures import kubernetes_fixture
 from harness.impostors import greeting, make_certificate, serving, web_page
+from harness.kubernetes import show_directory
 from harness.wait import eventually
 
 kubernetes = kubernetes_fixture(nodes=1, gpus=0)
@@ -94,6 +96,24 @@ def test_a_certificate_of_another_authority(broker, world, config):
     words = "server, certificate-authority and tls-server-name of the kubeconfig must be of one cluster"
     check_told(agent, words, "set certificate-authority-data in the kubeconfig to the cluster's own authority")
     check_stops(agent, words)
+
+
+def test_the_same_cluster_by_another_address_goes_on_with_its_runs(kubernetes, world, broker, api, config):
+    del broker
+    gate = world.gate()
+    first = kubernetes.make_agent(world, allow_host_path="yes").start()
+    job_id = api.submit(show_directory(script_spec(gate.script() + "\necho done"), world.root))
+    api.wait_state(job_id, RUNNING)
+    first.kill()
+    authority = world.write("rotated.pem", pathlib.Path(kubernetes.cluster_entry["certificate-authority"]).read_text())
+    port = kubernetes.cluster_entry["server"].rpartition(":")[2]
+    config(server=f"https://localhost:{port}", **{"certificate-authority": str(authority),
+                                                  "tls-server-name": "kubernetes.default.svc"}).start()
+    gate.open()
+    job = api.wait_state(job_id, SUCCEEDED)
+    assert len(job.runs) == 1 and api.stdout(job_id) == b"done\n"
+    states = [step.run_state for step in api.transitions(job_id)]
+    assert job_pb2.RUN_STATE_LOST not in states and job_pb2.RUN_STATE_LAUNCH_UNKNOWN not in states
 
 
 # ---- the credentials

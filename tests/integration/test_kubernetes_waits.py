@@ -142,17 +142,21 @@ def test_cancel_of_a_job_whose_image_is_being_pulled(kubernetes, agent, api, nam
     check_nothing_is_left(kubernetes, namespace)
 
 
-# The grace of its pods is no bound of a cancel, which is patient; no state is made up meanwhile.
-@pytest.mark.parametrize("script,last", [
-    ("exec sleep 1000", ""),
-    ("trap '' TERM; while :; do sleep 0.1; done", ""),
-    ("trap 'echo bye; exit 0' TERM; while :; do sleep 0.1; done", "bye"),
-], ids=["that-ends", "that-ignores-term", "that-says-good-bye"])
-def test_cancel_of_a_running_job(kubernetes, world, agent, api, namespace, script, last):
+STUBBORN = "trap '' TERM; while :; do sleep 0.1; done"
+
+
+# A cancel is patient for as long as the pod may take, and asks again after 10 s: no state is made up meanwhile.
+@pytest.mark.parametrize("script,grace_s,last", [
+    ("exec sleep 1000", 1, ""),
+    ("trap 'echo bye; exit 0' TERM; while :; do sleep 0.1; done", 1, "bye"),
+    (STUBBORN, 1, ""),
+    (STUBBORN, 12, ""),
+], ids=["that-ends", "that-says-good-bye", "that-ignores-term", "that-may-ignore-term-for-longer-than-a-cancel-waits"])
+def test_cancel_of_a_running_job(kubernetes, world, agent, api, namespace, script, grace_s, last):
     del agent
     ready = world.path("ready")
     spec = show_directory(script_spec(f"echo up; touch {ready}\n{script}"), world.root)
-    spec.kubernetes.termination_grace.seconds = 1
+    spec.kubernetes.termination_grace.seconds = grace_s
     job_id = api.submit(spec)
     eventually(ready.exists, "the job has begun")
     api.wait_state(job_id, RUNNING)

@@ -12,6 +12,12 @@ TEST(RunKey, LooksLikeTheDocumentedExample) {
   EXPECT_EQ((RunKey{.instance = "k7m2", .job = 42, .run = 1}).ToString(), "k7m2-42-1");
 }
 
+TEST(RunKey, LeavesRoomForWhatKubernetesAddsForAPod) {
+  const RunKey longest{.instance = "zzzz", .job = UINT64_MAX, .run = UINT32_MAX};
+  constexpr size_t kMaxLabel = 63;
+  EXPECT_LE((longest.ToString() + "-99999-abcde").size(), kMaxLabel);
+}
+
 RC_GTEST_PROP(RunKey, ComesBackFromItsText, ()) {
   RunKey key;
   key.instance = "k7m2";
