@@ -191,7 +191,8 @@ class Backend {
   }
   // Where logs and results are read, as long as the backend lives; null: on this machine.
   virtual hosts::Host* LogHost() { return nullptr; }
-  // The broker has the end and the logs: clean up what is not the user's.
+  // The broker has the end and the logs: clean up what is not the user's. Idempotent: if the agent
+  // dies before it has returned, the next one calls it again.
   virtual void Forget(const RunHandle& run) = 0;
   // Likewise, for all that wait for it at the same time, up to kMaxForgetBatch.
   virtual void ForgetMany(const std::vector<RunHandle>& runs) {

@@ -1,4 +1,5 @@
-"""The fault campaign, in short: what goes wrong between Muster and Slurm or Kubernetes loses no job and doubles none.
+"""The fault campaign, in short: what goes wrong between Muster and Slurm or Kubernetes loses no job, doubles
+none, tells nothing wrongly and leaves nothing over.
 
 tests/faults/run strikes fifty times and more.
 """

@@ -16,6 +16,7 @@ class Toll:
     wanted: int = 0
     strikes: int = 0
     jobs: int = 0
+    retries: int = 0
     # Each with what was seen.
     lost: list = dataclasses.field(default_factory=list)
     doubled: list = dataclasses.field(default_factory=list)
@@ -27,8 +28,9 @@ class Toll:
         return self.strikes >= self.wanted and not self._complaints()
 
     def __str__(self):
-        counts = (f"{self.strikes} of {self.wanted} strikes, {self.jobs} jobs: {len(self.lost)} lost, {len(self.doubled)} doubled, "
-                  f"{len(self.wrong)} told wrongly, {len(self.orphans)} orphans")
+        retries = f" ({self.retries} retries)" if self.retries else ""
+        counts = (f"{self.strikes} of {self.wanted} strikes, {self.jobs} jobs{retries}: {len(self.lost)} lost, "
+                  f"{len(self.doubled)} doubled, {len(self.wrong)} told wrongly, {len(self.orphans)} orphans")
         return "\n    ".join([counts, *self._complaints()])
 
     def _complaints(self):
@@ -63,6 +65,7 @@ class Toll:
         if not told_right:
             self.wrong.append(f"job {job.id} ended with {code}: {job}")
         before = job.runs[:-1]
+        self.retries += len(before)
         if before and not (may_retry and all(run.failure.failure_class == job_pb2.FAILURE_CLASS_INFRA for run in before)):
             self.wrong.append(f"job {job.id} was tried again: {job}")
         try:

@@ -1,0 +1,74 @@
+"""The fault campaign sees what it is there to see."""
+
+import sys
+import types
+
+import pytest
+from muster.v1 import job_pb2
+
+from harness.stubs import REPOSITORY
+
+sys.path.append(str(REPOSITORY / "tests" / "faults"))
+
+from faults.history import find_wrong_steps  # noqa: E402  it is beside the integration tests
+from faults.toll import Toll  # noqa: E402
+
+GOOD = ("ASSIGNED", "LAUNCHING", "PENDING", "STARTING", "RUNNING", "FINISHING", "SUCCEEDED")
+
+
+def steps(*states, run=1, first=1):
+    """Of one run, by the names of its states."""
+    return [job_pb2.Transition(job_sequence=first + i, run=run, run_state=job_pb2.RunState.Value("RUN_STATE_" + state))
+            for i, state in enumerate(states)]
+
+
+def test_steps_that_can_have_been_are_not_wrong():
+    first = steps("ASSIGNED", "LAUNCHING", "LAUNCH_UNKNOWN", "LAUNCHING", "PENDING", "RUNNING", "FINISHING", "FAILED")
+    assert not find_wrong_steps(first + steps(*GOOD, run=2, first=len(first) + 1))
+
+
+@pytest.mark.parametrize("states,words", [
+    (("ASSIGNED", "RUNNING", "PENDING", "SUCCEEDED"), "RUN_STATE_PENDING () after RUN_STATE_RUNNING"),
+    (("ASSIGNED", "FINISHING", "RUNNING", "SUCCEEDED"), "RUN_STATE_RUNNING () after RUN_STATE_FINISHING"),
+    ((*GOOD, "FAILED"), "RUN_STATE_FAILED () after RUN_STATE_SUCCEEDED"),
+    (("ASSIGNED", "LOST"), "became RUN_STATE_LOST"),
+    (("ASSIGNED", "CANCELED"), "became RUN_STATE_CANCELED"),
+])
+def test_a_step_that_cannot_have_been_is_wrong(states, words):
+    (wrong,) = find_wrong_steps(steps(*states))
+    assert words in wrong
+
+
+def test_a_step_that_is_missing_is_wrong():
+    assert find_wrong_steps(steps(*GOOD)[:2] + steps(*GOOD)[3:]) == ["its steps are [1, 2, 4, 5, 6, 7]"]
+
+
+def test_a_cancel_that_was_asked_for_is_not_wrong():
+    asked = job_pb2.Transition(job_sequence=1, kind=job_pb2.TRANSITION_KIND_CANCEL_REQUESTED)
+    assert not find_wrong_steps([asked, *steps("ASSIGNED", "CANCELED", first=2)])
+
+
+def make_lab(states=GOOD, ran=1, log=b"log\n", runs=1, orphans=()):
+    """One that has had one job, and says so of it."""
+    state = job_pb2.JobState.Value("JOB_STATE_" + states[-1])
+    job = job_pb2.Job(id=7, state=state, runs=[job_pb2.Run(number=number + 1) for number in range(runs)])
+    api = types.SimpleNamespace(wait_end=lambda _: job, transitions=lambda _: steps(*states), stdout=lambda _: log)
+    return types.SimpleNamespace(api=api, trio=types.SimpleNamespace(runs_of=lambda _: ran), log_of=lambda _: b"log\n",
+                                 find_orphans=lambda: list(orphans))
+
+
+@pytest.mark.parametrize("seen,counts", [
+    ({}, "0 lost, 0 doubled, 0 told wrongly, 0 orphans"),
+    ({"ran": 0}, "1 lost, 0 doubled, 0 told wrongly, 0 orphans"),
+    ({"ran": 2}, "0 lost, 1 doubled, 0 told wrongly, 0 orphans"),
+    ({"states": ("ASSIGNED", "FAILED")}, "0 lost, 0 doubled, 1 told wrongly, 0 orphans"),
+    ({"states": ("ASSIGNED", "RUNNING", "PENDING", "SUCCEEDED")}, "0 lost, 0 doubled, 1 told wrongly, 0 orphans"),
+    ({"log": b"lo"}, "0 lost, 0 doubled, 1 told wrongly, 0 orphans"),
+    ({"runs": 2}, "0 lost, 0 doubled, 1 told wrongly, 0 orphans"),
+    ({"orphans": ["secrets k7m2-7-1"]}, "0 lost, 0 doubled, 0 told wrongly, 1 orphans"),
+])
+def test_what_a_fault_cost_is_counted(seen, counts):
+    toll = Toll(wanted=1, strikes=1)
+    toll.audit(make_lab(**seen), [7])
+    assert counts in str(toll)
+    assert toll.is_clean() == (not seen)
