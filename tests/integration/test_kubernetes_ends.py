@@ -197,4 +197,7 @@ def test_a_run_that_the_cluster_disrupts_is_followed_by_one_on_another_node(kube
     assert name in first.failure.message and "EvictionByEvictionAPI" in first.failure.message
     assert list(first.nodes) == [pod["spec"]["nodeName"]]
     assert second.nodes and second.nodes[0] != first.nodes[0]
+    (thing,) = kubernetes.objects("jobs", second.run_key)
+    required = thing["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert "NotIn" in str(required) and first.nodes[0] in str(required), "it was not by chance"
     assert api.stdout(job_id) == b"again\n" and not job.HasField("failure")
