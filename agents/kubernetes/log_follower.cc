@@ -43,14 +43,23 @@ LogFollower::Impl::TrackPtr LogFollower::Impl::TrackOf(const std::string& run_ke
 
 void LogFollower::Impl::Watch(const PodObject& pod, const std::string& run_key) {
   if (ContainersToRead(pod).empty()) return;
-  const std::lock_guard lock(mutex_);
-  if (forgotten_.contains(run_key)) return;
-  bool is_new = TrackOf(run_key, pod.index, LogPart::kStdout)->Name(pod);
-  if (!runs_[run_key].is_together.value_or(false))
-    is_new |= TrackOf(run_key, pod.index, LogPart::kStderr)->Name(pod);
-  if (!is_new) return;
+  const std::lock_guard lock(inbox_mutex_);
+  const auto [known, is_new] = named_.try_emplace(pod.name.uid);
+  if (is_new) named_order_.push_back(pod.name.uid);
+  known->second = {run_key, pod};
   has_news_ = true;
   changed_.notify_all();
+}
+
+void LogFollower::Impl::Name(const News& news) {
+  const auto& [run_key, pod] = news;
+  if (forgotten_.contains(run_key)) return;
+  const bool is_together = runs_[run_key].is_together.value_or(false);
+  for (const LogPart part : {LogPart::kStdout, LogPart::kStderr}) {
+    if (part == LogPart::kStderr && is_together) continue;
+    const TrackPtr track = TrackOf(run_key, pod.index, part);
+    if (track->Name(pod)) active_[track->arrival] = track;
+  }
 }
 
 void LogFollower::Impl::Scan(const std::string& run_key, Run* run) {
@@ -70,9 +79,12 @@ void LogFollower::Impl::Scan(const std::string& run_key, Run* run) {
 }
 
 bool LogFollower::Impl::IsComplete(const std::string& run_key, const std::vector<PodObject>& pods) {
-  for (const PodObject& pod : pods) Watch(pod, run_key);
   const std::lock_guard lock(mutex_);
   if (forgotten_.contains(run_key)) return true;
+  TakeNamed();
+  for (const PodObject& pod : pods) {
+    if (!ContainersToRead(pod).empty()) Name({run_key, pod});
+  }
   Run& run = runs_[run_key];
   Scan(run_key, &run);
   bool is_complete = true;
@@ -80,12 +92,11 @@ bool LogFollower::Impl::IsComplete(const std::string& run_key, const std::vector
     const LogTrack::Next next =
         track->is_reading ? LogTrack::Next::kRead : track->Arrange(absl::InfiniteFuture());
     if (next == LogTrack::Next::kGiveUp) track->is_left = true;
-    if (next != LogTrack::Next::kNothing) is_complete = false;
+    if (next == LogTrack::Next::kNothing) continue;
+    active_[track->arrival] = track;
+    is_complete = false;
   }
-  if (!is_complete) {
-    has_news_ = true;
-    changed_.notify_all();
-  }
+  if (!is_complete) WakeUp();
   return is_complete;
 }
 
@@ -112,6 +123,7 @@ void LogFollower::Impl::Drop(const std::string& run_key) {
   const std::lock_guard lock(mutex_);
   if (const auto run = runs_.find(run_key); run != runs_.end()) {
     for (const auto& [name, track] : run->second.tracks) {
+      active_.erase(track->arrival);
       Cut(track.get());
       const std::lock_guard file_lock(track->file->mutex);
       track->file->is_dropped = true;

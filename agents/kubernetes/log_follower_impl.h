@@ -21,7 +21,8 @@
 namespace muster::kubernetes {
 
 // One thread opens streams, and decides after each what comes next. What they bring is written by
-// the thread of the API's connections.
+// the thread of the API's connections, which brings the news of pods as well: it takes the lock of
+// the inbox alone, under which nothing is read or written.
 class LogFollower::Impl {
  public:
   Impl(std::string directory, Api* api, std::function<void()> wake, LogFollowerOptions options)
@@ -33,13 +34,16 @@ class LogFollower::Impl {
 
   ~Impl() {
     {
-      const std::lock_guard lock(mutex_);
+      const std::lock_guard lock(inbox_mutex_);
       stopping_ = true;
       changed_.notify_all();
     }
     thread_.join();
-    std::unique_lock lock(mutex_);
-    for (const auto& track : AllTracks()) Cut(track.get());
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& track : AllTracks()) Cut(track.get());
+    }
+    std::unique_lock lock(inbox_mutex_);
     changed_.wait(lock, [&] { return follows_ + last_reads_ == 0; });
   }
 
@@ -49,7 +53,7 @@ class LogFollower::Impl {
   void Forget(const std::string& run_key);
   absl::Status health() const;
   size_t open_streams() const {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(inbox_mutex_);
     return follows_ + last_reads_;
   }
 
@@ -64,6 +68,10 @@ class LogFollower::Impl {
     TrackPtr track;
     LogReadResult result;
   };
+  struct News {
+    std::string run_key;
+    PodObject pod;
+  };
 
   std::string RunDirectory(const std::string& run_key) const { return directory_ + "/" + run_key; }
   std::vector<TrackPtr> AllTracks() const;
@@ -73,7 +81,13 @@ class LogFollower::Impl {
   void Scan(const std::string& run_key, Run* run);
 
   void Work();
+  // Take over what has come.
+  void TakeNamed();
+  void TakeAnswers();
+  bool IsStopping() const;
+  void Name(const News& news);
   void Take(Answer answer);
+  void WakeUp();
   void Do(LogStep step, const LogReadResult& result, LogTrack* track);
   void EndSource(LogTrack* track, const absl::Status& status);
   void Cut(LogTrack* track);
@@ -91,17 +105,23 @@ class LogFollower::Impl {
   const std::function<void()> wake_;
   const LogFollowerOptions options_;
 
-  mutable std::mutex mutex_;  // guards all below
+  mutable std::mutex inbox_mutex_;  // the inner one of both; guards until mutex_
   std::condition_variable changed_;
   bool stopping_ = false;
+  bool has_news_ = false;
+  std::deque<std::string> named_order_;
+  std::map<std::string, News> named_;  // by the pod's uid; the latest of each
+  std::deque<Answer> answers_;
+  size_t follows_ = 0;
+  size_t last_reads_ = 0;
+
+  mutable std::mutex mutex_;  // guards all below
   std::map<std::string, Run> runs_;
+  // Those of which something may be due, by arrival: not what is followed, and not what is done.
+  std::map<uint64_t, TrackPtr> active_;
   std::deque<std::string> forgotten_order_;
   std::set<std::string> forgotten_;
   uint64_t arrivals_ = 0;
-  std::deque<Answer> answers_;
-  bool has_news_ = false;
-  size_t follows_ = 0;
-  size_t last_reads_ = 0;
   std::optional<bool> can_split_;
   absl::Time next_probe_ = absl::InfinitePast();
   absl::Status probe_;

@@ -21,15 +21,43 @@ constexpr char kTogetherFile[] = "together";
 
 }  // namespace
 
+void LogFollower::Impl::WakeUp() {
+  const std::lock_guard lock(inbox_mutex_);
+  has_news_ = true;
+  changed_.notify_all();
+}
+
+bool LogFollower::Impl::IsStopping() const {
+  const std::lock_guard lock(inbox_mutex_);
+  return stopping_;
+}
+
+void LogFollower::Impl::TakeNamed() {
+  std::deque<std::string> order;
+  std::map<std::string, News> named;
+  {
+    const std::lock_guard lock(inbox_mutex_);
+    order.swap(named_order_);
+    named.swap(named_);
+  }
+  for (const std::string& uid : order) Name(named.at(uid));
+}
+
+void LogFollower::Impl::TakeAnswers() {
+  std::deque<Answer> answers;
+  {
+    const std::lock_guard lock(inbox_mutex_);
+    has_news_ = false;
+    answers.swap(answers_);
+  }
+  for (Answer& answer : answers) Take(std::move(answer));
+}
+
 void LogFollower::Impl::Work() {
   std::unique_lock lock(mutex_);
-  while (!stopping_) {
-    has_news_ = false;
-    while (!answers_.empty()) {
-      Answer answer = std::move(answers_.front());
-      answers_.pop_front();
-      Take(std::move(answer));
-    }
+  while (!IsStopping()) {
+    TakeAnswers();
+    TakeNamed();
     if (std::exchange(needs_credentials_, false)) {
       lock.unlock();
       api_.RenewCredentials();
@@ -37,7 +65,7 @@ void LogFollower::Impl::Work() {
     }
     absl::Time next = absl::InfiniteFuture();
     for (const TrackPtr& track : Ready(absl::Now(), &next)) {
-      if (stopping_) return;
+      if (IsStopping()) return;
       if (!AwaitProbe(track, &lock)) {
         next = std::min(next, next_probe_);
         break;
@@ -45,39 +73,53 @@ void LogFollower::Impl::Work() {
       if (Prepare(track, absl::Now())) {
         Open(track, &lock);
       } else {
-        has_news_ = true;  // its place is free for another
+        WakeUp();  // its place is free for another
       }
     }
-    if (std::exchange(needs_wake_, false) && wake_ != nullptr) {
-      lock.unlock();
-      wake_();
-      lock.lock();
-    }
-    const auto has_work = [&] { return stopping_ || has_news_ || !answers_.empty(); };
+    const bool is_news_for_others = std::exchange(needs_wake_, false) && wake_ != nullptr;
+    lock.unlock();
+    if (is_news_for_others) wake_();
     // A day at most, because the clock's own times end.
     const absl::Duration wait =
         std::clamp(next - absl::Now(), absl::ZeroDuration(), absl::Hours(24));
-    changed_.wait_for(lock, absl::ToChronoMilliseconds(wait + absl::Milliseconds(1)), has_work);
+    {
+      std::unique_lock inbox(inbox_mutex_);
+      const auto has_work = [&] { return stopping_ || has_news_ || !answers_.empty(); };
+      changed_.wait_for(inbox, absl::ToChronoMilliseconds(wait + absl::Milliseconds(1)), has_work);
+    }
+    lock.lock();
   }
 }
 
 std::vector<LogFollower::Impl::TrackPtr> LogFollower::Impl::Ready(absl::Time now,
                                                                   absl::Time* next) {
-  std::vector<TrackPtr> due;
-  for (const auto& [key, run] : runs_) {
-    for (const auto& [name, track] : run.tracks) {
-      if (IsDue(track.get(), now, next)) due.push_back(track);
-    }
+  size_t follows_left = 0;
+  size_t last_left = 0;
+  {
+    const std::lock_guard lock(inbox_mutex_);
+    follows_left = options_.max_streams - std::min(options_.max_streams, follows_);
+    last_left = options_.max_last_reads - std::min(options_.max_last_reads, last_reads_);
   }
-  std::sort(due.begin(), due.end(),
-            [](const TrackPtr& a, const TrackPtr& b) { return a->arrival < b->arrival; });
-  size_t follows_left = options_.max_streams - std::min(options_.max_streams, follows_);
-  size_t last_left = options_.max_last_reads - std::min(options_.max_last_reads, last_reads_);
-  std::erase_if(due, [&](const TrackPtr& track) {
-    if (track->sources.empty()) return false;
-    size_t& left = track->sources.front().ended.has_value() ? last_left : follows_left;
-    return left == 0 || left-- == 0;
-  });
+  std::vector<TrackPtr> due;
+  for (auto at = active_.begin(); at != active_.end();) {
+    const TrackPtr track = at->second;
+    // Its answer, its end or its name makes it active again.
+    const bool is_followed = track->is_reading && (!track->follows || track->is_cut ||
+                                                   !track->sources.front().ended.has_value());
+    const bool is_done = !track->is_reading && track->sources.empty() && !track->is_left;
+    if (is_followed || is_done) {
+      at = active_.erase(at);
+      continue;
+    }
+    ++at;
+    if (!IsDue(track.get(), now, next)) continue;
+    if (!track->sources.empty()) {
+      size_t& left = track->sources.front().ended.has_value() ? last_left : follows_left;
+      if (left == 0) continue;
+      --left;
+    }
+    due.push_back(track);
+  }
   return due;
 }
 
@@ -148,7 +190,7 @@ bool LogFollower::Impl::Prepare(const TrackPtr& track, absl::Time now) {
       track->is_left = false;
       if (const absl::Status given = track->GiveUp("its pod is gone"); !given.ok())
         PauseForDisk(given);
-      has_news_ = needs_wake_ = true;
+      needs_wake_ = true;
       return false;
     case LogTrack::Next::kRead:
       break;
@@ -182,10 +224,13 @@ void LogFollower::Impl::Open(const TrackPtr& track, std::unique_lock<std::mutex>
   track->is_reading = true;
   track->is_cut = false;
   track->opened = absl::Now();
-  ++(track->follows ? follows_ : last_reads_);
+  {
+    const std::lock_guard inbox(inbox_mutex_);
+    ++(track->follows ? follows_ : last_reads_);
+  }
   const std::string path = LogPath(source.target, part, track->follows, known);
   const auto ended = [this, track](LogReadResult result) {
-    const std::lock_guard answer_lock(mutex_);
+    const std::lock_guard inbox(inbox_mutex_);
     --(track->follows ? follows_ : last_reads_);
     answers_.push_back({track, std::move(result)});
     changed_.notify_all();
@@ -224,6 +269,7 @@ void LogFollower::Impl::Take(Answer answer) {
   track->is_reading = false;
   track->call.reset();
   if (!runs_.contains(track->run_key) || track->sources.empty()) return;
+  active_[track->arrival] = answer.track;
   const LogReadResult& result = answer.result;
   if (result.refusal.status == 401) needs_credentials_ = true;
   if (!result.disk.ok()) {

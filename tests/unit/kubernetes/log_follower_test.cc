@@ -1,12 +1,16 @@
 #include "agents/kubernetes/log_follower.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <mutex>
 #include <sstream>
 
@@ -415,6 +419,29 @@ TEST_F(LogFollowerTest, AFullDiskPausesAndLosesNothing) {
   AwaitEnd({Pod(ContainerState::kTerminated)});
   EXPECT_EQ(Output(), "one\n");
   EXPECT_TRUE(follower_->health().ok());
+}
+
+TEST_F(LogFollowerTest, WhoBringsNewsOfPodsDoesNotWaitForADiskThatHangs) {
+  Serve([](const std::string&) { return ScriptedReply{.body = Line(1, "hello")}; });
+  const std::string run = directory_ / "spool/run";
+  std::filesystem::create_directories(run);
+  const std::string position = run + "/rank-0.out.position";
+  ASSERT_EQ(mkfifo(position.c_str(), 0600), 0);
+  follower_->Watch(Pod(ContainerState::kTerminated), "run");
+  // The follower reads there until this end is closed.
+  int disk = -1;
+  Await([&] { return (disk = open(position.c_str(), O_WRONLY | O_NONBLOCK)) >= 0; }, "the read");
+  auto news = std::async(std::launch::async, [&] {
+    follower_->Watch(Pod(ContainerState::kTerminated, "pod-1", 1), "run");
+  });
+  const bool was_free = news.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
+  std::filesystem::remove(position);
+  close(disk);
+  EXPECT_TRUE(was_free);
+  news.get();
+  AwaitEnd({Pod(ContainerState::kTerminated), Pod(ContainerState::kTerminated, "pod-1", 1)});
+  EXPECT_EQ(Output(), "hello\n");
+  EXPECT_EQ(Output("rank-1.out"), "hello\n");
 }
 
 }  // namespace
