@@ -54,7 +54,7 @@ std::string ReasonOf(const absl::Status& status) {
   return info ? info->reason() : "";
 }
 
-// Refusals that no waiting heals; an operator has to.
+// Refusals of the broker, and what the backend finds, that no waiting heals; an operator has to.
 bool IsFinal(const absl::Status& status) {
   const std::string reason = ReasonOf(status);
   return reason == "WRONG_INSTANCE" || reason == "WRONG_CLUSTER";
@@ -216,6 +216,10 @@ class Agent::Impl {
       InventoryRead read{*std::move(done.inventory), backend_.SchedulerCalls()};
       CountLaunches(&read.scheduler_calls);
       Tell(std::move(read), out);
+      return;
+    }
+    if (IsFinal(done.inventory.status())) {
+      result_ = done.inventory.status();
       return;
     }
     next_inventory_ = Now() + (inventory_ ? options_.inventory_interval : options_.inventory_retry);

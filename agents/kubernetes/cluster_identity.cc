@@ -1,6 +1,7 @@
 #include "agents/kubernetes/cluster_identity.h"
 
 #include "agents/hosts/local_host.h"
+#include "contract/errors.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 #include "spdlog/spdlog.h"
@@ -71,11 +72,14 @@ absl::StatusOr<std::string> ClusterIdentity::Learn(Api* api) {
   }
   if (!read.ok() || *read == known_) return known_;
   if (!known_.empty()) {
-    return absl::FailedPreconditionError(fmt::format(
-        "this is another cluster: its namespace kube-system has the UID {}, and the runs of this "
-        "agent are on the one with {}; correct the kubeconfig or its context, or give this cluster "
-        "an agent with a state_dir of its own ({} has the old UID)",
-        *read, known_, path_));
+    return contract::Error(
+        absl::StatusCode::kFailedPrecondition, "WRONG_CLUSTER",
+        fmt::format(
+            "this is another cluster: its namespace kube-system has the UID {}, and the "
+            "runs of this agent are on the one with {}; correct the kubeconfig or its "
+            "context, or give this cluster an agent with a state_dir of its own ({} has the "
+            "old UID)",
+            *read, known_, path_));
   }
   known_ = *read;
   hosts::LocalHost host;

@@ -24,8 +24,8 @@ class ClusterIdentity {
   // What was learnt once; empty: nothing.
   std::string known() const;
   // What the server says, which is kept from now on. A server that cannot be asked, or does not
-  // tell, leaves it at what is known; its error, if nothing is. FAILED_PRECONDITION: it is another
-  // cluster; names both.
+  // tell, leaves it at what is known; its error, if nothing is. FAILED_PRECONDITION with the reason
+  // WRONG_CLUSTER: it is another cluster; names both.
   absl::StatusOr<std::string> Learn(Api* api);
 
  private:

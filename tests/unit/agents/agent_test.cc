@@ -283,6 +283,23 @@ TEST_F(AgentTest, ARefusalThatNeverHealsEndsTheAgent) {
   EXPECT_THAT(std::string(EventualResult().message()), HasSubstr("another broker"));
 }
 
+TEST_F(AgentTest, AnInventoryThatFailsIsReadAgainAndThatOfAnotherClusterEndsTheAgent) {
+  options_.inventory_interval = absl::Milliseconds(20);
+  Start();
+  ASSERT_TRUE(EventuallyConnected());
+  const auto set = [&](absl::Status status) {
+    cluster_.With([&](ClusterState& state) {
+      state.inventory = std::move(status);
+      state.inventories = 0;
+    });
+  };
+  set(absl::FailedPreconditionError("no certificate"));
+  ASSERT_TRUE(cluster_.Eventually([](ClusterState& state) { return state.inventories >= 3; }));
+  set(contract::Error(absl::StatusCode::kFailedPrecondition, "WRONG_CLUSTER",
+                      "this is another cluster"));
+  EXPECT_THAT(std::string(EventualResult().message()), HasSubstr("another cluster"));
+}
+
 TEST_F(AgentTest, ABrokerOfAnotherInstanceEndsTheAgent) {
   Start();
   ASSERT_TRUE(EventuallyConnected());

@@ -40,6 +40,7 @@ struct ClusterState {
   std::vector<std::string> forgotten;
   std::vector<std::pair<std::string, bool>> holds;  // run keys, and whether to hold
   int checks_begun = 0;
+  int inventories = 0;
   std::vector<std::string> adopted;
   std::function<void()> wake;
 };
@@ -54,7 +55,10 @@ class FakeBackend : public Backend {
     return cluster_.With([](ClusterState& state) { return state.probe; });
   }
   absl::StatusOr<v1::Inventory> Inventory() override {
-    const absl::Status status = cluster_.With([](ClusterState& state) { return state.inventory; });
+    const absl::Status status = cluster_.With([](ClusterState& state) {
+      ++state.inventories;
+      return state.inventory;
+    });
     if (!status.ok()) return status;
     v1::Inventory inventory;
     inventory.set_identity("fake");
