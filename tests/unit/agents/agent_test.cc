@@ -9,9 +9,7 @@
 #include <thread>
 
 #include "contract/errors.h"
-#include "tests/unit/agents/fake_backend.h"
-#include "tests/unit/agents/fake_broker.h"
-#include "tests/unit/hosts/temp_dir.h"
+#include "tests/unit/agents/agent_fixture.h"
 
 namespace muster::agent {
 namespace {
@@ -19,140 +17,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-constexpr char kKey[] = "k7m2-1-1";
-
-v1::Assignment AssignmentOf(const std::string& key) {
-  v1::Assignment assignment;
-  assignment.set_run_key(key);
-  return assignment;
-}
-
-// A journal whose disk the test can fill and break.
-struct Disk {
-  absl::Status failure;
-  double filled = 0;  // as FilledShare tells it
-  int commits = 0;
-};
-class JournalOnDisk : public Journal {
- public:
-  JournalOnDisk(std::unique_ptr<Journal> journal, Shared<Disk>* disk)
-      : journal_(std::move(journal)), disk_(*disk) {}
-  JournalContent TakeContent() override { return journal_->TakeContent(); }
-  absl::Status Commit(const std::vector<JournalChange>& changes) override {
-    const absl::Status failure = disk_.With([](Disk& disk) {
-      ++disk.commits;
-      return disk.failure;
-    });
-    return failure.ok() ? journal_->Commit(changes) : failure;
-  }
-  double FilledShare() const override {
-    return disk_.With([](Disk& disk) { return disk.filled; });
-  }
-
- private:
-  const std::unique_ptr<Journal> journal_;
-  Shared<Disk>& disk_;
-};
-
-class AgentTest : public testing::Test {
- protected:
-  AgentTest() {
-    options_.core.cluster = "here";
-    options_.core.lookup_interval = absl::Milliseconds(20);
-    options_.core.cancel_interval = absl::Milliseconds(100);
-    options_.broker_target = "unix:" + dir_.path() + "/sock";
-    options_.min_redial = absl::Milliseconds(10);
-    options_.refused_redial = absl::Milliseconds(20);
-    options_.inventory_retry = absl::Milliseconds(20);
-    options_.tick = absl::Milliseconds(10);
-    options_.logs.min_backoff = absl::Milliseconds(10);
-  }
-  ~AgentTest() override {
-    cluster_.With([](ClusterState& state) { state.launches_hang = false; });
-    Kill();
-    EXPECT_FALSE(broker_.With([](BrokerState& state) { return state.gap; }));
-  }
-
-  void StartBroker() { server_.emplace(options_.broker_target, &broker_); }
-  void StartAgent() {
-    auto journal = OpenJournal({.state_dir = dir_.path() + "/agent", .cluster = "here"});
-    ASSERT_TRUE(journal.ok()) << journal.status();
-    backend_ = std::make_unique<FakeBackend>(&cluster_, dir_.path());
-    agent_ = std::make_unique<Agent>(options_, backend_.get(),
-                                     std::make_unique<JournalOnDisk>(*std::move(journal), &disk_));
-    thread_ = std::thread([this] {
-      absl::Status status = agent_->Run();
-      result_.With([&](std::optional<absl::Status>& result) { result = status; });
-    });
-  }
-  void Start() {
-    StartBroker();
-    StartAgent();
-  }
-  // Ends the agent and returns what Run said.
-  absl::Status StopAgent() {
-    agent_->Stop();
-    thread_.join();
-    agent_.reset();
-    return *result_.With([](auto& result) { return std::exchange(result, std::nullopt); });
-  }
-  // Ends it without waiting for what is under way: its results are lost.
-  void Kill() {
-    if (agent_ == nullptr) return;
-    agent_->Stop();
-    thread_.join();
-    cluster_.With([](ClusterState& state) { state.launches_hang = false; });
-    agent_.reset();
-    result_.With([](auto& result) { result.reset(); });
-  }
-  absl::Status EventualResult() {
-    EXPECT_TRUE(result_.Eventually([](auto& result) { return result.has_value(); }));
-    return result_.With([](auto& result) { return result.value_or(absl::OkStatus()); });
-  }
-
-  void Want(const std::string& key, bool may_have_been_launched = false) {
-    v1::ConnectResponse message;
-    v1::Assignment assignment = AssignmentOf(key);
-    assignment.set_may_have_been_launched(may_have_been_launched);
-    *message.mutable_assignments()->add_assignments() = assignment;
-    assignment.set_may_have_been_launched(true);  // whenever it is sent again
-    broker_.With([&](BrokerState& state) { state.wanted[key] = assignment; });
-    if (server_) server_->Send(message);
-  }
-  void Cluster(const std::string& key, v1::RunState run_state) {
-    cluster_.With([&](ClusterState& state) {
-      state.runs[key] = run_state;
-      if (state.wake) state.wake();
-    });
-  }
-  bool EventuallySaw(const std::string& key, v1::RunState run_state) {
-    return broker_.Eventually([&](BrokerState& state) { return state.Saw(key, run_state); });
-  }
-  bool EventuallyConnected(size_t times = 1) {
-    return broker_.Eventually([&](BrokerState& s) { return s.connections >= times; });
-  }
-  bool EventuallyForgotten(const std::string& key) {
-    return cluster_.Eventually([&](ClusterState& state) {
-      return std::find(state.forgotten.begin(), state.forgotten.end(), key) !=
-             state.forgotten.end();
-    });
-  }
-  std::vector<std::string> launched() {
-    return cluster_.With([](ClusterState& state) { return state.launched; });
-  }
-
-  hosts::TempDir dir_;
-  AgentOptions options_;
-  Shared<ClusterState> cluster_;
-  Shared<BrokerState> broker_;
-  Shared<Disk> disk_;
-  Shared<std::optional<absl::Status>> result_;
-  std::optional<FakeBroker> server_;
-  std::unique_ptr<FakeBackend> backend_;
-  std::unique_ptr<Agent> agent_;
-  std::thread thread_;
-};
 
 TEST_F(AgentTest, ARunGoesFromItsAssignmentToItsRelease) {
   Start();
@@ -226,24 +90,6 @@ TEST_F(AgentTest, ABackendThatLaunchesOneByOneGetsNoMoreThanItsThreadsNeed) {
               ElementsAre(1u, 1u, 1u, 1u, 1u, 1u));
 }
 
-TEST_F(AgentTest, AnAgentThatCannotWorkSaysWhyAndEnds) {
-  cluster_.With([](ClusterState& state) {
-    state.probe = absl::FailedPreconditionError("no sbatch; install slurm-client");
-  });
-  StartAgent();
-  EXPECT_THAT(std::string(EventualResult().message()), HasSubstr("install slurm-client"));
-}
-
-TEST_F(AgentTest, NoHelloIsSentBeforeTheInventoryIsKnown) {
-  cluster_.With([](ClusterState& state) { state.inventory = absl::UnavailableError("slow"); });
-  StartBroker();
-  StartAgent();
-  cluster_.With([](ClusterState& state) { state.inventory = absl::OkStatus(); });
-  ASSERT_TRUE(EventuallyConnected());
-  EXPECT_EQ(broker_.With([](BrokerState& s) { return s.hellos[0].inventory().identity(); }),
-            "fake");
-}
-
 TEST_F(AgentTest, ABrokerThatComesLaterIsFound) {
   StartAgent();
   StartBroker();
@@ -283,23 +129,6 @@ TEST_F(AgentTest, ARefusalThatNeverHealsEndsTheAgent) {
   EXPECT_THAT(std::string(EventualResult().message()), HasSubstr("another broker"));
 }
 
-TEST_F(AgentTest, AnInventoryThatFailsIsReadAgainAndThatOfAnotherClusterEndsTheAgent) {
-  options_.inventory_interval = absl::Milliseconds(20);
-  Start();
-  ASSERT_TRUE(EventuallyConnected());
-  const auto set = [&](absl::Status status) {
-    cluster_.With([&](ClusterState& state) {
-      state.inventory = std::move(status);
-      state.inventories = 0;
-    });
-  };
-  set(absl::FailedPreconditionError("no certificate"));
-  ASSERT_TRUE(cluster_.Eventually([](ClusterState& state) { return state.inventories >= 3; }));
-  set(contract::Error(absl::StatusCode::kFailedPrecondition, "WRONG_CLUSTER",
-                      "this is another cluster"));
-  EXPECT_THAT(std::string(EventualResult().message()), HasSubstr("another cluster"));
-}
-
 TEST_F(AgentTest, ABrokerOfAnotherInstanceEndsTheAgent) {
   Start();
   ASSERT_TRUE(EventuallyConnected());
@@ -318,18 +147,6 @@ TEST_F(AgentTest, ASilentBrokerIsDialedAgain) {
   });
   Start();
   EXPECT_TRUE(EventuallyConnected(3));
-}
-
-TEST_F(AgentTest, HeartbeatsTellWhyTheSchedulerDoesNotAnswer) {
-  broker_.With([](BrokerState& state) { state.heartbeat_ms = 100; });
-  Start();
-  ASSERT_TRUE(EventuallyConnected());
-  Want(kKey);
-  ASSERT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_PENDING));
-  cluster_.With([](ClusterState& s) { s.scheduler = absl::UnavailableError("timed out"); });
-  EXPECT_TRUE(broker_.Eventually([](BrokerState& state) {
-    return !state.heartbeats.empty() && state.heartbeats.back().scheduler_error() == "timed out";
-  }));
 }
 
 TEST_F(AgentTest, ACancelReachesTheClusterWhileALaunchHangs) {

@@ -1,0 +1,61 @@
+// What the agent and the backend of its cluster tell each other.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "contract/errors.h"
+#include "tests/unit/agents/agent_fixture.h"
+
+namespace muster::agent {
+namespace {
+
+using testing::HasSubstr;
+
+TEST_F(AgentTest, AnAgentThatCannotWorkSaysWhyAndEnds) {
+  cluster_.With([](ClusterState& state) {
+    state.probe = absl::FailedPreconditionError("no sbatch; install slurm-client");
+  });
+  StartAgent();
+  EXPECT_THAT(std::string(EventualResult().message()), HasSubstr("install slurm-client"));
+}
+
+TEST_F(AgentTest, NoHelloIsSentBeforeTheInventoryIsKnown) {
+  cluster_.With([](ClusterState& state) { state.inventory = absl::UnavailableError("slow"); });
+  StartBroker();
+  StartAgent();
+  cluster_.With([](ClusterState& state) { state.inventory = absl::OkStatus(); });
+  ASSERT_TRUE(EventuallyConnected());
+  EXPECT_EQ(broker_.With([](BrokerState& s) { return s.hellos[0].inventory().identity(); }),
+            "fake");
+}
+
+TEST_F(AgentTest, AnInventoryThatFailsIsReadAgainAndThatOfAnotherClusterEndsTheAgent) {
+  options_.inventory_interval = absl::Milliseconds(20);
+  Start();
+  ASSERT_TRUE(EventuallyConnected());
+  const auto set = [&](absl::Status status) {
+    cluster_.With([&](ClusterState& state) {
+      state.inventory = std::move(status);
+      state.inventories = 0;
+    });
+  };
+  set(absl::FailedPreconditionError("no certificate"));
+  ASSERT_TRUE(cluster_.Eventually([](ClusterState& state) { return state.inventories >= 3; }));
+  set(contract::Error(absl::StatusCode::kFailedPrecondition, "WRONG_CLUSTER",
+                      "this is another cluster"));
+  EXPECT_THAT(std::string(EventualResult().message()), HasSubstr("another cluster"));
+}
+
+TEST_F(AgentTest, HeartbeatsTellWhyTheSchedulerDoesNotAnswer) {
+  broker_.With([](BrokerState& state) { state.heartbeat_ms = 100; });
+  Start();
+  ASSERT_TRUE(EventuallyConnected());
+  Want(kKey);
+  ASSERT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_PENDING));
+  cluster_.With([](ClusterState& s) { s.scheduler = absl::UnavailableError("timed out"); });
+  EXPECT_TRUE(broker_.Eventually([](BrokerState& state) {
+    return !state.heartbeats.empty() && state.heartbeats.back().scheduler_error() == "timed out";
+  }));
+}
+
+}  // namespace
+}  // namespace muster::agent
