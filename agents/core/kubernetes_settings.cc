@@ -9,6 +9,7 @@
 
 #include "agents/core/setting_values.h"
 #include "contract/image.h"
+#include "contract/kubernetes_names.h"
 #include "contract/text.h"
 #include "contract/units.h"
 
@@ -102,13 +103,37 @@ Setter ImageInto(std::string* out) {
   };
 }
 
+// "team-a,team-b".
+absl::Status SetNamespaces(KubernetesConfig* config, const std::string& value) {
+  std::vector<std::string> names = SplitAtCommas(value);
+  if (names.size() > kubernetes::kMaxNamespaces) {
+    return InvalidSetting(
+        fmt::format("it names {} namespaces, and one agent works in {} at most; "
+                    "give the others an agent of their own",
+                    names.size(), kubernetes::kMaxNamespaces));
+  }
+  for (const std::string& name : names) {
+    if (!contract::IsDnsLabel(name)) {
+      return InvalidSetting(
+          fmt::format("\"{}\" is not a namespace's name: 1 to 63 of a-z, 0-9 and "
+                      "'-', beginning and ending with a letter or a digit",
+                      name));
+    }
+  }
+  config->namespaces = std::move(names);
+  return absl::OkStatus();
+}
+
 std::vector<Setting> ServerSettings(KubernetesConfig* config) {
   return {
       {"kubernetes.kubeconfig",
        "kubeconfig files FILE[:FILE]... [$KUBECONFIG, ~/.kube/config, or the pod's own account]",
        [config](const std::string& value) { return SetKubeconfig(config, value); }},
       {"kubernetes.context", "the context in them [the current one]", TextInto(&config->context)},
-      {"kubernetes.namespace", "where the runs are [the context's]", TextInto(&config->name_space)},
+      {"kubernetes.namespace", "where runs are that name none [the context's]",
+       TextInto(&config->name_space)},
+      {"kubernetes.namespaces", "further ones that runs may name, NAME,... [none]",
+       [config](const std::string& value) { return SetNamespaces(config, value); }},
   };
 }
 

@@ -20,29 +20,54 @@ constexpr absl::Duration kFirstListPatience = absl::Seconds(5);
 
 KubernetesBackend::KubernetesBackend(KubernetesConfig config, Endpoint endpoint,
                                      const std::string& state_dir)
-    : config_(std::move(config)),
-      name_space_(config_.name_space.empty() ? endpoint.name_space : config_.name_space),
+    : config_(WithNamespaces(std::move(config), endpoint)),
       api_(std::move(endpoint), &host_),
       calls_(&api_),
-      store_([this](const PodObject& pod) { logs_.Watch(pod, pod.name.run_key); }),
       logs_(state_dir + "/logs", &api_,
             [this] {
               log_news_ = true;
-              const std::lock_guard lock(mutex_);
-              if (wake_) wake_();
+              Wake();
             }),
-      view_(config_, &api_, state_dir),
-      queue_(
-          [this](const v1::Assignment& run, const std::vector<StartQueue::AssignmentPtr>& before) {
-            return HasOwnGangScheduler(run.spec()) ? std::nullopt : view_.WaitsFor(run, before);
-          }) {}
+      view_(config_, &api_, state_dir,
+            [this](const std::string& name_space) { return HomeOf(name_space).rights(); }),
+      queue_([this](const v1::Assignment& run, const std::vector<Claim>& before) {
+        return HasOwnGangScheduler(run.spec()) ? std::nullopt : view_.WaitsFor(run, before);
+      }),
+      nowhere_("", nullptr, nullptr) {
+  for (const std::string& name_space : config_.namespaces) AddHome(name_space);
+}
 
 KubernetesBackend::~KubernetesBackend() = default;
 
 void KubernetesBackend::SetWaker(std::function<void()> wake) {
-  store_.SetWaker(wake);
   const std::lock_guard lock(mutex_);
   wake_ = std::move(wake);
+}
+
+void KubernetesBackend::Wake() {
+  const std::lock_guard lock(mutex_);
+  if (wake_) wake_();
+}
+
+std::string KubernetesBackend::NamespaceOf(const agent::RunHandle& run) const {
+  // Where runs are that name no namespace may have changed since it was launched.
+  if (const size_t slash = run.external_id.find('/'); slash != std::string::npos)
+    return run.external_id.substr(0, slash);
+  if (run.assignment == nullptr) return config_.name_space;
+  return kubernetes::NamespaceOf(run.assignment->spec(), config_.name_space);
+}
+
+NamespaceRuns& KubernetesBackend::HomeOf(const std::string& name_space) {
+  const auto found = homes_.find(name_space);
+  return found == homes_.end() ? nowhere_ : *found->second;
+}
+
+void KubernetesBackend::AddHome(const std::string& name_space) {
+  std::unique_ptr<NamespaceRuns>& home = homes_[name_space];
+  if (home != nullptr) return;
+  home = std::make_unique<NamespaceRuns>(
+      name_space, [this](const PodObject& pod) { logs_.Watch(pod, pod.name.run_key); },
+      [this] { Wake(); });
 }
 
 uint32_t KubernetesBackend::PodsOf(const agent::RunHandle& run) {
@@ -65,41 +90,31 @@ absl::Status KubernetesBackend::Probe() {
 
 absl::Status KubernetesBackend::Adopt(const std::vector<agent::RunHandle>& runs) {
   for (const agent::RunHandle& run : runs) {
-    store_.Want(run.run_key);
+    AddHome(NamespaceOf(run));
+    HomeOf(run).store().Want(run.run_key);
     if (const auto key = contract::RunKey::Parse(run.run_key); key.ok())
       instances_.insert(key->instance);
   }
   if (runs.empty()) queue_.Open();
-  const std::string selector = fmt::format("{}={}", kManagedByLabel, kManagedByMuster);
-  const std::string home = "/namespaces/" + Escape(name_space_);
-  const auto watch = [&](std::string path, std::string labels, std::string fields,
-                         ObjectSink* sink) {
-    watches_.push_back(
-        std::make_unique<ObjectWatch>(ObjectWatch::Settings{.path = std::move(path),
-                                                            .selector = std::move(labels),
-                                                            .field_selector = std::move(fields),
-                                                            .trim = TrimObject},
-                                      &api_, sink));
-  };
-  watch("/apis/batch/v1" + home + "/jobs", selector, "", store_.jobs());
-  watch("/api/v1" + home + "/pods", selector, "", store_.pods());
-  // Events bear no labels; the others of them say that all is well, and count for nothing.
-  watch("/api/v1" + home + "/events", "", "type=Warning", store_.events());
+  for (const auto& [name, home] : homes_) home->Watch(&api_);
   // Until there are lists, looks at runs say so.
   const absl::Time end = absl::Now() + kFirstListPatience;
-  for (const auto& each : watches_) each->AwaitFirstAnswer(end - absl::Now());
+  for (const auto& [name, home] : homes_) home->AwaitFirstAnswers(end);
   return absl::OkStatus();
 }
 
 void KubernetesBackend::AllowStarts() {
   queue_.Open();
-  const std::lock_guard lock(mutex_);
-  if (wake_) wake_();
+  Wake();
 }
 
-absl::StatusOr<std::optional<JobObject>> KubernetesBackend::FindJob(const std::string& run_key) {
-  if (std::optional<JobObject> known = store_.FindJob(run_key)) return known;
-  return calls_.FindRun(name_space_, run_key);
+absl::StatusOr<std::optional<JobObject>> KubernetesBackend::FindJob(const std::string& name_space,
+                                                                    const std::string& run_key) {
+  const NamespaceRuns& home = HomeOf(name_space);
+  // What is nowhere was never launched.
+  if (&home == &nowhere_) return std::optional<JobObject>();
+  if (std::optional<JobObject> known = home.store().FindJob(run_key)) return known;
+  return calls_.FindRun(name_space, run_key);
 }
 
 bool KubernetesBackend::WasCancelAsked(const agent::RunHandle& run) const {

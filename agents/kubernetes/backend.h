@@ -28,8 +28,7 @@
 #include "agents/kubernetes/kubernetes.h"
 #include "agents/kubernetes/log_follower.h"
 #include "agents/kubernetes/manifest.h"
-#include "agents/kubernetes/object_watch.h"
-#include "agents/kubernetes/run_store.h"
+#include "agents/kubernetes/namespace_runs.h"
 #include "agents/kubernetes/start_queue.h"
 
 namespace muster::kubernetes {
@@ -67,6 +66,14 @@ class KubernetesBackend final : public agent::Backend {
  private:
   // How many pods the run is to have.
   static uint32_t PodsOf(const agent::RunHandle& run);
+  // Where its Job is.
+  std::string NamespaceOf(const agent::RunHandle& run) const;
+  // The runs of its namespace; nowhere_: the agent has none there, and makes none.
+  NamespaceRuns& HomeOf(const std::string& name_space);
+  NamespaceRuns& HomeOf(const agent::RunHandle& run) { return HomeOf(NamespaceOf(run)); }
+  // Makes them if they are not there; before their watches begin.
+  void AddHome(const std::string& name_space);
+  void Wake();
 
   // ---- launch
   // The run's objects, or why the cluster cannot have it.
@@ -82,13 +89,16 @@ class KubernetesBackend final : public agent::Backend {
   absl::Status LetGo(const v1::Assignment& run);
 
   // ---- observe
-  absl::Status WatchState() const;
+  // The namespaces whose runs can be judged now. `trouble`: why none can, if there are none.
+  std::set<NamespaceRuns*> ReadyHomes(absl::Status* trouble);
   // What is known of the run; nothing: nothing new. Errors: the server could not be asked.
   absl::StatusOr<std::optional<agent::Observation>> Look(const agent::RunHandle& run);
   // What is known of it, after the server was asked for what no watch has told.
   absl::StatusOr<RunFacts> Gather(const agent::RunHandle& run);
   absl::StatusOr<std::optional<agent::Observation>> JudgeRun(const agent::RunHandle& run,
                                                              const RunFacts& facts);
+  // Its assignment, with the namespace where it is.
+  StartQueue::AssignmentPtr InPlace(const agent::RunHandle& run) const;
   // A run that is to be let go once there is room, and what it waits for.
   void Queue(const agent::RunHandle& run, const RunFacts& facts, agent::Observation* seen);
   // The run cannot go on: its Job is deleted, and the run has failed once that is done.
@@ -100,14 +110,14 @@ class KubernetesBackend final : public agent::Backend {
   void SweepAbandoned();
 
   // The Job as a watch has told of it, or else the server.
-  absl::StatusOr<std::optional<JobObject>> FindJob(const std::string& run_key);
+  absl::StatusOr<std::optional<JobObject>> FindJob(const std::string& name_space,
+                                                   const std::string& run_key);
   // Whether this is still the cluster whose runs are here, as far as that can be told: what another
   // one lacks is not gone. FAILED_PRECONDITION: it is not.
   absl::Status ConfirmCluster();
   bool WasCancelAsked(const agent::RunHandle& run) const;
 
-  const KubernetesConfig config_;
-  const std::string name_space_;
+  const KubernetesConfig config_;  // with its namespaces filled in
   hosts::LocalHost host_;
   Api api_;
   JobCalls calls_;
@@ -118,7 +128,6 @@ class KubernetesBackend final : public agent::Backend {
   std::set<std::string> instances_;  // of the runs that were here; guarded by mutex_
   std::atomic<bool> log_news_ = false;
 
-  RunStore store_;
   LogFollower logs_;
   ClusterView view_;
   StartQueue queue_;
@@ -127,8 +136,10 @@ class KubernetesBackend final : public agent::Backend {
   std::set<std::string> awaiting_logs_;          // of the observing thread
   absl::Time last_full_ = absl::InfinitePast();  // of the observing thread
 
-  // Last, so that they end first: from Adopt on.
-  std::vector<std::unique_ptr<ObjectWatch>> watches_;
+  // Last, so that they end first. By name: the agent's namespaces, and those where it has runs
+  // still. Fixed once Adopt has returned; watched from then on.
+  std::map<std::string, std::unique_ptr<NamespaceRuns>> homes_;
+  NamespaceRuns nowhere_;
 };
 
 }  // namespace muster::kubernetes

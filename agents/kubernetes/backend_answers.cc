@@ -75,9 +75,9 @@ absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
   } else {
     plan.set_submission(ManifestOf(*objects));
     CheckDryRun(calls_.TryJob(*objects), &checks);
-    const std::optional<std::string> waits = view_.WaitsFor(planned);
-    checks.Ok("room",
-              waits.has_value() ? "it would wait: " + *waits : "nothing stands against its start");
+    const std::optional<Misfit> waits = view_.WaitsFor(planned);
+    checks.Ok("room", waits.has_value() ? "it would wait: " + waits->words
+                                        : "nothing stands against its start");
   }
   *plan.mutable_checks() = checks.checks().checks();
   return plan;

@@ -16,7 +16,7 @@ absl::Status KubernetesBackend::Cancel(const RunHandle& run) {
     canceled_.insert(run.run_key);
   }
   queue_.Remove(run.run_key);
-  const absl::StatusOr<std::optional<JobObject>> job = FindJob(run.run_key);
+  const absl::StatusOr<std::optional<JobObject>> job = FindJob(NamespaceOf(run), run.run_key);
   if (!job.ok()) return job.status();
   if (!job->has_value()) return absl::OkStatus();
   // What has ended keeps its own end.
@@ -26,11 +26,11 @@ absl::Status KubernetesBackend::Cancel(const RunHandle& run) {
 
 absl::Status KubernetesBackend::SetHeld(const RunHandle& run, bool held) {
   queue_.SetHeld(run.run_key, held);
-  const absl::StatusOr<std::optional<JobObject>> job = FindJob(run.run_key);
+  const absl::StatusOr<std::optional<JobObject>> job = FindJob(NamespaceOf(run), run.run_key);
   if (!job.ok()) return job.status();
   if (!job->has_value()) return absl::OkStatus();
   if (!(*job)->is_launch_complete) {
-    store_.MarkNews(run.run_key);
+    HomeOf(run).store().MarkNews(run.run_key);
     return absl::OkStatus();
   }
   const std::string queue =
@@ -38,7 +38,7 @@ absl::Status KubernetesBackend::SetHeld(const RunHandle& run, bool held) {
   if (!queue.empty()) return SetQueued(**job, held ? "" : queue);
   if ((*job)->is_suspended == held) return absl::OkStatus();
   if (held) {
-    const std::vector<PodObject> pods = store_.Facts(run.run_key).pods;
+    const std::vector<PodObject> pods = HomeOf(run).store().Facts(run.run_key).pods;
     const bool has_begun = std::any_of(pods.begin(), pods.end(),
                                        [](const PodObject& pod) { return !pod.node.empty(); });
     if (has_begun) return absl::OkStatus();
@@ -47,7 +47,7 @@ absl::Status KubernetesBackend::SetHeld(const RunHandle& run, bool held) {
       calls_.PatchJob((*job)->name, SuspendPatch((*job)->name.uid, held));
   if (absl::IsNotFound(patched.status())) return absl::OkStatus();
   if (!patched.ok()) return patched.status();
-  store_.Put(*std::move(patched));
+  HomeOf(run).store().Put(*std::move(patched));
   return absl::OkStatus();
 }
 
@@ -58,14 +58,15 @@ absl::Status KubernetesBackend::SetQueued(const JobObject& job, const std::strin
   absl::StatusOr<JobObject> patched = calls_.PatchJob(job.name, QueuePatch(job.name.uid, queue));
   if (absl::IsNotFound(patched.status())) return absl::OkStatus();
   if (!patched.ok()) return patched.status();
-  store_.Put(*std::move(patched));
+  HomeOf(job.name.name_space).store().Put(*std::move(patched));
   return absl::OkStatus();
 }
 
 void KubernetesBackend::Forget(const RunHandle& run) {
   queue_.Remove(run.run_key);
   logs_.Forget(run.run_key);
-  if (const std::optional<JobObject> job = store_.FindJob(run.run_key)) {
+  RunStore& store = HomeOf(run).store();
+  if (const std::optional<JobObject> job = store.FindJob(run.run_key)) {
     const int64_t seconds =
         TimeToLiveSeconds(run.assignment == nullptr ? v1::JobSpec{} : run.assignment->spec());
     absl::Status status;
@@ -81,7 +82,7 @@ void KubernetesBackend::Forget(const RunHandle& run) {
                {{"run", run.run_key}, {"error", std::string(ToStd(status.message()))}});
     }
   }
-  store_.Forget(run.run_key);
+  store.Forget(run.run_key);
   const std::lock_guard lock(mutex_);
   canceled_.erase(run.run_key);
 }

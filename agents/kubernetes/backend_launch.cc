@@ -1,4 +1,5 @@
 // A launch: the Job, suspended; what it owns; then it is let go, once there is room for all of it.
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -7,25 +8,36 @@
 #include "contract/run_key.h"
 #include "contract/text.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 
 namespace muster::kubernetes {
 
 using agent::LaunchOutcome;
 using agent::LookupOutcome;
 
+namespace {
+
+absl::Status CheckNamespace(const v1::JobSpec& spec, const KubernetesConfig& config) {
+  const std::vector<std::string>& known = config.namespaces;
+  const std::string wanted = NamespaceOf(spec, config.name_space);
+  if (std::find(known.begin(), known.end(), wanted) != known.end()) return absl::OkStatus();
+  const bool is_option = !spec.kubernetes().namespace_().empty();
+  return absl::InvalidArgumentError(fmt::format(
+      "{} is \"{}\"; the agent of this cluster works in {}: choose one of these or another "
+      "cluster, "
+      "or have the operator add it to the agent's setting kubernetes.namespaces",
+      is_option ? "kubernetes.namespace" : "placement.pool", wanted, fmt::join(known, ", ")));
+}
+
+}  // namespace
+
 absl::StatusOr<RunObjects> KubernetesBackend::Prepare(const v1::Assignment& assignment) {
   v1::Assignment own = assignment;
-  const std::string wanted = NamespaceOf(own.spec(), name_space_);
-  if (wanted != name_space_) {
-    return absl::InvalidArgumentError(
-        fmt::format("kubernetes.namespace is \"{}\"; the agent of this cluster works in the "
-                    "namespace \"{}\" alone: leave it out, or choose another cluster",
-                    wanted, name_space_));
-  }
+  if (absl::Status good = CheckNamespace(own.spec(), config_); !good.ok()) return good;
   view_.SpellGpuType(own.mutable_spec());
   if (const std::optional<std::string> refusal = view_.Refusal(own))
     return absl::InvalidArgumentError(*refusal);
-  return MakeObjects(own, config_, name_space_);
+  return MakeObjects(own, config_, config_.name_space);
 }
 
 LaunchOutcome KubernetesBackend::Launch(const v1::Assignment& assignment) {
@@ -39,7 +51,8 @@ LaunchOutcome KubernetesBackend::Launch(const v1::Assignment& assignment) {
     const std::lock_guard lock(mutex_);
     instances_.insert(key->instance);
   }
-  store_.Want(run_key);
+  RunStore& store = HomeOf(objects->name_space).store();
+  store.Want(run_key);
   JobObject job;
   if (LaunchEnd end = calls_.CreateJob(*objects, &job)) return *std::move(end);
   LaunchOutcome outcome;
@@ -48,7 +61,7 @@ LaunchOutcome KubernetesBackend::Launch(const v1::Assignment& assignment) {
   outcome.evidence =
       MakeEvidence(fmt::format("Job {} (uid {}, resourceVersion {})", outcome.external_id,
                                job.name.uid, job.name.resource_version));
-  store_.Put(job);
+  store.Put(job);
   if (job.is_launch_complete || job.deletion_time.has_value()) return outcome;
   if (LaunchEnd end = calls_.CreateOwned(*objects, job)) return TakeBack(*std::move(end), job);
   queue_.Add(std::make_shared<const v1::Assignment>(assignment), assignment.held());
@@ -78,7 +91,8 @@ absl::Status KubernetesBackend::StartReady() {
 }
 
 absl::Status KubernetesBackend::LetGo(const v1::Assignment& run) {
-  const absl::StatusOr<std::optional<JobObject>> job = FindJob(run.run_key());
+  const std::string name_space = kubernetes::NamespaceOf(run.spec(), config_.name_space);
+  const absl::StatusOr<std::optional<JobObject>> job = FindJob(name_space, run.run_key());
   if (!job.ok()) return job.status();
   if (!job->has_value()) return absl::NotFoundError("there is no Job");
   v1::Assignment released = run;
@@ -86,7 +100,7 @@ absl::Status KubernetesBackend::LetGo(const v1::Assignment& run) {
   absl::StatusOr<JobObject> patched =
       calls_.PatchJob((*job)->name, LaunchPatch((*job)->name.uid, released));
   if (!patched.ok()) return patched.status();
-  store_.Put(*patched);
+  HomeOf(name_space).store().Put(*patched);
   // A hold that came while the server was asked.
   if (!queue_.IsHeld(run.run_key())) return absl::OkStatus();
   if (!run.spec().kubernetes().queue().empty()) return SetQueued(*patched, "");
@@ -95,13 +109,14 @@ absl::Status KubernetesBackend::LetGo(const v1::Assignment& run) {
 
 LookupOutcome KubernetesBackend::Lookup(const agent::RunHandle& run) {
   LookupOutcome outcome;
-  const absl::StatusOr<std::optional<JobObject>> job = calls_.FindRun(name_space_, run.run_key);
+  const std::string name_space = NamespaceOf(run);
+  const absl::StatusOr<std::optional<JobObject>> job = calls_.FindRun(name_space, run.run_key);
   if (!job.ok()) {
     outcome.kind = LookupOutcome::Kind::kCouldNotAsk;
     outcome.evidence = MakeEvidence(std::string(ToStd(job.status().message())));
     return outcome;
   }
-  const std::string name = name_space_ + "/" + run.run_key;
+  const std::string name = name_space + "/" + run.run_key;
   if (!job->has_value()) {
     if (const absl::Status same = ConfirmCluster(); !same.ok()) {
       outcome.kind = LookupOutcome::Kind::kCouldNotAsk;

@@ -52,26 +52,32 @@ Observation Gone(const RunHandle& run, bool cancel_asked, const std::string& nam
 
 }  // namespace
 
-absl::Status KubernetesBackend::WatchState() const {
-  if (watches_.empty()) return absl::UnavailableError("the watches have not begun");
-  absl::Status state;
-  // Events only explain; without the right to see them runs go on.
-  for (size_t i = 0; i < watches_.size() - 1; ++i) state.Update(watches_[i]->state());
-  return state;
+std::set<NamespaceRuns*> KubernetesBackend::ReadyHomes(absl::Status* trouble) {
+  std::set<NamespaceRuns*> ready;
+  for (const auto& [name, home] : homes_) {
+    const absl::Status state = home->state();
+    if (state.ok()) ready.insert(home.get());
+    trouble->Update(state);
+  }
+  // One that cannot be looked at does not stop the others.
+  if (!ready.empty()) *trouble = absl::OkStatus();
+  return ready;
 }
 
 ObserveOutcome KubernetesBackend::Observe(const std::vector<RunHandle>& runs) {
   ObserveOutcome outcome;
-  outcome.scheduler = WatchState();
-  if (!outcome.scheduler.ok()) return outcome;
-  std::set<std::string> news = store_.TakeNews();
+  const std::set<NamespaceRuns*> ready = ReadyHomes(&outcome.scheduler);
+  if (ready.empty()) return outcome;
+  std::set<std::string> news;
+  for (NamespaceRuns* home : ready) news.merge(home->store().TakeNews());
   if (log_news_.exchange(false)) news.insert(awaiting_logs_.begin(), awaiting_logs_.end());
   const absl::Time now = absl::Now();
   const bool full = now - last_full_ >= kObserveIntervalOfAll;
   if (full) last_full_ = now;
   for (const RunHandle& run : runs) {
-    if (!full && !news.contains(run.run_key)) continue;
-    store_.Want(run.run_key);
+    NamespaceRuns& home = HomeOf(run);
+    if (!ready.contains(&home) || (!full && !news.contains(run.run_key))) continue;
+    home.store().Want(run.run_key);
     absl::StatusOr<std::optional<Observation>> seen = Look(run);
     outcome.scheduler.Update(seen.status());
     if (seen.ok() && seen->has_value()) outcome.observations.push_back(**std::move(seen));
@@ -85,31 +91,33 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::Look(const RunHand
   if (!facts.ok()) return facts.status();
   if (facts->job.has_value() || facts->deleted_job.has_value()) return JudgeRun(run, *facts);
   queue_.Remove(run.run_key);
-  const std::string name = name_space_ + "/" + run.run_key;
+  const std::string name = NamespaceOf(run) + "/" + run.run_key;
   return AwaitLogs(*facts, Gone(run, facts->cancel_asked, name));
 }
 
 absl::StatusOr<RunFacts> KubernetesBackend::Gather(const RunHandle& run) {
-  RunFacts facts = store_.Facts(run.run_key);
+  const std::string name_space = NamespaceOf(run);
+  RunStore& store = HomeOf(name_space).store();
+  RunFacts facts = store.Facts(run.run_key);
   if (!facts.job.has_value() && !facts.deleted_job.has_value()) {
-    absl::StatusOr<std::optional<JobObject>> job = calls_.FindRun(name_space_, run.run_key);
+    absl::StatusOr<std::optional<JobObject>> job = calls_.FindRun(name_space, run.run_key);
     if (!job.ok()) return job.status();
     if (job->has_value()) {
-      store_.Put(**std::move(job));
+      store.Put(**std::move(job));
     } else {
       if (const absl::Status same = ConfirmCluster(); !same.ok()) return same;
-      store_.PutAbsent(run.run_key);
+      store.PutAbsent(run.run_key);
     }
-    facts = store_.Facts(run.run_key);
+    facts = store.Facts(run.run_key);
   }
   // The watch of pods may be behind that of Jobs: an end is not told before its pods were seen.
   const bool ends = facts.job.has_value() && facts.job->HasEnded();
   if (ends && CountEnded(facts) < PodsOf(run) && !asked_for_pods_.contains(run.run_key)) {
-    absl::StatusOr<std::vector<PodObject>> pods = calls_.ListPods(name_space_, run.run_key);
+    absl::StatusOr<std::vector<PodObject>> pods = calls_.ListPods(name_space, run.run_key);
     if (!pods.ok()) return pods.status();
     asked_for_pods_.insert(run.run_key);
-    store_.PutPods(*std::move(pods));
-    facts = store_.Facts(run.run_key);
+    store.PutPods(*std::move(pods));
+    facts = store.Facts(run.run_key);
   }
   facts.now = absl::Now();
   facts.last_state = run.state;
@@ -163,11 +171,20 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::End(const JobObjec
   return NotYet(std::move(seen), "it cannot go on, and is being taken away: " + why);
 }
 
+StartQueue::AssignmentPtr KubernetesBackend::InPlace(const RunHandle& run) const {
+  const std::string name_space = NamespaceOf(run);
+  if (kubernetes::NamespaceOf(run.assignment->spec(), config_.name_space) == name_space)
+    return run.assignment;
+  auto own = std::make_shared<v1::Assignment>(*run.assignment);
+  own->mutable_spec()->mutable_kubernetes()->set_namespace_(name_space);
+  return own;
+}
+
 void KubernetesBackend::Queue(const RunHandle& run, const RunFacts& facts, Observation* seen) {
   const JobObject& job = *facts.job;
   if (!job.is_launch_complete) {
     // Also the runs of an agent that was started anew come here.
-    queue_.Add(run.assignment, run.held);
+    queue_.Add(InPlace(run), run.held);
     queue_.SetHeld(run.run_key, run.held);
     const std::string reason = queue_.ReasonOf(run.run_key);
     if (run.held) {
@@ -183,7 +200,7 @@ void KubernetesBackend::Queue(const RunHandle& run, const RunFacts& facts, Obser
   if (placed >= PodsOf(run)) {
     queue_.Remove(run.run_key);
   } else if (!job.is_suspended) {
-    queue_.SetStarting(run.assignment);
+    queue_.SetStarting(InPlace(run));
   }
 }
 
@@ -204,10 +221,12 @@ void KubernetesBackend::SweepAbandoned() {
     instances = instances_;
   }
   size_t swept = 0;
-  for (const JobObject& job : store_.FindAbandoned(absl::Now() - kAbandonedAfter)) {
-    // Another broker's agent may share the namespace.
-    if (!instances.contains(job.name.run_key.substr(0, job.name.run_key.find('-')))) continue;
-    if (swept++ == kMaxSwept || !calls_.DeleteJob(job.name).ok()) return;
+  for (const auto& [name, home] : homes_) {
+    for (const JobObject& job : home->store().FindAbandoned(absl::Now() - kAbandonedAfter)) {
+      // Another broker's agent may share the namespace.
+      if (!instances.contains(job.name.run_key.substr(0, job.name.run_key.find('-')))) continue;
+      if (swept++ == kMaxSwept || !calls_.DeleteJob(job.name).ok()) return;
+    }
   }
 }
 

@@ -25,6 +25,7 @@ std::vector<NodeRoom> RoomOf(std::vector<NodeObject> nodes, const std::vector<Po
 
 // What a run asks of nodes: so many pods, all alike.
 struct RunNeed {
+  std::string name_space = {};  // whose limits are the run's
   int64_t pods = 1;
   Amounts each;              // of one pod, itself included
   std::string gpu_resource;  // empty: it asks for no GPU
@@ -36,7 +37,8 @@ struct RunNeed {
   bool has_objects = false;
 };
 
-// `spec` has its defaults; what it leaves open is filled in from the configuration.
+// `spec` has its defaults; what it leaves open is filled in from the configuration, whose
+// name_space is set.
 RunNeed NeedOf(const v1::JobSpec& spec, const KubernetesConfig& config);
 // With the nodes that it has to keep away from.
 RunNeed NeedOf(const v1::Assignment& run, const KubernetesConfig& config);
@@ -49,6 +51,8 @@ struct Misfit {
   // Names the node that comes nearest and what it lacks: "node-1 has the most nvidia.com/gpu: 8, 16
   // are needed".
   std::string words;
+  // The limits of its namespace stand against it, perhaps beside the nodes.
+  bool is_limited = false;
 
   friend bool operator==(const Misfit&, const Misfit&) = default;
 };

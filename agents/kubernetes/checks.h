@@ -60,12 +60,16 @@ void JudgeNames(const std::string& what, const std::string& if_none,
                 const absl::StatusOr<Json>& list, agent::CheckList* checks);
 void JudgePullSecret(const std::string& name, const std::string& name_space,
                      const absl::StatusOr<Json>& secret, agent::CheckList* checks);
-void JudgeClaim(const std::string& root, const StorageRoot& settings, const std::string& name_space,
-                const absl::StatusOr<Json>& claim, agent::CheckList* checks);
+void JudgeHostPath(const std::string& root, const std::string& path, agent::CheckList* checks);
+// `answer` is that to a GET of the claim.
+void JudgeClaim(const std::string& root, const std::string& claim, const std::string& name_space,
+                const absl::StatusOr<Json>& answer, agent::CheckList* checks);
 // `groups` is the answer to /apis.
 void JudgeQueues(const absl::StatusOr<Json>& groups, agent::CheckList* checks);
-void JudgeQuotas(const absl::StatusOr<std::vector<QuotaLine>>& quotas, agent::CheckList* checks);
-void JudgeRanges(const absl::StatusOr<std::vector<RangeLine>>& ranges, agent::CheckList* checks);
+void JudgeQuotas(const std::string& name_space,
+                 const absl::StatusOr<std::vector<QuotaLine>>& quotas, agent::CheckList* checks);
+void JudgeRanges(const std::string& name_space,
+                 const absl::StatusOr<std::vector<RangeLine>>& ranges, agent::CheckList* checks);
 
 }  // namespace muster::kubernetes
 

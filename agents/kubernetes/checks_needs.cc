@@ -29,7 +29,7 @@ void JudgeNames(const std::string& what, const std::string& if_none,
 
 void JudgePullSecret(const std::string& name, const std::string& name_space,
                      const absl::StatusOr<Json>& secret, agent::CheckList* checks) {
-  const std::string subject = "pull secret " + name;
+  const std::string subject = fmt::format("pull secret {} in namespace {}", name, name_space);
   constexpr char kRemedy[] = "muster-agent install-credentials REGISTRY USER makes it";
   if (absl::IsPermissionDenied(secret.status())) {
     return checks->Skip(subject,
@@ -50,25 +50,25 @@ void JudgePullSecret(const std::string& name, const std::string& name_space,
   checks->Ok(subject, fmt::format("has credentials for {}", fmt::join(registries, ", ")));
 }
 
-void JudgeClaim(const std::string& root, const StorageRoot& settings, const std::string& name_space,
-                const absl::StatusOr<Json>& claim, agent::CheckList* checks) {
-  const std::string subject = fmt::format("storage root {}", root);
-  if (settings.claim.empty()) {
-    return checks->Ok(subject, fmt::format("the directory {} of each node, which cannot be seen "
-                                           "from here",
-                                           settings.host_path));
-  }
-  if (absl::IsNotFound(claim.status())) {
+void JudgeHostPath(const std::string& root, const std::string& path, agent::CheckList* checks) {
+  checks->Ok("storage root " + root,
+             fmt::format("the directory {} of each node, which cannot be seen from here", path));
+}
+
+void JudgeClaim(const std::string& root, const std::string& claim, const std::string& name_space,
+                const absl::StatusOr<Json>& answer, agent::CheckList* checks) {
+  const std::string subject = fmt::format("storage root {} in namespace {}", root, name_space);
+  if (absl::IsNotFound(answer.status())) {
     return checks->Fail(
-        subject, fmt::format("there is no claim {} in namespace {}", settings.claim, name_space),
+        subject, fmt::format("there is no claim {} in namespace {}", claim, name_space),
         fmt::format("make it, or set kubernetes.storage_roots.{}.claim to another", root));
   }
-  if (!claim.ok()) return checks->Skip(subject, WordsOf(claim.status()));
-  const std::string phase = TextAt(*claim, "status/phase");
-  const std::string seen = fmt::format("claim {} is {}", settings.claim, phase);
+  if (!answer.ok()) return checks->Skip(subject, WordsOf(answer.status()));
+  const std::string phase = TextAt(*answer, "status/phase");
+  const std::string seen = fmt::format("claim {} is {}", claim, phase);
   if (phase == "Lost")
     return checks->Fail(subject, seen, "its volume is gone; make the claim anew");
-  if (HasMode(*claim, "ReadWriteOnce") && !HasMode(*claim, "ReadWriteMany")) {
+  if (HasMode(*answer, "ReadWriteOnce") && !HasMode(*answer, "ReadWriteMany")) {
     return checks->Warn(subject, seen + ", and one node at a time can have it (ReadWriteOnce)",
                         "use a claim with access mode ReadWriteMany, or jobs that need it wait for "
                         "each other");

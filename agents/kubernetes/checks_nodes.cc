@@ -110,25 +110,27 @@ void JudgeGpus(const std::vector<NodeObject>& nodes, const KubernetesConfig& con
   checks->Ok(kSubject, seen);
 }
 
-void JudgeQuotas(const absl::StatusOr<std::vector<QuotaLine>>& quotas, agent::CheckList* checks) {
-  constexpr char kSubject[] = "quotas";
-  if (!quotas.ok()) return checks->Skip(kSubject, std::string(ToStd(quotas.status().message())));
-  if (quotas->empty()) return checks->Ok(kSubject, "none");
+void JudgeQuotas(const std::string& name_space,
+                 const absl::StatusOr<std::vector<QuotaLine>>& quotas, agent::CheckList* checks) {
+  const std::string subject = "quotas of namespace " + name_space;
+  if (!quotas.ok()) return checks->Skip(subject, std::string(ToStd(quotas.status().message())));
+  if (quotas->empty()) return checks->Ok(subject, "none");
   for (const QuotaLine& line : *quotas) {
     if (line.IsExhausted() && !line.has_scope) {
-      checks->Warn(kSubject, Describe(line), "raise the quota, or end what uses it");
+      checks->Warn(subject, Describe(line), "raise the quota, or end what uses it");
     } else {
-      checks->Ok(kSubject, Describe(line));
+      checks->Ok(subject, Describe(line));
     }
   }
 }
 
-void JudgeRanges(const absl::StatusOr<std::vector<RangeLine>>& ranges, agent::CheckList* checks) {
-  constexpr char kSubject[] = "limit ranges";
-  if (!ranges.ok()) return checks->Skip(kSubject, std::string(ToStd(ranges.status().message())));
+void JudgeRanges(const std::string& name_space,
+                 const absl::StatusOr<std::vector<RangeLine>>& ranges, agent::CheckList* checks) {
+  const std::string subject = "limit ranges of namespace " + name_space;
+  if (!ranges.ok()) return checks->Skip(subject, std::string(ToStd(ranges.status().message())));
   std::vector<std::string> lines;
   for (const RangeLine& line : *ranges) lines.push_back(Describe(line));
-  checks->Ok(kSubject, lines.empty() ? "none" : fmt::format("{}", fmt::join(lines, "; ")));
+  checks->Ok(subject, lines.empty() ? "none" : fmt::format("{}", fmt::join(lines, "; ")));
 }
 
 }  // namespace muster::kubernetes

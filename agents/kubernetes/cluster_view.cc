@@ -1,13 +1,14 @@
 #include "agents/kubernetes/cluster_view.h"
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
 #include "absl/time/clock.h"
 #include "agents/kubernetes/cluster_identity.h"
+#include "agents/kubernetes/endpoint.h"
 #include "agents/kubernetes/inventory.h"
 #include "agents/kubernetes/kept_objects.h"
+#include "agents/kubernetes/namespace_view.h"
 #include "agents/kubernetes/obstacle.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -20,50 +21,34 @@ using google::protobuf::util::TimeUtil;
 
 // For each of the first lists: a busy server answers within it, and who asks is still there.
 constexpr absl::Duration kFirstListTimeout = absl::Seconds(20);
-// Pods that have ended take nothing. The server leaves them out, and says when one has.
-constexpr char kNotEnded[] = "status.phase!=Succeeded,status.phase!=Failed";
 
 google::protobuf::Timestamp TimestampOf(absl::Time time) {
   return TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(time));
 }
 
-std::string NamespacePath(const std::string& name_space, const char* collection) {
-  return fmt::format("/api/v1/namespaces/{}/{}", name_space, collection);
-}
-
-ClusterView::AssignmentPtr RunOf(const v1::JobSpec& spec) {
+std::shared_ptr<const v1::Assignment> RunOf(const v1::JobSpec& spec) {
   auto run = std::make_shared<v1::Assignment>();
   *run->mutable_spec() = spec;
   return run;
-}
-
-template <typename Kept>
-std::vector<Kept> Together(const std::vector<std::vector<Kept>>& lists) {
-  std::vector<Kept> all;
-  for (const std::vector<Kept>& list : lists) all.insert(all.end(), list.begin(), list.end());
-  return all;
 }
 
 }  // namespace
 
 class ClusterView::Impl {
  public:
-  Impl(const KubernetesConfig& config, Api* api, const std::string& state_dir)
-      : config_(config),
-        name_space_(config.name_space.empty() ? api->endpoint().name_space : config.name_space),
+  Impl(const KubernetesConfig& config, Api* api, const std::string& state_dir, RunsState runs_state)
+      : config_(WithNamespaces(config, api->endpoint())),
+        runs_state_(std::move(runs_state)),
         api_(*api),
         identity_(state_dir),
         kept_nodes_([this](const Json& node) { return ParseNode(node, config_.gpu_resources); }),
-        kept_pods_([this](const Json& pod) -> std::optional<PodUse> {
-          if (HasPodEnded(pod)) return std::nullopt;
-          return ParsePodUse(pod, config_.gpu_resources);
-        }),
-        kept_quotas_([](const Json& quota) { return ParseQuota(quota); }),
-        kept_ranges_([](const Json& range) { return ParseLimitRange(range); }),
+        kept_pods_(PodParser(config_.gpu_resources)),
         nodes_({.path = "/api/v1/nodes"}, api, &kept_nodes_),
-        quotas_({.path = NamespacePath(name_space_, "resourcequotas")}, api, &kept_quotas_),
-        ranges_({.path = NamespacePath(name_space_, "limitranges")}, api, &kept_ranges_),
-        pods_(WatchPods("/api/v1/pods")) {}
+        pods_(WatchPods("/api/v1/pods", api, &kept_pods_)) {
+    for (const std::string& name : config_.namespaces) {
+      namespaces_.push_back(std::make_unique<NamespaceView>(name, config_.gpu_resources, api));
+    }
+  }
 
   absl::StatusOr<v1::Inventory> Inventory() {
     const absl::StatusOr<std::string> version = ReadVersion(&api_);
@@ -77,7 +62,7 @@ class ClusterView::Impl {
     *inventory.mutable_observed_at() = TimestampOf(absl::Now());
     inventory.set_images(config_.default_image.empty() ? v1::IMAGE_SUPPORT_REQUIRED
                                                        : v1::IMAGE_SUPPORT_OPTIONAL);
-    *inventory.add_pools() = PoolOf(seen, config_);
+    for (v1::Pool& pool : PoolsOf(seen, config_)) *inventory.add_pools() = std::move(pool);
     for (std::string& warning : WarningsOf(seen, config_))
       inventory.add_warnings(std::move(warning));
     if (api_.endpoint().skips_tls_verify) {
@@ -101,11 +86,12 @@ class ClusterView::Impl {
 
   // Nothing: it fits now, or what would tell is not known.
   std::optional<Misfit> Judge(const v1::Assignment& run, bool has_objects,
-                              const std::vector<AssignmentPtr>& before) {
+                              const std::vector<Claim>& before) {
     RunNeed need = NeedOf(run, config_);
     need.has_objects = has_objects;
     Seen seen = Look();
-    for (const AssignmentPtr& other : before) LeaveRoom(*other, config_, &seen);
+    for (const Claim& claim : before)
+      (claim.is_limited ? LeaveLimits : LeaveRoom)(*claim.run, config_, &seen);
     return FindObstacle(need, seen);
   }
 
@@ -114,85 +100,68 @@ class ClusterView::Impl {
   }
 
  private:
-  std::shared_ptr<ObjectWatch> WatchPods(const std::string& path) {
-    return std::make_shared<ObjectWatch>(
-        ObjectWatch::Settings{
-            .path = path, .selector = "", .field_selector = kNotEnded, .trim = TrimPod},
-        &api_, &kept_pods_);
-  }
-
   Seen AwaitAndLook() {
     nodes_.AwaitFirstAnswer(kFirstListTimeout);
-    AwaitPods();
-    // A cluster whose pods are all hidden may show those of one namespace.
-    if (Narrow()) AwaitPods();
-    quotas_.AwaitFirstAnswer(kFirstListTimeout);
-    ranges_.AwaitFirstAnswer(kFirstListTimeout);
+    pods_->AwaitFirstAnswer(kFirstListTimeout);
+    // A cluster whose pods are all hidden may show those of some namespaces.
+    if (AreAllPodsHidden()) {
+      for (const auto& space : namespaces_) space->WatchItsPods();
+    }
+    for (const auto& space : namespaces_) {
+      const absl::Status runs =
+          runs_state_ == nullptr ? absl::OkStatus() : runs_state_(space->name());
+      space->Await(kFirstListTimeout, runs);
+    }
     return Look();
   }
 
-  void AwaitPods() {
-    std::shared_ptr<ObjectWatch> pods;
-    {
-      const std::lock_guard lock(mutex_);
-      pods = pods_;
-    }
-    pods->AwaitFirstAnswer(kFirstListTimeout);
-  }
+  bool AreAllPodsHidden() const { return absl::IsPermissionDenied(pods_->state()); }
 
-  // Whether the watch of all pods was refused just now, and one of the namespace took its place.
-  bool Narrow() {
-    const std::lock_guard lock(mutex_);
-    const absl::Status state = pods_->state();
-    if (scope_ != PodScope::kCluster || !absl::IsPermissionDenied(state)) return false;
-    pods_problem_ = state;
-    scope_ = PodScope::kNamespace;
-    pods_.reset();
-    pods_ = WatchPods(NamespacePath(name_space_, "pods"));
-    return true;
+  // Whose pods are seen, and why not all.
+  void LookAtPods(Seen* seen) const {
+    if (!AreAllPodsHidden()) {
+      const bool has_listed = pods_->AwaitFirstList(absl::ZeroDuration());
+      seen->pod_scope = has_listed ? PodScope::kCluster : PodScope::kNone;
+      if (!has_listed) seen->pods_problem = pods_->state();
+      seen->pods = kept_pods_.All();
+      return;
+    }
+    seen->pods_problem = pods_->state();
+    for (const auto& space : namespaces_) {
+      if (!space->pods_state().ok()) continue;
+      seen->pod_scope = PodScope::kNamespace;
+      for (PodUse& pod : space->Pods()) seen->pods.push_back(std::move(pod));
+    }
   }
 
   Seen Look() {
     Seen seen;
-    seen.name_space = name_space_;
     seen.knows_nodes = nodes_.AwaitFirstList(absl::ZeroDuration());
     seen.nodes_problem = nodes_.state();
     std::vector<NodeObject> nodes = kept_nodes_.All();
     std::sort(nodes.begin(), nodes.end(),
               [](const NodeObject& a, const NodeObject& b) { return a.name < b.name; });
-    {
-      const std::lock_guard lock(mutex_);
-      const bool has_listed = pods_->AwaitFirstList(absl::ZeroDuration());
-      seen.pod_scope = has_listed ? scope_ : PodScope::kNone;
-      seen.pods_problem = has_listed ? pods_problem_ : pods_->state();
-    }
-    seen.pods = kept_pods_.All();
+    LookAtPods(&seen);
     seen.rooms = RoomOf(std::move(nodes), seen.pods);
-    seen.quotas = Together(kept_quotas_.All());
-    seen.ranges = Together(kept_ranges_.All());
+    for (const auto& space : namespaces_) seen.namespaces.push_back(space->Look());
     return seen;
   }
 
   const KubernetesConfig config_;
-  const std::string name_space_;
+  const RunsState runs_state_;
   Api& api_;
   ClusterIdentity identity_;
   KeptObjects<NodeObject> kept_nodes_;
-  KeptObjects<PodUse> kept_pods_;
-  KeptObjects<std::vector<QuotaLine>> kept_quotas_;
-  KeptObjects<std::vector<RangeLine>> kept_ranges_;
+  KeptPods kept_pods_;
   // After what they tell of changes.
   ObjectWatch nodes_;
-  ObjectWatch quotas_;
-  ObjectWatch ranges_;
-  std::mutex mutex_;
-  PodScope scope_ = PodScope::kCluster;  // guarded by mutex_
-  absl::Status pods_problem_;            // guarded by mutex_
-  std::shared_ptr<ObjectWatch> pods_;    // guarded by mutex_
+  const std::unique_ptr<ObjectWatch> pods_;                 // of the whole cluster
+  std::vector<std::unique_ptr<NamespaceView>> namespaces_;  // the default one first
 };
 
-ClusterView::ClusterView(const KubernetesConfig& config, Api* api, const std::string& state_dir)
-    : impl_(std::make_unique<Impl>(config, api, state_dir)) {}
+ClusterView::ClusterView(const KubernetesConfig& config, Api* api, const std::string& state_dir,
+                         RunsState runs_state)
+    : impl_(std::make_unique<Impl>(config, api, state_dir, std::move(runs_state))) {}
 ClusterView::~ClusterView() = default;
 
 absl::StatusOr<v1::Inventory> ClusterView::Inventory() { return impl_->Inventory(); }
@@ -205,11 +174,9 @@ std::optional<std::string> ClusterView::Refusal(const v1::Assignment& run) {
   return std::move(misfit->words);
 }
 
-std::optional<std::string> ClusterView::WaitsFor(const v1::Assignment& run,
-                                                 const std::vector<AssignmentPtr>& before) {
-  std::optional<Misfit> misfit = impl_->Judge(run, /*has_objects=*/true, before);
-  if (!misfit.has_value()) return std::nullopt;
-  return std::move(misfit->words);
+std::optional<Misfit> ClusterView::WaitsFor(const v1::Assignment& run,
+                                            const std::vector<Claim>& before) {
+  return impl_->Judge(run, /*has_objects=*/true, before);
 }
 
 std::optional<std::string> ClusterView::Refusal(const v1::JobSpec& spec) {
@@ -218,10 +185,12 @@ std::optional<std::string> ClusterView::Refusal(const v1::JobSpec& spec) {
 
 std::optional<std::string> ClusterView::WaitsFor(const v1::JobSpec& spec,
                                                  const std::vector<v1::JobSpec>& before) {
-  std::vector<AssignmentPtr> runs;
+  std::vector<Claim> runs;
   runs.reserve(before.size());
-  for (const v1::JobSpec& other : before) runs.push_back(RunOf(other));
-  return WaitsFor(*RunOf(spec), runs);
+  for (const v1::JobSpec& other : before) runs.push_back({RunOf(other)});
+  std::optional<Misfit> misfit = WaitsFor(*RunOf(spec), runs);
+  if (!misfit.has_value()) return std::nullopt;
+  return std::move(misfit->words);
 }
 
 void ClusterView::SpellGpuType(v1::JobSpec* spec) {

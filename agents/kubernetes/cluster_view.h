@@ -3,6 +3,7 @@
 #ifndef MUSTER_AGENTS_KUBERNETES_CLUSTER_VIEW_H_
 #define MUSTER_AGENTS_KUBERNETES_CLUSTER_VIEW_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "agents/kubernetes/api.h"
 #include "agents/kubernetes/capacity.h"
 #include "agents/kubernetes/kubernetes.h"
+#include "agents/kubernetes/obstacle.h"
 #include "muster/v1/agent_link.pb.h"
 #include "muster/v1/cluster.pb.h"
 
@@ -21,24 +23,26 @@ namespace muster::kubernetes {
 // Thread-safe; of the calls only those that say so ask the server.
 class ClusterView {
  public:
+  // Whether what runs make in a namespace can be seen; PERMISSION_DENIED closes it. Null: it can.
+  using RunsState = std::function<absl::Status(const std::string& name_space)>;
+
   // Begins to watch at once. `api` must outlive this object. The cluster's identity is remembered
-  // in `state_dir`, the agent's own directory.
-  ClusterView(const KubernetesConfig& config, Api* api, const std::string& state_dir);
+  // in `state_dir`, the agent's own directory. `runs_state` is asked by Inventory and Describe.
+  ClusterView(const KubernetesConfig& config, Api* api, const std::string& state_dir,
+              RunsState runs_state = nullptr);
   ~ClusterView();
   ClusterView(const ClusterView&) = delete;
   ClusterView& operator=(const ClusterView&) = delete;
 
-  // Asks for version and identity, and waits for the first lists. FAILED_PRECONDITION: it is
-  // another cluster than the one whose runs are here; names both. Otherwise the error of the call
-  // that failed.
+  // Asks for version, identity and namespaces, and waits for the first lists. FAILED_PRECONDITION:
+  // it is another cluster than the one whose runs are here; names both. Otherwise the error of the
+  // call that failed.
   absl::StatusOr<v1::Inventory> Inventory();
   // Which cluster's runs are here, as was learnt once; empty: not known.
   std::string KnownIdentity() const;
-  // As it is now. Waits for the first lists. UNAVAILABLE: nodes could never be listed for another
-  // reason than that the agent may not.
+  // As it is now. Asks for the namespaces and waits for the first lists. UNAVAILABLE: nodes could
+  // never be listed for another reason than that the agent may not.
   absl::StatusOr<v1::ClusterDetails> Describe();
-
-  using AssignmentPtr = std::shared_ptr<const v1::Assignment>;
 
   // Why the run can never start here, in words for its user; nothing: it may, or what would tell is
   // not known.
@@ -46,8 +50,7 @@ class ClusterView {
   // Why it would not start now; nothing: it would, or what would tell is not known. Its Job and
   // what that owns are there. `before` are runs that come first; those of their pods that are there
   // already are known by their run keys.
-  std::optional<std::string> WaitsFor(const v1::Assignment& run,
-                                      const std::vector<AssignmentPtr>& before = {});
+  std::optional<Misfit> WaitsFor(const v1::Assignment& run, const std::vector<Claim>& before = {});
 
   // The same of runs that exclude no nodes, and whose pods are not there.
   std::optional<std::string> Refusal(const v1::JobSpec& spec);

@@ -1,5 +1,8 @@
 #include "agents/kubernetes/endpoint.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "fmt/format.h"
 
 namespace muster::kubernetes {
@@ -14,6 +17,16 @@ absl::StatusOr<Endpoint> FindEndpoint(const KubernetesConfig& config) {
         config.context));
   }
   return InClusterEndpoint();
+}
+
+KubernetesConfig WithNamespaces(KubernetesConfig config, const Endpoint& endpoint) {
+  if (config.name_space.empty()) config.name_space = endpoint.name_space;
+  std::vector<std::string> all = {config.name_space};
+  for (std::string& name : config.namespaces) {
+    if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(std::move(name));
+  }
+  config.namespaces = std::move(all);
+  return config;
 }
 
 }  // namespace muster::kubernetes

@@ -15,6 +15,7 @@ namespace muster::kubernetes {
 namespace {
 
 constexpr int64_t kMillis = 1000;
+constexpr char kForbidden[] = "forbidden";
 // Nodes of one kind differ by what their kernels keep: a part of what one pod asks for.
 constexpr int64_t kMemoryStep = int64_t{128} << 20;
 // As many nodes as v1::ClusterDetails may name.
@@ -76,7 +77,7 @@ v1::Node NodeOf(const NodeRoom& room, const Seen& seen, const KubernetesConfig& 
   node.set_name(room.node.name);
   node.set_state(StateOf(room.node));
   node.set_reason(ReasonOf(room.node));
-  node.add_pools(seen.name_space);
+  for (const SeenNamespace& space : seen.namespaces) node.add_pools(space.name);
   node.set_cpus(Cores(room.node.allocatable.cpu_millis));
   // What is begun of a core is not free.
   node.set_used_cpus(Cores(used.cpu_millis + kMillis - 1));
@@ -94,14 +95,14 @@ v1::Node NodeOf(const NodeRoom& room, const Seen& seen, const KubernetesConfig& 
 }
 
 // Jobs whose pods are seen in the namespace; one that has a pod on a node runs.
-void CountJobs(const Seen& seen, v1::PoolLoad* load) {
+void CountJobs(const Seen& seen, const std::string& name_space, v1::PoolLoad* load) {
   struct Known {
     bool is_on_node = false;
     bool is_own = false;
   };
   std::map<std::string, Known> jobs;
   for (const PodUse& pod : seen.pods) {
-    if (pod.name_space != seen.name_space || pod.job_uid.empty()) continue;
+    if (pod.name_space != name_space || pod.job_uid.empty()) continue;
     Known& job = jobs[pod.job_uid];
     job.is_on_node = job.is_on_node || !pod.node.empty();
     job.is_own = job.is_own || pod.is_own;
@@ -121,6 +122,39 @@ std::string UnknownNodes(const Seen& seen) {
   return fmt::format("the nodes are not known: {}", ToStd(seen.nodes_problem.message()));
 }
 
+// Nodes that are alike, together.
+std::vector<v1::NodeGroup> GroupsOf(const Seen& seen, const KubernetesConfig& config) {
+  using Kind = std::tuple<uint32_t, uint64_t, std::map<std::string, uint32_t>>;
+  std::map<Kind, v1::NodeGroup> groups;
+  for (const NodeRoom& room : seen.rooms) {
+    const v1::NodeGroup one = GroupOf(room, config);
+    const std::map<std::string, uint32_t> gpus(one.gpus().begin(), one.gpus().end());
+    const auto [group, is_new] = groups.try_emplace({one.cpus(), one.memory_bytes(), gpus}, one);
+    if (is_new) continue;
+    group->second.set_count(group->second.count() + 1);
+    group->second.set_usable_count(group->second.usable_count() + one.usable_count());
+  }
+  std::vector<v1::NodeGroup> all;
+  for (auto& [kind, group] : groups) all.push_back(std::move(group));
+  return all;
+}
+
+std::string ProblemOf(const SeenNamespace& space) {
+  return fmt::format("namespace {} is {}: {}", space.name, space.state, space.problem);
+}
+
+std::string RemedyFor(const SeenNamespace& space) {
+  if (space.state == kForbidden) {
+    return fmt::format(
+        "give the agent's account its rights there (kubectl apply -n {} -f rights.yaml, of "
+        "deploy/kubernetes), make the namespace if it is not there, or take it out of "
+        "kubernetes.namespaces",
+        space.name);
+  }
+  return fmt::format(
+      "make it (kubectl create namespace {}), or take it out of kubernetes.namespaces", space.name);
+}
+
 // What of the use cannot be seen; empty: nothing.
 std::string UnknownUse(const Seen& seen) {
   switch (seen.pod_scope) {
@@ -135,10 +169,9 @@ std::string UnknownUse(const Seen& seen) {
   return "";
 }
 
-v1::PoolLoad LoadOf(const Seen& seen, const KubernetesConfig& config) {
+// What all namespaces have alike: the nodes.
+v1::PoolLoad LoadOfNodes(const Seen& seen, const KubernetesConfig& config) {
   v1::PoolLoad load;
-  load.set_pool(seen.name_space);
-  *load.mutable_now() = PoolOf(seen, config);
   for (const NodeRoom& room : seen.rooms) {
     const bool takes_work = TakesWork(room.node, config);
     load.set_cpus(load.cpus() + Cores(room.node.allocatable.cpu_millis));
@@ -148,11 +181,8 @@ v1::PoolLoad LoadOf(const Seen& seen, const KubernetesConfig& config) {
     for (const auto& [type, count] : GpuTypesOf(room.node, room.free, config))
       (*load.mutable_free_gpus())[type] += takes_work ? count : 0;
   }
-  CountJobs(seen, &load);
   if (!seen.knows_nodes) load.add_limits(UnknownNodes(seen));
   if (const std::string unknown = UnknownUse(seen); !unknown.empty()) load.add_limits(unknown);
-  for (const QuotaLine& line : seen.quotas) load.add_limits(Describe(line));
-  for (const RangeLine& line : seen.ranges) load.add_limits(Describe(line));
   return load;
 }
 
@@ -166,23 +196,43 @@ std::string RightsRemedy(const char* what) {
 
 }  // namespace
 
-v1::Pool PoolOf(const Seen& seen, const KubernetesConfig& config) {
-  v1::Pool pool;
-  pool.set_name(seen.name_space);
-  pool.set_is_default(true);
-  pool.set_available(!seen.knows_nodes || !seen.rooms.empty());
-  using Kind = std::tuple<uint32_t, uint64_t, std::map<std::string, uint32_t>>;
-  std::map<Kind, v1::NodeGroup> groups;
-  for (const NodeRoom& room : seen.rooms) {
-    const v1::NodeGroup one = GroupOf(room, config);
-    const std::map<std::string, uint32_t> gpus(one.gpus().begin(), one.gpus().end());
-    const auto [group, is_new] = groups.try_emplace({one.cpus(), one.memory_bytes(), gpus}, one);
-    if (is_new) continue;
-    group->second.set_count(group->second.count() + 1);
-    group->second.set_usable_count(group->second.usable_count() + one.usable_count());
+SeenNamespace* Seen::Find(const std::string& name) {
+  const auto found = std::find_if(namespaces.begin(), namespaces.end(),
+                                  [&](const SeenNamespace& space) { return space.name == name; });
+  return found == namespaces.end() ? nullptr : &*found;
+}
+
+const SeenNamespace* Seen::Find(const std::string& name) const {
+  return const_cast<Seen*>(this)->Find(name);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+}
+
+void JudgeNamespace(const absl::StatusOr<Json>& answer, const absl::Status& runs,
+                    SeenNamespace* space) {
+  if (absl::IsNotFound(answer.status())) {
+    space->state = "missing";
+    space->problem = std::string(ToStd(answer.status().message()));
+  } else if (answer.ok() && TextAt(*answer, "status/phase") == "Terminating") {
+    space->state = "terminating";
+    space->problem = "it is being deleted, with all that is in it";
+  } else if (absl::IsPermissionDenied(runs)) {
+    space->state = kForbidden;
+    space->problem = std::string(ToStd(runs.message()));
   }
-  for (auto& [kind, group] : groups) *pool.add_node_groups() = std::move(group);
-  return pool;
+}
+
+std::vector<v1::Pool> PoolsOf(const Seen& seen, const KubernetesConfig& config) {
+  const bool has_nodes = !seen.knows_nodes || !seen.rooms.empty();
+  const std::vector<v1::NodeGroup> groups = GroupsOf(seen, config);
+  std::vector<v1::Pool> pools;
+  for (const SeenNamespace& space : seen.namespaces) {
+    v1::Pool& pool = pools.emplace_back();
+    pool.set_name(space.name);
+    pool.set_is_default(pools.size() == 1);
+    pool.set_available(has_nodes && space.state.empty());
+    pool.set_state(space.state);
+    for (const v1::NodeGroup& group : groups) *pool.add_node_groups() = group;
+  }
+  return pools;
 }
 
 std::vector<std::string> WarningsOf(const Seen& seen, const KubernetesConfig& config) {
@@ -192,12 +242,15 @@ std::vector<std::string> WarningsOf(const Seen& seen, const KubernetesConfig& co
     warnings.push_back("the cluster has no nodes; see kubectl get nodes");
   if (const std::string unknown = UnknownUse(seen); !unknown.empty())
     warnings.push_back(unknown + "; " + RightsRemedy("pods"));
-  for (const QuotaLine& line : seen.quotas) {
-    if (!line.IsExhausted() || line.has_scope) continue;
-    warnings.push_back(
-        fmt::format("{}, so that jobs wait that need some of it; raise the quota in "
-                    "namespace {}, or end what uses it",
-                    Describe(line), seen.name_space));
+  for (const SeenNamespace& space : seen.namespaces) {
+    if (!space.state.empty()) warnings.push_back(ProblemOf(space) + "; " + RemedyFor(space));
+    for (const QuotaLine& line : space.quotas) {
+      if (!line.IsExhausted() || line.has_scope) continue;
+      warnings.push_back(
+          fmt::format("{}, so that jobs wait that need some of it; raise the quota in "
+                      "namespace {}, or end what uses it",
+                      Describe(line), space.name));
+    }
   }
   if (config.gpu_resources.empty())
     warnings.push_back("gpu_resources is empty, so that no job gets a GPU");
@@ -206,7 +259,19 @@ std::vector<std::string> WarningsOf(const Seen& seen, const KubernetesConfig& co
 
 v1::ClusterDetails DetailsOf(const Seen& seen, const KubernetesConfig& config) {
   v1::ClusterDetails details;
-  *details.add_pools() = LoadOf(seen, config);
+  const v1::PoolLoad nodes = LoadOfNodes(seen, config);
+  std::vector<v1::Pool> pools = PoolsOf(seen, config);
+  for (size_t i = 0; i < pools.size(); ++i) {
+    const SeenNamespace& space = seen.namespaces[i];
+    v1::PoolLoad& load = *details.add_pools();
+    load = nodes;
+    load.set_pool(space.name);
+    *load.mutable_now() = std::move(pools[i]);
+    CountJobs(seen, space.name, &load);
+    if (!space.state.empty()) load.add_limits(ProblemOf(space));
+    for (const QuotaLine& line : space.quotas) load.add_limits(Describe(line));
+    for (const RangeLine& line : space.ranges) load.add_limits(Describe(line));
+  }
   for (const NodeRoom& room : seen.rooms) {
     if (details.nodes_size() == kMaxNodes) break;
     *details.add_nodes() = NodeOf(room, seen, config);

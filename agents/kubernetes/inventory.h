@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "agents/kubernetes/capacity.h"
+#include "agents/kubernetes/json_fields.h"
 #include "agents/kubernetes/kubernetes.h"
 #include "agents/kubernetes/namespace_limits.h"
 #include "muster/v1/cluster.pb.h"
@@ -16,9 +18,20 @@ namespace muster::kubernetes {
 // Whose pods are seen.
 enum class PodScope { kNone, kNamespace, kCluster };
 
+// A namespace that runs are in.
+struct SeenNamespace {
+  std::string name;
+  // "missing", "terminating", "forbidden": it takes no runs, and `problem` has the server's words.
+  // Empty: nothing is known against it.
+  std::string state = {};
+  std::string problem = {};
+  std::vector<QuotaLine> quotas = {};
+  std::vector<RangeLine> ranges = {};
+};
+
 // What the watches have brought by now.
 struct Seen {
-  std::string name_space;
+  std::vector<SeenNamespace> namespaces;  // the one of runs that name none first
   // False: they were never listed, because of nodes_problem, and `rooms` says nothing.
   bool knows_nodes = false;
   absl::Status nodes_problem;
@@ -26,13 +39,20 @@ struct Seen {
   PodScope pod_scope = PodScope::kNone;
   absl::Status pods_problem;  // why not those of the whole cluster
   std::vector<PodUse> pods;
-  std::vector<QuotaLine> quotas;
-  std::vector<RangeLine> ranges;
+
+  // Null: it is not one of the agent's.
+  SeenNamespace* Find(const std::string& name);
+  const SeenNamespace* Find(const std::string& name) const;
 };
 
-// The namespace as a pool. Without node groups if nodes are not known; a cluster that has none is
-// not available.
-v1::Pool PoolOf(const Seen& seen, const KubernetesConfig& config);
+// What stands against runs in a namespace: `answer` is the server's to a GET of it, and `runs`
+// whether what runs make there can be seen.
+void JudgeNamespace(const absl::StatusOr<Json>& answer, const absl::Status& runs,
+                    SeenNamespace* space);
+
+// The namespaces as pools. Without node groups if nodes are not known; on a cluster that has none
+// they are not available.
+std::vector<v1::Pool> PoolsOf(const Seen& seen, const KubernetesConfig& config);
 // What is missing or odd, with what to do about it.
 std::vector<std::string> WarningsOf(const Seen& seen, const KubernetesConfig& config);
 v1::ClusterDetails DetailsOf(const Seen& seen, const KubernetesConfig& config);

@@ -3,6 +3,7 @@
 #ifndef MUSTER_AGENTS_KUBERNETES_KUBERNETES_H_
 #define MUSTER_AGENTS_KUBERNETES_KUBERNETES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -14,6 +15,10 @@
 #include "agents/core/backend.h"
 
 namespace muster::kubernetes {
+
+// Namespaces of one agent: it keeps five to six watches in each, with a thread and a stream of its
+// connections for every one.
+inline constexpr size_t kMaxNamespaces = 32;
 
 // Where the jobs' data is, by the name that slurm://NAME/... gives it: in a claim of the run's
 // namespace, or in a directory of every node.
@@ -35,6 +40,9 @@ struct KubernetesConfig {
   std::string context;
   // Where runs are that name no namespace. Default: the context's.
   std::string name_space;
+  // Those that runs may name, `name_space` whether or not it is among them; each is a pool with
+  // limits of its own. Default: that one alone.
+  std::vector<std::string> namespaces;
 
   // ---- what is filled in where a job leaves it open
   // Of jobs without an image. Default: none; such jobs go to other clusters.

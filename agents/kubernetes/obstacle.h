@@ -1,8 +1,9 @@
 // Whether a run would start, by all that is seen of a cluster: its nodes, and the limits of the
-// namespace. Pure.
+// run's namespace. Pure.
 #ifndef MUSTER_AGENTS_KUBERNETES_OBSTACLE_H_
 #define MUSTER_AGENTS_KUBERNETES_OBSTACLE_H_
 
+#include <memory>
 #include <optional>
 
 #include "agents/kubernetes/capacity.h"
@@ -12,9 +13,20 @@
 
 namespace muster::kubernetes {
 
+// A run that comes before others.
+struct Claim {
+  std::shared_ptr<const v1::Assignment> run;
+  // The limits of its namespace stand against it.
+  bool is_limited = false;
+};
+
 // Takes the room of a run that comes first: of the nodes for its pods that are on none yet, and of
 // the quotas for those that are not made yet. Quotas have counted the others.
 void LeaveRoom(const v1::Assignment& run, const KubernetesConfig& config, Seen* seen);
+
+// The same of a run that the limits of its namespace keep from starting: it keeps what there is of
+// them, and no nodes, for runs of other namespaces may have those meanwhile.
+void LeaveLimits(const v1::Assignment& run, const KubernetesConfig& config, Seen* seen);
 
 // Nothing: it would start now, or what would tell is not known.
 std::optional<Misfit> FindObstacle(const RunNeed& need, const Seen& seen);

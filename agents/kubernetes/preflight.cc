@@ -4,6 +4,7 @@
 
 #include "agents/kubernetes/checks.h"
 #include "agents/kubernetes/cluster_identity.h"
+#include "agents/kubernetes/endpoint.h"
 #include "fmt/format.h"
 
 namespace muster::kubernetes {
@@ -17,9 +18,7 @@ constexpr int kMaxPages = 20;
 class Preflight {
  public:
   Preflight(const KubernetesConfig& config, Api* api)
-      : config_(config),
-        name_space_(config.name_space.empty() ? api->endpoint().name_space : config.name_space),
-        api_(*api) {}
+      : config_(WithNamespaces(config, api->endpoint())), api_(*api) {}
 
   v1::ClusterChecks Run(const std::string& known_identity) {
     const absl::StatusOr<std::string> version = ReadVersion(&api_);
@@ -31,12 +30,13 @@ class Preflight {
     }
     JudgeVersion(*version, &checks_);
     JudgeIdentity(ReadIdentity(&api_), known_identity, &checks_);
-    for (const Right& right : RightsOf(config_)) CheckRight(right);
-    JudgeTrial(name_space_, TryJob(), &checks_);
+    for (const Right& right : RightsOf(config_)) {
+      if (!right.in_namespace) CheckRight(right, "");
+    }
     CheckNodes();
     CheckNeeds();
-    CheckLimits();
     JudgeQueues(Get("/apis"), &checks_);
+    for (const std::string& name_space : config_.namespaces) CheckNamespace(name_space);
     return std::move(checks_).Take();
   }
 
@@ -48,24 +48,46 @@ class Preflight {
     return std::move(answer->body);
   }
 
-  std::string InNamespace(const std::string& rest) const {
-    return fmt::format("/api/v1/namespaces/{}/{}", Escape(name_space_), rest);
+  static std::string PathOf(const std::string& name_space, const std::string& rest) {
+    return fmt::format("/api/v1/namespaces/{}/{}", Escape(name_space), rest);
   }
 
-  void CheckRight(const Right& right) {
+  // What is asked of each namespace that runs are in.
+  void CheckNamespace(const std::string& name_space) {
+    for (const Right& right : RightsOf(config_)) {
+      if (right.in_namespace) CheckRight(right, name_space);
+    }
+    JudgeTrial(name_space, TryJob(name_space), &checks_);
+    for (const std::string& name : config_.image_pull_secrets) {
+      JudgePullSecret(name, name_space, Get(PathOf(name_space, "secrets/" + Escape(name))),
+                      &checks_);
+    }
+    for (const auto& [root, settings] : config_.storage_roots) {
+      if (settings.claim.empty()) continue;
+      JudgeClaim(root, settings.claim, name_space,
+                 Get(PathOf(name_space, "persistentvolumeclaims/" + Escape(settings.claim))),
+                 &checks_);
+    }
+    JudgeQuotas(name_space, LinesOf(name_space, "resourcequotas", &ParseQuota), &checks_);
+    JudgeRanges(name_space, LinesOf(name_space, "limitranges", &ParseLimitRange), &checks_);
+  }
+
+  void CheckRight(const Right& right, const std::string& name_space) {
     std::map<std::string, absl::StatusOr<bool>> allowed;
-    for (const std::string& verb : right.verbs) allowed.emplace(verb, IsAllowed(right, verb));
-    JudgeRight(right, name_space_, allowed, &checks_);
+    for (const std::string& verb : right.verbs)
+      allowed.emplace(verb, IsAllowed(right, name_space, verb));
+    JudgeRight(right, name_space, allowed, &checks_);
   }
 
-  absl::StatusOr<bool> IsAllowed(const Right& right, const std::string& verb) {
+  absl::StatusOr<bool> IsAllowed(const Right& right, const std::string& name_space,
+                                 const std::string& verb) {
     Json attributes = {{"verb", verb}, {"group", right.group}, {"resource", right.resource}};
     if (const size_t slash = right.resource.find('/'); slash != std::string::npos) {
       attributes["resource"] = right.resource.substr(0, slash);
       attributes["subresource"] = right.resource.substr(slash + 1);
     }
     if (!right.name.empty()) attributes["name"] = right.name;
-    if (right.in_namespace) attributes["namespace"] = name_space_;
+    if (right.in_namespace) attributes["namespace"] = name_space;
     const absl::StatusOr<ApiAnswer> answer =
         api_.Call({.method = "POST",
                    .path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
@@ -78,7 +100,7 @@ class Preflight {
   }
 
   // A Job like a run's, which the server looks at and does not make.
-  absl::StatusOr<ApiAnswer> TryJob() {
+  absl::StatusOr<ApiAnswer> TryJob(const std::string& name_space) {
     const std::string image =
         config_.default_image.empty() ? "registry.example/preflight" : config_.default_image;
     const Json resources = {
@@ -92,7 +114,7 @@ class Preflight {
                       {"containers", Json::array({container})}};
     return api_.Call(
         {.method = "POST",
-         .path = fmt::format("/apis/batch/v1/namespaces/{}/jobs?dryRun=All", Escape(name_space_)),
+         .path = fmt::format("/apis/batch/v1/namespaces/{}/jobs?dryRun=All", Escape(name_space)),
          .body = {{"apiVersion", "batch/v1"},
                   {"kind", "Job"},
                   {"metadata", {{"name", "muster-preflight"}}},
@@ -129,21 +151,17 @@ class Preflight {
                  "none are set, so that images come from registries that ask for no password; "
                  "kubernetes.image_pull_secrets names some");
     }
-    for (const std::string& name : config_.image_pull_secrets)
-      JudgePullSecret(name, name_space_, Get(InNamespace("secrets/" + Escape(name))), &checks_);
-    JudgeNames("storage classes", "none", Get("/apis/storage.k8s.io/v1/storageclasses"), &checks_);
     for (const auto& [root, settings] : config_.storage_roots) {
-      absl::StatusOr<Json> claim = Json();
-      if (!settings.claim.empty())
-        claim = Get(InNamespace("persistentvolumeclaims/" + Escape(settings.claim)));
-      JudgeClaim(root, settings, name_space_, claim, &checks_);
+      if (settings.claim.empty()) JudgeHostPath(root, settings.host_path, &checks_);
     }
+    JudgeNames("storage classes", "none", Get("/apis/storage.k8s.io/v1/storageclasses"), &checks_);
   }
 
   template <typename Line>
-  absl::StatusOr<std::vector<Line>> LinesOf(const std::string& collection,
+  absl::StatusOr<std::vector<Line>> LinesOf(const std::string& name_space,
+                                            const std::string& collection,
                                             std::vector<Line> (*parse)(const Json&)) {
-    const absl::StatusOr<Json> list = Get(InNamespace(collection));
+    const absl::StatusOr<Json> list = Get(PathOf(name_space, collection));
     if (!list.ok()) return list.status();
     std::vector<Line> lines;
     for (const Json& item : At(*list, "items")) {
@@ -152,13 +170,7 @@ class Preflight {
     return lines;
   }
 
-  void CheckLimits() {
-    JudgeQuotas(LinesOf("resourcequotas", &ParseQuota), &checks_);
-    JudgeRanges(LinesOf("limitranges", &ParseLimitRange), &checks_);
-  }
-
-  const KubernetesConfig& config_;
-  const std::string name_space_;
+  const KubernetesConfig config_;
   Api& api_;
   agent::CheckList checks_;
 };

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/escaping.h"
+#include "agents/kubernetes/endpoint.h"
 #include "contract/errors.h"
 #include "contract/image.h"
 #include "contract/text.h"
@@ -57,12 +59,11 @@ absl::Status WithRemedy(const absl::Status& status) {
 
 class Installer {
  public:
-  Installer(const KubernetesConfig& config, Api* api)
+  Installer(const KubernetesConfig& config, std::string name_space, Api* api)
       : api_(*api),
-        name_space_(config.name_space.empty() ? api->endpoint().name_space : config.name_space),
+        name_space_(std::move(name_space)),
         name_(config.image_pull_secrets.empty() ? kDefaultPullSecret
-                                                : config.image_pull_secrets.front()),
-        is_named_(!config.image_pull_secrets.empty()) {}
+                                                : config.image_pull_secrets.front()) {}
 
   absl::StatusOr<std::string> Install(const RegistryCredential& credential) {
     absl::Status status;
@@ -71,12 +72,8 @@ class Installer {
       if (!absl::IsAborted(status) && !absl::IsAlreadyExists(status)) break;
     }
     if (!status.ok()) return WithRemedy(status);
-    return fmt::format("Secret {} in namespace {} has the credentials for {}{}", name_, name_space_,
-                       credential.registry,
-                       is_named_ ? ""
-                                 : fmt::format("; set kubernetes.image_pull_secrets to {}, so that "
-                                               "jobs use it",
-                                               name_));
+    return fmt::format("Secret {} in namespace {} has the credentials for {}", name_, name_space_,
+                       credential.registry);
   }
 
  private:
@@ -121,7 +118,6 @@ class Installer {
   Api& api_;
   const std::string name_space_;
   const std::string name_;
-  const bool is_named_;
 };
 
 }  // namespace
@@ -188,7 +184,17 @@ std::vector<std::string> RegistriesOf(const Json& secret) {
 
 absl::StatusOr<std::string> InstallPullSecret(const KubernetesConfig& config, Api* api,
                                               const RegistryCredential& credential) {
-  return Installer(config, api).Install(credential);
+  std::vector<std::string> words;
+  for (const std::string& name_space : WithNamespaces(config, api->endpoint()).namespaces) {
+    absl::StatusOr<std::string> done = Installer(config, name_space, api).Install(credential);
+    if (!done.ok()) return done.status();
+    words.push_back(*std::move(done));
+  }
+  if (config.image_pull_secrets.empty()) {
+    words.push_back(fmt::format("set kubernetes.image_pull_secrets to {}, so that jobs use it",
+                                kDefaultPullSecret));
+  }
+  return fmt::format("{}", fmt::join(words, "; "));
 }
 
 }  // namespace muster::kubernetes

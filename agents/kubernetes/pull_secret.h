@@ -1,5 +1,5 @@
-// Credentials of private registries, kept in a Secret of the runs' namespace. A password is part of
-// no message and no log.
+// Credentials of private registries, kept in a Secret of each namespace that runs are in. A
+// password is part of no message and no log.
 #ifndef MUSTER_AGENTS_KUBERNETES_PULL_SECRET_H_
 #define MUSTER_AGENTS_KUBERNETES_PULL_SECRET_H_
 
@@ -32,10 +32,10 @@ absl::StatusOr<std::string> WithRegistry(const std::string& text,
 // The registries in a Secret's .dockerconfigjson, as they are written there; none if it is none.
 std::vector<std::string> RegistriesOf(const Json& secret);
 
-// The credential is a checked one. Makes the Secret, or puts the credential into it; other
-// registries in it stay. The Secret is the first of the settings' image_pull_secrets, or
-// kDefaultPullSecret. Returns what to tell the operator. Errors are the server's words with the
-// remedy.
+// The credential is a checked one. Makes the Secret in each of the agent's namespaces, or puts the
+// credential into it; other registries in it stay. The Secret is the first of the settings'
+// image_pull_secrets, or kDefaultPullSecret. Returns what to tell the operator. The first error
+// ends it: the server's words with the remedy.
 absl::StatusOr<std::string> InstallPullSecret(const KubernetesConfig& config, Api* api,
                                               const RegistryCredential& credential);
 

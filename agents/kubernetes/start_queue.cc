@@ -3,6 +3,7 @@
 #include <set>
 
 #include "absl/time/clock.h"
+#include "agents/kubernetes/manifest.h"
 #include "contract/run_key.h"
 
 namespace muster::kubernetes {
@@ -23,9 +24,15 @@ std::string ShapeOf(const v1::Assignment& run) {
   spec.mutable_kubernetes()->clear_labels();
   spec.mutable_kubernetes()->clear_annotations();
   spec.mutable_kubernetes()->clear_volumes();
+  spec.mutable_placement()->set_pool(run.spec().placement().pool());
   spec.set_nodes(run.spec().nodes());
   *shape.mutable_excluded_nodes() = run.excluded_nodes();
   return shape.SerializeAsString();
+}
+
+// The nodes, or the limits of its namespace.
+std::string WhatBlocks(const v1::Assignment& run, const Misfit& misfit) {
+  return misfit.is_limited ? "namespace " + NamespaceOf(run.spec(), "") : "nodes";
 }
 
 }  // namespace
@@ -75,10 +82,11 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady() {
   std::vector<AssignmentPtr> ready;
   if (!is_open_ || order_.empty()) return ready;
   const absl::Time now = absl::Now();
-  std::vector<AssignmentPtr> before;
+  std::vector<Claim> before;
   for (const auto& [run_key, entry] : entries_) {
-    if (entry.starting && now - entry.since < kStartingCounts) before.push_back(entry.run);
+    if (entry.starting && now - entry.since < kStartingCounts) before.push_back({entry.run});
   }
+  std::set<std::string> kept;                  // by what is kept for a run that waits
   std::map<std::string, std::string> misfits;  // shape to reason
   for (const auto& [place, run_key] : order_) {
     Entry& entry = entries_[run_key];
@@ -90,14 +98,15 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady() {
       continue;
     }
     if (misfits.size() >= kMaxMisfits) break;
-    if (std::optional<std::string> reason = waits_for_(*entry.run, before)) {
+    if (std::optional<Misfit> misfit = waits_for_(*entry.run, before)) {
       // The first that is blocked keeps what room there is for it, so that smaller ones that come
       // later cannot keep it waiting for ever.
-      if (misfits.empty()) before.push_back(entry.run);
-      entry.reason = misfits[shape] = *std::move(reason);
+      if (kept.insert(WhatBlocks(*entry.run, *misfit)).second)
+        before.push_back({entry.run, misfit->is_limited});
+      entry.reason = misfits[shape] = std::move(misfit->words);
       continue;
     }
-    before.push_back(entry.run);
+    before.push_back({entry.run});
     ready.push_back(entry.run);
   }
   for (const AssignmentPtr& run : ready) {

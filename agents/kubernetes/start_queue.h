@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "agents/kubernetes/obstacle.h"
 #include "muster/v1/agent_link.pb.h"
 
 namespace muster::kubernetes {
@@ -24,8 +25,8 @@ class StartQueue {
  public:
   using AssignmentPtr = std::shared_ptr<const v1::Assignment>;
   // Why a run would not start now if the others came first; nothing: it would, or nobody knows.
-  using WaitsFor = std::function<std::optional<std::string>(
-      const v1::Assignment& run, const std::vector<AssignmentPtr>& before)>;
+  using WaitsFor = std::function<std::optional<Misfit>(const v1::Assignment& run,
+                                                       const std::vector<Claim>& before)>;
 
   // Nothing is ready before Open.
   explicit StartQueue(WaitsFor waits_for);
@@ -40,8 +41,9 @@ class StartQueue {
   void Remove(const std::string& run_key);
 
   // The runs that may start now, higher priorities and then older jobs first. The first that finds
-  // no room keeps what there is for it; others behind it may pass in what it does not need. Each is
-  // told once and counts as starting; Return says that it could not be let go.
+  // no room on the nodes keeps what there is for it, and in each namespace the first that its
+  // limits stand against keeps what there is of them; others behind it may pass in what it does not
+  // need. Each is told once and counts as starting; Return says that it could not be let go.
   std::vector<AssignmentPtr> TakeReady();
   void Return(const std::string& run_key);
 

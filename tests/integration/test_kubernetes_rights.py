@@ -22,7 +22,7 @@ NEEDED = [
     ("get", "", "pods"), ("list", "", "pods"), ("watch", "", "pods"), ("get", "", "pods/log"),
     ("list", "", "events"), ("watch", "", "events"),
     *((verb, "", kind) for verb in ("list", "watch") for kind in ("resourcequotas", "limitranges")),
-    ("get", "", "persistentvolumeclaims"),
+    ("get", "", "persistentvolumeclaims"), ("get", "", "namespaces"),
 ]
 # What would let it, or whoever takes its token, do more than run jobs.
 FORBIDDEN = [

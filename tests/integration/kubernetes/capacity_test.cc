@@ -318,9 +318,11 @@ TEST(KubernetesPreflightTest, TheAdministratorSeesEverything) {
   expect("a Job in namespace " + view.name_space(), v1::CHECK_RESULT_OK, "dry run");
   expect("nodes", v1::CHECK_RESULT_OK, "2 of 2");
   expect("GPUs", v1::CHECK_RESULT_OK, "16 NVIDIA-H100-80GB-HBM3");
-  expect("pull secret pull", v1::CHECK_RESULT_OK, "nvcr.io, r.example.org");
-  expect("storage root data", v1::CHECK_RESULT_FAIL, "no claim none");
-  expect("quotas", v1::CHECK_RESULT_OK, "none");
+  expect("pull secret pull in namespace " + view.name_space(), v1::CHECK_RESULT_OK,
+         "nvcr.io, r.example.org");
+  expect("storage root data in namespace " + view.name_space(), v1::CHECK_RESULT_FAIL,
+         "no claim none");
+  expect("quotas of namespace " + view.name_space(), v1::CHECK_RESULT_OK, "none");
   expect("queues and gangs", v1::CHECK_RESULT_OK, "neither");
 }
 
@@ -333,7 +335,8 @@ TEST(KubernetesPreflightTest, WithTheLeastRightsNothingFailsAndWhatMayNotBeReadI
   for (const v1::ClusterCheck& check : checks.checks())
     EXPECT_NE(check.result(), v1::CHECK_RESULT_FAIL) << check.DebugString();
   const auto lines = Lines(checks);
-  EXPECT_EQ(lines.at("pull secret pull").result(), v1::CHECK_RESULT_SKIPPED);
+  EXPECT_EQ(lines.at("pull secret pull in namespace " + view.name_space()).result(),
+            v1::CHECK_RESULT_SKIPPED);
   EXPECT_EQ(lines.at("nodes").result(), v1::CHECK_RESULT_OK);
   EXPECT_EQ(lines.at("identity").result(), v1::CHECK_RESULT_OK);
   // The account may not write Secrets that are there already; the operator's must.
@@ -352,6 +355,31 @@ TEST(KubernetesPreflightTest, AMissingNamespaceFailsWithTheWayToMakeIt) {
   EXPECT_EQ(line.result(), v1::CHECK_RESULT_FAIL);
   EXPECT_THAT(line.seen(), HasSubstr("namespaces \"nowhere\" not found"));
   EXPECT_THAT(line.remedy(), HasSubstr("kubectl create namespace nowhere"));
+}
+
+TEST(KubernetesCapacityOnClusterTest, NamespacesThatAreMissingOrGoingAreClosed) {
+  View view;
+  const std::string going = view.cluster().MakeNamespace();
+  const std::string path = "/api/v1/namespaces/" + going;
+  // What nobody finishes keeps a namespace from being gone.
+  view.cluster().MustDo("POST", path + "/configmaps",
+                        {{"metadata", {{"name", "stays"}, {"finalizers", {"muster.dev/test"}}}}});
+  view.cluster().MustDo("DELETE", path);
+  view.config().namespaces = {"nowhere", going};
+  view.Restart();
+  const v1::Inventory inventory = view.MustInventory();
+  ASSERT_EQ(inventory.pools_size(), 3);
+  EXPECT_TRUE(inventory.pools(0).available());
+  EXPECT_EQ(inventory.pools(1).state(), "missing");
+  EXPECT_EQ(inventory.pools(2).state(), "terminating");
+  EXPECT_THAT(inventory.warnings(), Contains(HasSubstr("namespace nowhere is missing: ")));
+  EXPECT_THAT(inventory.warnings(),
+              Contains(HasSubstr("namespace " + going + " is terminating: ")));
+  const auto lines = Lines(Check(view.config(), view.api()));
+  EXPECT_EQ(lines.at("a Job in namespace " + going).result(), v1::CHECK_RESULT_FAIL);
+  EXPECT_EQ(lines.at("a Job in namespace " + view.name_space()).result(), v1::CHECK_RESULT_OK);
+  view.cluster().MustDo("PATCH", path + "/configmaps/stays",
+                        {{"metadata", {{"finalizers", nullptr}}}});
 }
 
 TEST(KubernetesPreflightTest, WithoutAServerTheRestIsSkipped) {

@@ -179,20 +179,19 @@ TEST(KubernetesChecksTest, APullSecretIsThereForItsRegistriesOrCannotBeRead) {
 }
 
 TEST(KubernetesChecksTest, AClaimIsThereAndForSeveralNodes) {
-  const auto judge = [](StorageRoot root, absl::StatusOr<Json> claim) {
-    return Line([&](auto* checks) { JudgeClaim("data", root, "lab", claim, checks); });
+  const auto judge = [](absl::StatusOr<Json> answer) {
+    return Line([&](auto* checks) { JudgeClaim("data", "c", "lab", answer, checks); });
   };
   const auto claim = [](const char* mode, const char* phase) {
     return Json{{"spec", {{"accessModes", {mode}}}}, {"status", {{"phase", phase}}}};
   };
-  const StorageRoot root = {.claim = "c", .host_path = "", .mount = "/data"};
-  ExpectLine(judge(root, claim("ReadWriteMany", "Bound")), v1::CHECK_RESULT_OK, "claim c is Bound");
-  ExpectLine(judge(root, claim("ReadWriteOnce", "Bound")), v1::CHECK_RESULT_WARN, "one node");
-  ExpectLine(judge(root, claim("ReadWriteMany", "Lost")), v1::CHECK_RESULT_FAIL, "Lost");
-  ExpectLine(judge(root, absl::NotFoundError("none")), v1::CHECK_RESULT_FAIL, "no claim c");
-  ExpectLine(judge(root, absl::PermissionDeniedError("no")), v1::CHECK_RESULT_SKIPPED, "no");
-  ExpectLine(judge({.claim = "", .host_path = "/srv", .mount = "/data"}, Json()),
-             v1::CHECK_RESULT_OK, "/srv of each node");
+  ExpectLine(judge(claim("ReadWriteMany", "Bound")), v1::CHECK_RESULT_OK, "claim c is Bound");
+  ExpectLine(judge(claim("ReadWriteOnce", "Bound")), v1::CHECK_RESULT_WARN, "one node");
+  ExpectLine(judge(claim("ReadWriteMany", "Lost")), v1::CHECK_RESULT_FAIL, "Lost");
+  ExpectLine(judge(absl::NotFoundError("none")), v1::CHECK_RESULT_FAIL, "no claim c");
+  ExpectLine(judge(absl::PermissionDeniedError("no")), v1::CHECK_RESULT_SKIPPED, "no");
+  ExpectLine(Line([](auto* checks) { JudgeHostPath("data", "/srv", checks); }), v1::CHECK_RESULT_OK,
+             "/srv of each node");
 }
 
 TEST(KubernetesChecksTest, QueuesAndLimitsAreTold) {
@@ -204,12 +203,13 @@ TEST(KubernetesChecksTest, QueuesAndLimitsAreTold) {
   const auto quota = [](int64_t used) {
     return std::vector<QuotaLine>{{"q", "pods", "4", std::to_string(used), 4000, used * 1000}};
   };
-  ExpectLine(Line([&](auto* checks) { JudgeQuotas(quota(4), checks); }), v1::CHECK_RESULT_WARN,
-             "quota q: 4 of 4 pods used");
-  ExpectLine(Line([&](auto* checks) { JudgeQuotas(quota(3), checks); }), v1::CHECK_RESULT_OK,
+  ExpectLine(Line([&](auto* checks) { JudgeQuotas("lab", quota(4), checks); }),
+             v1::CHECK_RESULT_WARN, "quota q: 4 of 4 pods used");
+  ExpectLine(Line([&](auto* checks) { JudgeQuotas("lab", quota(3), checks); }), v1::CHECK_RESULT_OK,
              "3 of 4");
-  ExpectLine(Line([&](auto* checks) { JudgeQuotas(absl::PermissionDeniedError("no"), checks); }),
-             v1::CHECK_RESULT_SKIPPED, "no");
+  ExpectLine(
+      Line([&](auto* checks) { JudgeQuotas("lab", absl::PermissionDeniedError("no"), checks); }),
+      v1::CHECK_RESULT_SKIPPED, "no");
 }
 
 }  // namespace

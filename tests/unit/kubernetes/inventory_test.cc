@@ -6,6 +6,7 @@
 namespace muster::kubernetes {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -34,7 +35,7 @@ PodUse Pod(const std::string& node, const std::string& job, bool is_own = false)
 
 Seen See(std::vector<NodeObject> nodes, std::vector<PodUse> pods = {}) {
   Seen seen;
-  seen.name_space = "lab";
+  seen.namespaces = {{.name = "lab"}};
   seen.knows_nodes = true;
   seen.pod_scope = PodScope::kCluster;
   seen.pods = pods;
@@ -49,8 +50,9 @@ TEST(KubernetesInventoryTest, NodesThatAreAlikeAreOneGroup) {
   tainted.taints.push_back({"team", "vision", "NoSchedule"});
   // What the kernel keeps differs a little.
   const NodeObject almost = Node("node-5", 8, 64 * kGibibyte + 4096);
-  const v1::Pool pool = PoolOf(See({Node("node-1"), Node("node-2", 0), cordoned, tainted, almost}),
-                               KubernetesConfig());
+  const v1::Pool pool = PoolsOf(See({Node("node-1"), Node("node-2", 0), cordoned, tainted, almost}),
+                                KubernetesConfig())
+                            .at(0);
   EXPECT_EQ(pool.name(), "lab");
   EXPECT_TRUE(pool.is_default());
   EXPECT_TRUE(pool.available());
@@ -79,24 +81,72 @@ TEST(KubernetesInventoryTest, GpusWhoseDevicePlugInStartsAnewAreThereAndNotFree)
 
 TEST(KubernetesInventoryTest, WhatIsNotKnownIsToldAndIsNotNone) {
   Seen seen;
-  seen.name_space = "lab";
+  seen.namespaces = {{.name = "lab"}};
   seen.nodes_problem = absl::PermissionDeniedError("nodes is forbidden");
   seen.pods_problem = absl::PermissionDeniedError("pods is forbidden");
-  const v1::Pool pool = PoolOf(seen, KubernetesConfig());
+  const v1::Pool pool = PoolsOf(seen, KubernetesConfig()).at(0);
   EXPECT_TRUE(pool.available());
   EXPECT_EQ(pool.node_groups_size(), 0);
-  EXPECT_THAT(
-      WarningsOf(seen, KubernetesConfig()),
-      ElementsAre(
-          testing::AllOf(HasSubstr("nodes is forbidden"), HasSubstr("list and watch nodes")),
-          testing::AllOf(HasSubstr("pods is forbidden"), HasSubstr("list and watch pods"))));
+  EXPECT_THAT(WarningsOf(seen, KubernetesConfig()),
+              ElementsAre(AllOf(HasSubstr("nodes is forbidden"), HasSubstr("list and watch nodes")),
+                          AllOf(HasSubstr("pods is forbidden"), HasSubstr("list and watch pods"))));
   const v1::ClusterDetails details = DetailsOf(seen, KubernetesConfig());
   EXPECT_THAT(details.pools(0).limits(),
               ElementsAre(HasSubstr("nodes are not known"), HasSubstr("pods use is not known")));
 }
 
+TEST(KubernetesInventoryTest, EachNamespaceIsAPoolOnTheSameNodesWithLimitsOfItsOwn) {
+  Seen seen = See({Node("node-1")}, {Pod("node-1", "a", true)});
+  seen.namespaces.push_back({.name = "team-a"});
+  seen.namespaces[1].quotas = {{"q", "pods", "4", "4", 4000, 4000}};
+  const std::vector<v1::Pool> pools = PoolsOf(seen, KubernetesConfig());
+  ASSERT_EQ(pools.size(), 2u);
+  EXPECT_EQ(pools[1].name(), "team-a");
+  EXPECT_TRUE(pools[0].is_default());
+  EXPECT_FALSE(pools[1].is_default());
+  EXPECT_EQ(pools[1].node_groups(0).DebugString(), pools[0].node_groups(0).DebugString());
+  const v1::ClusterDetails details = DetailsOf(seen, KubernetesConfig());
+  ASSERT_EQ(details.pools_size(), 2);
+  EXPECT_THAT(details.pools(0).limits(), IsEmpty());
+  EXPECT_THAT(details.pools(1).limits(), ElementsAre("quota q: 4 of 4 pods used"));
+  EXPECT_EQ(details.pools(0).running_jobs(), 1u);
+  EXPECT_EQ(details.pools(1).running_jobs(), 0u);
+  EXPECT_THAT(details.nodes(0).pools(), ElementsAre("lab", "team-a"));
+  EXPECT_THAT(WarningsOf(seen, KubernetesConfig()),
+              ElementsAre(HasSubstr("raise the quota in namespace team-a")));
+}
+
+TEST(KubernetesInventoryTest, ANamespaceThatTakesNoRunsIsClosedAndTheOthersAreNot) {
+  Seen seen = See({Node("node-1")});
+  seen.namespaces.push_back({.name = "team-a"});
+  const auto judge = [&](const absl::StatusOr<Json>& answer, const absl::Status& runs) {
+    seen.namespaces[1] = {.name = "team-a"};
+    JudgeNamespace(answer, runs, &seen.namespaces[1]);
+    const std::vector<v1::Pool> pools = PoolsOf(seen, KubernetesConfig());
+    EXPECT_TRUE(pools[0].available());
+    EXPECT_EQ(pools[1].available(), pools[1].state().empty());
+    const std::vector<std::string> warnings = WarningsOf(seen, KubernetesConfig());
+    EXPECT_EQ(warnings.size(), pools[1].state().empty() ? 0u : 1u);
+    return warnings.empty() ? std::string("open") : warnings.front();
+  };
+  const Json active = {{"status", {{"phase", "Active"}}}};
+  const absl::Status refused = absl::PermissionDeniedError("jobs is forbidden");
+  EXPECT_EQ(judge(active, absl::OkStatus()), "open");
+  // Who may not look at the namespace may run jobs in it all the same.
+  EXPECT_EQ(judge(refused, absl::OkStatus()), "open");
+  EXPECT_EQ(judge(absl::UnavailableError("away"), absl::UnavailableError("away")), "open");
+  EXPECT_THAT(judge(absl::NotFoundError("namespaces \"team-a\" not found"), absl::OkStatus()),
+              AllOf(HasSubstr("namespace team-a is missing: namespaces \"team-a\" not found"),
+                    HasSubstr("kubectl create namespace team-a")));
+  EXPECT_THAT(judge(Json{{"status", {{"phase", "Terminating"}}}}, absl::OkStatus()),
+              HasSubstr("namespace team-a is terminating"));
+  EXPECT_THAT(judge(refused, refused),
+              AllOf(HasSubstr("namespace team-a is forbidden: jobs is forbidden"),
+                    HasSubstr("kubectl apply -n team-a -f rights.yaml")));
+}
+
 TEST(KubernetesInventoryTest, AClusterThatHasNoNodesTakesNoJobs) {
-  EXPECT_FALSE(PoolOf(See({}), KubernetesConfig()).available());
+  EXPECT_FALSE(PoolsOf(See({}), KubernetesConfig()).at(0).available());
   EXPECT_THAT(WarningsOf(See({}), KubernetesConfig()), ElementsAre(HasSubstr("has no nodes")));
   EXPECT_THAT(WarningsOf(See({Node("node-1")}), KubernetesConfig()), IsEmpty());
 }
@@ -206,7 +256,7 @@ TEST(KubernetesLimitsTest, AQuotaThatIsUsedUpIsAWarning) {
   Seen seen = See({Node("node-1")});
   Json full = kQuota;
   full["status"]["used"]["pods"] = "3";
-  seen.quotas = ParseQuota(full);
+  seen.namespaces[0].quotas = ParseQuota(full);
   EXPECT_THAT(WarningsOf(seen, KubernetesConfig()),
               ElementsAre(HasSubstr("quota q: 3 of 3 pods used")));
   EXPECT_THAT(DetailsOf(seen, KubernetesConfig()).pools(0).limits(),

@@ -41,7 +41,8 @@ Seen See(const std::vector<PodUse>& pods, const std::string& resource, const std
   seen.knows_nodes = true;
   seen.pods = pods;
   seen.rooms = RoomOf(std::move(nodes), pods);
-  seen.quotas =
+  seen.namespaces = {{.name = ""}, {.name = "team-a"}};
+  seen.namespaces[0].quotas =
       ParseQuota({{"metadata", {{"name", "lab"}}},
                   {"status", {{"hard", {{resource, hard}}}, {"used", {{resource, used}}}}}});
   return seen;
@@ -56,12 +57,14 @@ TEST(KubernetesObstacleTest, WhatRunsThatComeFirstWillTakeOfAQuotaIsKeptForThem)
   EXPECT_EQ(FindBehind(MakeRun(kFirst, 2), See({}, "pods", "3", "0"), 2),
             (Misfit{false,
                     "quota lab: 0 of 3 pods used and 2 kept for runs that start first, the run "
-                    "needs 2"}));
+                    "needs 2",
+                    true}));
   EXPECT_EQ(FindBehind(MakeRun(kFirst, 2), See({}, "pods", "4", "0"), 2), std::nullopt);
   EXPECT_EQ(FindBehind(MakeRun(kFirst, 1), See({}, "requests.nvidia.com/gpu", "8", "1"), 1),
             (Misfit{false,
                     "quota lab: 1 of 8 requests.nvidia.com/gpu used and 4 kept for runs that start "
-                    "first, the run needs 4"}));
+                    "first, the run needs 4",
+                    true}));
 }
 
 TEST(KubernetesObstacleTest, PodsThatTheQuotaHasCountedAreNotKeptForAgain) {
@@ -78,6 +81,35 @@ TEST(KubernetesObstacleTest, RoomIsLeftForThosePodsOnlyThatAreOnNoNode) {
   // Pods of others are not its own.
   const std::vector<PodUse> others = {Pod("", "node-1"), Pod("", "")};
   EXPECT_TRUE(FindBehind(MakeRun("", 2), See(others, "pods", "9", "2"), 2).has_value());
+}
+
+TEST(KubernetesObstacleTest, TheQuotaOfANamespaceStandsAgainstRunsThereAlone) {
+  const Seen seen = See({}, "pods", "1", "1");
+  v1::Assignment run = MakeRun(kFirst, 1);
+  EXPECT_EQ(FindObstacle(NeedOf(run, KubernetesConfig()), seen),
+            (Misfit{false, "quota lab: 1 of 1 pods used, the run needs 1", true}));
+  run.mutable_spec()->mutable_kubernetes()->set_namespace_("team-a");
+  EXPECT_EQ(FindObstacle(NeedOf(run, KubernetesConfig()), seen), std::nullopt);
+  run.mutable_spec()->mutable_kubernetes()->clear_namespace_();
+  run.mutable_spec()->mutable_placement()->set_pool("team-a");
+  EXPECT_EQ(FindObstacle(NeedOf(run, KubernetesConfig()), seen), std::nullopt);
+}
+
+TEST(KubernetesObstacleTest, WhatARunTakesOfAQuotaIsKeptInItsNamespaceAlone) {
+  v1::Assignment first = MakeRun(kFirst, 2);
+  first.mutable_spec()->mutable_kubernetes()->set_namespace_("team-a");
+  EXPECT_EQ(FindBehind(first, See({}, "pods", "2", "0"), 2), std::nullopt);
+  EXPECT_TRUE(FindBehind(MakeRun(kFirst, 2), See({}, "pods", "2", "0"), 2).has_value());
+}
+
+TEST(KubernetesObstacleTest, ARunThatItsQuotaKeepsFromStartingKeepsNoNodes) {
+  Seen seen = See({}, "pods", "2", "0");
+  LeaveLimits(MakeRun(kFirst, 2), KubernetesConfig(), &seen);
+  v1::Assignment second = MakeRun(kSecond, 4);
+  second.mutable_spec()->mutable_kubernetes()->set_namespace_("team-a");
+  EXPECT_EQ(FindObstacle(NeedOf(second, KubernetesConfig()), seen), std::nullopt);
+  // In its own namespace what there is of the quota stays kept.
+  EXPECT_TRUE(FindObstacle(NeedOf(MakeRun(kSecond, 1), KubernetesConfig()), seen).has_value());
 }
 
 TEST(KubernetesObstacleTest, NoRoomIsLeftOnNodesThatTheFirstRunExcludes) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,15 +32,17 @@ class StartQueueTest : public testing::Test {
   }
 
   uint32_t nodes = 4;
+  std::set<std::string> full_namespaces;
   int questions = 0;
   StartQueue queue{
-      [this](const v1::Assignment& run,
-             const std::vector<StartQueue::AssignmentPtr>& before) -> std::optional<std::string> {
+      [this](const v1::Assignment& run, const std::vector<Claim>& before) -> std::optional<Misfit> {
         ++questions;
+        if (full_namespaces.contains(run.spec().kubernetes().namespace_()))
+          return Misfit{.words = "the quota is used up", .is_limited = true};
         uint32_t used = 0;
-        for (const auto& other : before) used += other->spec().nodes();
+        for (const Claim& claim : before) used += claim.is_limited ? 0 : claim.run->spec().nodes();
         if (used + run.spec().nodes() <= nodes) return std::nullopt;
-        return "no " + std::to_string(run.spec().nodes()) + " nodes are free";
+        return Misfit{.words = "no " + std::to_string(run.spec().nodes()) + " nodes are free"};
       }};
 };
 
@@ -69,6 +72,39 @@ TEST_F(StartQueueTest, TheFirstThatFindsNoRoomKeepsWhatThereIsAndOthersPassInWha
   nodes = 8;
   queue.Add(MakeRun(4, 9), true);
   EXPECT_THAT(Ready(), ElementsAre("k7m2-2-1", "k7m2-3-1"));
+}
+
+StartQueue::AssignmentPtr In(const std::string& name_space, int job, uint32_t pods) {
+  auto run = std::make_shared<v1::Assignment>(*MakeRun(job, pods));
+  run->mutable_spec()->mutable_kubernetes()->set_namespace_(name_space);
+  return run;
+}
+
+TEST_F(StartQueueTest, AQuotaThatIsUsedUpBlocksTheRunsOfItsNamespaceAlone) {
+  full_namespaces = {"a"};
+  queue.Add(In("a", 1, 4), false);
+  queue.Add(In("b", 2, 4), false);
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-2-1"));
+  EXPECT_EQ(queue.ReasonOf("k7m2-1-1"), "the quota is used up");
+}
+
+TEST_F(StartQueueTest, BehindARunThatAQuotaBlocksTheFirstThatFindsNoNodesStillKeepsThem) {
+  full_namespaces = {"a"};
+  queue.SetStarting(In("b", 1, 2));
+  queue.Add(In("a", 2, 1), false);
+  queue.Add(In("b", 3, 3), false);
+  queue.Add(In("b", 4, 2), false);
+  EXPECT_THAT(Ready(), IsEmpty()) << "two are free, and the first of b needs three";
+}
+
+TEST_F(StartQueueTest, RunsOfTwoPoolsAreNotAlike) {
+  for (const std::string pool : {"a", "b"}) {
+    auto run = std::make_shared<v1::Assignment>(*MakeRun(pool == "a" ? 1 : 2, 9));
+    run->mutable_spec()->mutable_placement()->set_pool(pool);
+    queue.Add(run, false);
+  }
+  EXPECT_THAT(Ready(), IsEmpty());
+  EXPECT_EQ(questions, 2);
 }
 
 TEST_F(StartQueueTest, LabelsMakeNoOtherKindOfRun) {
@@ -109,9 +145,8 @@ TEST_F(StartQueueTest, WhatOthersHaveLetGoTakesItsRoom) {
 }
 
 TEST_F(StartQueueTest, NothingIsReadyBeforeTheQueueIsOpen) {
-  StartQueue closed([](const v1::Assignment&, const std::vector<StartQueue::AssignmentPtr>&) {
-    return std::optional<std::string>();
-  });
+  StartQueue closed(
+      [](const v1::Assignment&, const std::vector<Claim>&) { return std::optional<Misfit>(); });
   closed.Add(MakeRun(1, 1), false);
   EXPECT_TRUE(closed.TakeReady().empty());
   closed.Open();

@@ -1,0 +1,42 @@
+#include "agents/core/kubernetes_settings.h"
+
+#include "contract/text.h"
+#include "fmt/format.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::agent {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class KubernetesSettingsTest : public testing::Test {
+ protected:
+  std::string Set(const std::string& key, const std::string& value) {
+    return std::string(ToStd(ApplyFlags({{key, value}}, KubernetesSettings(&config_)).message()));
+  }
+
+  kubernetes::KubernetesConfig config_;
+};
+
+TEST_F(KubernetesSettingsTest, NamespacesAreAListOfNames) {
+  EXPECT_EQ(Set("kubernetes.namespaces", "team-a,team-b"), "");
+  EXPECT_THAT(config_.namespaces, ElementsAre("team-a", "team-b"));
+  EXPECT_EQ(Set("kubernetes.namespaces", ""), "");
+  EXPECT_THAT(config_.namespaces, IsEmpty());
+  EXPECT_THAT(Set("kubernetes.namespaces", "team-a,Team_B"),
+              HasSubstr("\"Team_B\" is not a namespace's name"));
+}
+
+TEST_F(KubernetesSettingsTest, OneAgentWorksInABoundedNumberOfNamespaces) {
+  std::string names = "n-1";
+  for (size_t i = 2; i <= kubernetes::kMaxNamespaces; ++i) names += fmt::format(",n-{}", i);
+  EXPECT_EQ(Set("kubernetes.namespaces", names), "");
+  EXPECT_THAT(Set("kubernetes.namespaces", names + ",one-more"),
+              HasSubstr("names 33 namespaces, and one agent works in 32 at most"));
+}
+
+}  // namespace
+}  // namespace muster::agent
