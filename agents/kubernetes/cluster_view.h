@@ -23,7 +23,7 @@ namespace muster::kubernetes {
 // Thread-safe; of the calls only those that say so ask the server.
 class ClusterView {
  public:
-  // Whether what runs make in a namespace can be seen; PERMISSION_DENIED closes it. Null: it can.
+  // Whether what runs make in a namespace can be seen; PERMISSION_DENIED is told. Null: it can.
   using RunsState = std::function<absl::Status(const std::string& name_space)>;
 
   // Begins to watch at once. `api` must outlive this object. The cluster's identity is remembered

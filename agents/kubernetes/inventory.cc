@@ -228,7 +228,7 @@ std::vector<v1::Pool> PoolsOf(const Seen& seen, const KubernetesConfig& config) 
     v1::Pool& pool = pools.emplace_back();
     pool.set_name(space.name);
     pool.set_is_default(pools.size() == 1);
-    pool.set_available(has_nodes && space.state.empty());
+    pool.set_available(has_nodes);
     pool.set_state(space.state);
     for (const v1::NodeGroup& group : groups) *pool.add_node_groups() = group;
   }

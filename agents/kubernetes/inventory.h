@@ -21,8 +21,8 @@ enum class PodScope { kNone, kNamespace, kCluster };
 // A namespace that runs are in.
 struct SeenNamespace {
   std::string name;
-  // "missing", "terminating", "forbidden": it takes no runs, and `problem` has the server's words.
-  // Empty: nothing is known against it.
+  // "missing", "terminating", "forbidden": the server takes no runs there, and `problem` has its
+  // words. Empty: nothing is known against it.
   std::string state = {};
   std::string problem = {};
   std::vector<QuotaLine> quotas = {};

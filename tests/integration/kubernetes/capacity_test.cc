@@ -357,7 +357,7 @@ TEST(KubernetesPreflightTest, AMissingNamespaceFailsWithTheWayToMakeIt) {
   EXPECT_THAT(line.remedy(), HasSubstr("kubectl create namespace nowhere"));
 }
 
-TEST(KubernetesCapacityOnClusterTest, NamespacesThatAreMissingOrGoingAreClosed) {
+TEST(KubernetesCapacityOnClusterTest, NamespacesThatAreMissingOrGoingAreToldEach) {
   View view;
   const std::string going = view.cluster().MakeNamespace();
   const std::string path = "/api/v1/namespaces/" + going;
@@ -369,7 +369,7 @@ TEST(KubernetesCapacityOnClusterTest, NamespacesThatAreMissingOrGoingAreClosed) 
   view.Restart();
   const v1::Inventory inventory = view.MustInventory();
   ASSERT_EQ(inventory.pools_size(), 3);
-  EXPECT_TRUE(inventory.pools(0).available());
+  EXPECT_EQ(inventory.pools(0).state(), "");
   EXPECT_EQ(inventory.pools(1).state(), "missing");
   EXPECT_EQ(inventory.pools(2).state(), "terminating");
   EXPECT_THAT(inventory.warnings(), Contains(HasSubstr("namespace nowhere is missing: ")));

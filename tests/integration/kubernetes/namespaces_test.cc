@@ -192,17 +192,15 @@ TEST_F(KubernetesNamespacesTest, OneThatIsNotAmongThemIsRefusedByName) {
               HasSubstr("placement.pool is \"elsewhere\""));
 }
 
-TEST_F(KubernetesNamespacesTest, AForbiddenOneIsClosedSaysWhyAndOpensWithItsRights) {
+TEST_F(KubernetesNamespacesTest, AForbiddenOneSaysWhyAndTheOthersGoOn) {
   KubernetesConfig config = Both();
   config.namespaces.push_back(shut_);
   Start(config);
-  const v1::Pool shut = PoolOf(shut_);
-  EXPECT_FALSE(shut.available());
-  EXPECT_EQ(shut.state(), "forbidden");
+  EXPECT_EQ(PoolOf(shut_).state(), "forbidden");
   EXPECT_THAT(warnings_, Contains(HasSubstr("namespace " + shut_ + " is forbidden: ")));
   EXPECT_THAT(warnings_, Contains(HasSubstr("cannot list resource \"jobs\"")));
-  EXPECT_TRUE(PoolOf(team_).available());
-  EXPECT_TRUE(PoolOf(name_space_).available());
+  EXPECT_EQ(PoolOf(team_).state(), "");
+  EXPECT_EQ(PoolOf(name_space_).state(), "");
   const auto checks = backend().Check();
   const auto line = [&](const std::string& subject) {
     for (const v1::ClusterCheck& check : checks.checks()) {
@@ -222,7 +220,7 @@ TEST_F(KubernetesNamespacesTest, AForbiddenOneIsClosedSaysWhyAndOpensWithItsRigh
   EXPECT_EQ(Output(backend(), run), "well\n");
 
   LeastRightsToken(cluster_, shut_);
-  WaitFor("it is open", [&] { return PoolOf(shut_).available(); });
+  WaitFor("it is well", [&] { return PoolOf(shut_).state().empty(); });
 }
 
 }  // namespace
