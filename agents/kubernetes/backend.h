@@ -1,7 +1,7 @@
 // The Backend contract on top of a Kubernetes API server.
 //
-// Launch, Lookup: backend_launch.cc. Observe: backend_observe.cc. Cancel, SetHeld, Forget:
-// backend_end.cc. What people ask: backend_answers.cc.
+// Launch, Lookup: backend_launch.cc. Observe: backend_observe.cc. Cancel, SetHeld: backend_end.cc.
+// Forget, and what is left of runs: backend_sweep.cc. What people ask: backend_answers.cc.
 #ifndef MUSTER_AGENTS_KUBERNETES_BACKEND_H_
 #define MUSTER_AGENTS_KUBERNETES_BACKEND_H_
 
@@ -106,8 +106,14 @@ class KubernetesBackend final : public agent::Backend {
                                                         agent::Observation seen);
   // An end is told when the logs are whole; until then the run is FINISHING.
   std::optional<agent::Observation> AwaitLogs(const RunFacts& facts, agent::Observation end);
-  // Half-launched Jobs that nobody comes back to.
-  void SweepAbandoned();
+
+  // ---- clean-up
+  // Does what is due for Jobs that nobody wants: backend_sweep.cc. Each is a warning for people
+  // that only they can do something about.
+  std::vector<std::string> Sweep();
+  absl::Status CleanUpAfter(const Leftover& leftover);
+  // Whether a run's key is of an instance that this agent has had runs of.
+  bool IsOwn(const std::string& run_key) const;
 
   // The Job as a watch has told of it, or else the server.
   absl::StatusOr<std::optional<JobObject>> FindJob(const std::string& name_space,

@@ -49,7 +49,7 @@ void CheckDryRun(const absl::StatusOr<ApiAnswer>& answer, agent::CheckList* chec
 absl::StatusOr<v1::Inventory> KubernetesBackend::Inventory() {
   absl::StatusOr<v1::Inventory> inventory = view_.Inventory();
   if (!inventory.ok()) return inventory;
-  SweepAbandoned();
+  for (std::string& warning : Sweep()) inventory->add_warnings(std::move(warning));
   if (const absl::Status health = logs_.health(); !health.ok())
     inventory->add_warnings(std::string(ToStd(health.message())));
   return inventory;

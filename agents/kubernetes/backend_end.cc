@@ -1,10 +1,8 @@
-// What ends runs, holds them back, and lets go of them.
+// What ends runs, and holds them back.
 #include <algorithm>
 #include <utility>
 
 #include "agents/kubernetes/backend.h"
-#include "contract/text.h"
-#include "daemon/log.h"
 
 namespace muster::kubernetes {
 
@@ -60,31 +58,6 @@ absl::Status KubernetesBackend::SetQueued(const JobObject& job, const std::strin
   if (!patched.ok()) return patched.status();
   HomeOf(job.name.name_space).store().Put(*std::move(patched));
   return absl::OkStatus();
-}
-
-void KubernetesBackend::Forget(const RunHandle& run) {
-  queue_.Remove(run.run_key);
-  logs_.Forget(run.run_key);
-  RunStore& store = HomeOf(run).store();
-  if (const std::optional<JobObject> job = store.FindJob(run.run_key)) {
-    const int64_t seconds =
-        TimeToLiveSeconds(run.assignment == nullptr ? v1::JobSpec{} : run.assignment->spec());
-    absl::Status status;
-    // One that has not ended would never be cleaned up: a half-launched one, or one that is
-    // suspended although its pods are through.
-    if (!job->HasEnded()) {
-      status = calls_.DeleteJob(job->name);
-    } else if (!job->deletion_time.has_value()) {
-      status = calls_.PatchJob(job->name, TimeToLivePatch(job->name.uid, seconds)).status();
-    }
-    if (!status.ok() && !absl::IsNotFound(status)) {
-      LogEvent(spdlog::level::warn, "clean_up_failed",
-               {{"run", run.run_key}, {"error", std::string(ToStd(status.message()))}});
-    }
-  }
-  store.Forget(run.run_key);
-  const std::lock_guard lock(mutex_);
-  canceled_.erase(run.run_key);
 }
 
 }  // namespace muster::kubernetes

@@ -19,12 +19,6 @@ using agent::RunHandle;
 using google::protobuf::util::JsonStringToMessage;
 using google::protobuf::util::MessageToJsonString;
 
-// How long nobody must have come back to a half-launched Job: agents that are started anew, and
-// journals that are restored, need minutes.
-constexpr absl::Duration kAbandonedAfter = absl::Hours(1);
-// In one sweep; there is one a minute.
-constexpr size_t kMaxSwept = 100;
-
 size_t CountEnded(const RunFacts& facts) {
   return static_cast<size_t>(std::count_if(facts.pods.begin(), facts.pods.end(),
                                            [](const PodObject& pod) { return pod.HasEnded(); }));
@@ -212,22 +206,6 @@ std::optional<Observation> KubernetesBackend::AwaitLogs(const RunFacts& facts, O
   }
   awaiting_logs_.insert(facts.run_key);
   return NotYet(std::move(end), "it has ended, and the last of its logs is being read");
-}
-
-void KubernetesBackend::SweepAbandoned() {
-  std::set<std::string> instances;
-  {
-    const std::lock_guard lock(mutex_);
-    instances = instances_;
-  }
-  size_t swept = 0;
-  for (const auto& [name, home] : homes_) {
-    for (const JobObject& job : home->store().FindAbandoned(absl::Now() - kAbandonedAfter)) {
-      // Another broker's agent may share the namespace.
-      if (!instances.contains(job.name.run_key.substr(0, job.name.run_key.find('-')))) continue;
-      if (swept++ == kMaxSwept || !calls_.DeleteJob(job.name).ok()) return;
-    }
-  }
 }
 
 }  // namespace muster::kubernetes

@@ -22,7 +22,6 @@ constexpr char kPodGroupLabel[] = "scheduling.x-k8s.io/pod-group";
 constexpr char kVolcanoMembers[] = "scheduling.volcano.sh/group-min-member";
 // Until the broker has the end and the logs; see TimeToLivePatch.
 constexpr int64_t kLongTimeToLiveSeconds = int64_t{7} * 24 * 3600;
-constexpr int64_t kDefaultTimeToLiveSeconds = 3600;
 
 Json LabelsOf(const v1::Assignment& assignment) {
   Json labels = {{kManagedByLabel, kManagedByMuster},
@@ -86,6 +85,8 @@ Json MakeJob(const v1::Assignment& assignment, const std::string& name_space, Js
   const uint32_t pods = PodCount(assignment.spec());
   Json metadata = MetadataOf(assignment, name_space);
   AddUserMetadata(assignment, &metadata);
+  metadata["annotations"][kTimeToLiveAnnotation] =
+      std::to_string(TimeToLiveSeconds(assignment.spec()));
   Json pod_metadata = {{"labels", LabelsOf(assignment)}};
   AddUserMetadata(assignment, &pod_metadata);
   Json job = {{"apiVersion", "batch/v1"},

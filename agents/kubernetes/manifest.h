@@ -29,6 +29,8 @@ inline constexpr char kNameAnnotation[] = "muster.dev/job-name";
 inline constexpr char kMainContainer[] = "main";
 // The one before it that looks whether the run's data is there; only of runs that have some.
 inline constexpr char kStorageContainer[] = "storage";
+// Of jobs without kubernetes.time_to_live.
+inline constexpr int64_t kDefaultTimeToLiveSeconds = 3600;
 
 // NOLINTNEXTLINE(bugprone-exception-escape): Json's moves throw nothing, only seen deep inside it.
 struct RunObjects {

@@ -123,6 +123,11 @@ JobObject ParseJob(const Json& object) {
   job.is_suspended = FlagAt(object, "spec/suspend");
   job.is_launch_complete = AnnotationOf(object, kLaunchAnnotation) == kLaunchComplete;
   job.failure_json = AnnotationOf(object, kFailureAnnotation);
+  if (At(object, "spec/ttlSecondsAfterFinished").is_number())
+    job.time_to_live = NumberAt(object, "spec/ttlSecondsAfterFinished");
+  int64_t seconds = 0;
+  if (absl::SimpleAtoi(AnnotationOf(object, kTimeToLiveAnnotation), &seconds))
+    job.final_time_to_live = seconds;
   job.created = TimeAt(object, "metadata/creationTimestamp");
   job.completions = static_cast<uint32_t>(NumberAt(object, "spec/completions"));
   job.has_success_policy = !At(object, "spec/successPolicy").is_null();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "contract/run_key.h"
 
 namespace muster::kubernetes {
@@ -251,20 +252,26 @@ void RunStore::Want(const std::string& run_key) {
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[run_key];
   if (std::exchange(entry.wanted, true)) return;
+  entry.was_let_go = false;
   news_.insert(run_key);
 }
 
-void RunStore::Forget(const std::string& run_key) {
+std::optional<Leftover> RunStore::Forget(const std::string& run_key) {
   const std::lock_guard lock(mutex_);
   news_.erase(run_key);
   Entry* entry = FindLocked(run_key);
-  if (entry == nullptr) return;
+  if (entry == nullptr) return std::nullopt;
   entry->wanted = false;
+  entry->was_let_go = true;
   entry->deleted_job.reset();
   entry->missing_job.reset();
   entry->pods.clear();
   entry->events.clear();
+  std::optional<Leftover> left;
+  if (entry->job.has_value())
+    left = Leftover{*entry->job, CleanUpOf(*entry->job, /*was_let_go=*/true, absl::Now())};
   DropIfEmptyLocked(run_key);
+  return left;
 }
 
 RunFacts RunStore::Facts(const std::string& run_key) const {
@@ -287,16 +294,15 @@ std::optional<JobObject> RunStore::FindJob(const std::string& run_key) const {
   return found == entries_.end() ? std::nullopt : found->second.job;
 }
 
-std::vector<JobObject> RunStore::FindAbandoned(absl::Time before) const {
-  std::vector<JobObject> abandoned;
+std::vector<Leftover> RunStore::FindLeftovers(absl::Time now) const {
+  std::vector<Leftover> leftovers;
   const std::lock_guard lock(mutex_);
   for (const auto& [run_key, entry] : entries_) {
     if (entry.wanted || !entry.job.has_value()) continue;
-    const JobObject& job = *entry.job;
-    if (!job.is_launch_complete && job.created.value_or(absl::InfiniteFuture()) < before)
-      abandoned.push_back(job);
+    const CleanUp due = CleanUpOf(*entry.job, entry.was_let_go, now);
+    if (due != CleanUp::kNothing) leftovers.push_back({*entry.job, due});
   }
-  return abandoned;
+  return leftovers;
 }
 
 std::set<std::string> RunStore::TakeNews() {

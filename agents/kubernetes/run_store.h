@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "agents/kubernetes/clean_up.h"
 #include "agents/kubernetes/object_watch.h"
 #include "agents/kubernetes/objects.h"
 #include "agents/kubernetes/verdict.h"
@@ -39,7 +40,8 @@ class RunStore {
 
   // News of wanted runs wakes, and what was deleted is remembered until Forget.
   void Want(const std::string& run_key);
-  void Forget(const std::string& run_key);
+  // What is due for its Job from now on, if that is there.
+  std::optional<Leftover> Forget(const std::string& run_key);
 
   // What the server itself has answered about one Job, so that nobody has to wait for the watch.
   // Nothing happens if the watch has told newer things of it.
@@ -53,8 +55,8 @@ class RunStore {
   RunFacts Facts(const std::string& run_key) const;
   // The Job as it was last seen.
   std::optional<JobObject> FindJob(const std::string& run_key) const;
-  // Jobs whose launch was begun before that time and never finished, and that nobody wants.
-  std::vector<JobObject> FindAbandoned(absl::Time before) const;
+  // Jobs that nobody wants, and of which something is due at that time.
+  std::vector<Leftover> FindLeftovers(absl::Time now) const;
 
   // Wanted runs with news since the last call.
   std::set<std::string> TakeNews();
@@ -68,6 +70,7 @@ class RunStore {
 
   struct Entry {
     bool wanted = false;
+    bool was_let_go = false;  // Forget was called
     std::optional<JobObject> job;
     std::optional<JobObject> deleted_job;
     std::optional<JobObject> missing_job;   // a new list lacks it

@@ -140,17 +140,16 @@ TEST_F(RunStoreTest, WhatANewListOfPodsLacksIsGoneUnlessItTellsHowItEnded) {
   EXPECT_THAT(phases, ElementsAre("Succeeded", "Pending"));
 }
 
-TEST_F(RunStoreTest, AJobIsAbandonedIfItsLaunchIsOldAndNobodyWantsIt) {
+TEST_F(RunStoreTest, AJobIsLeftOverOnceNobodyWantsIt) {
   store.jobs()->OnChange(MakeJob("u1"));
-  const absl::Time later = absl::Now();
-  EXPECT_THAT(store.FindAbandoned(later), IsEmpty());
-  store.Forget(kRun);
-  ASSERT_EQ(store.FindAbandoned(later).size(), 1);
-  EXPECT_THAT(store.FindAbandoned(absl::FromUnixSeconds(0)), IsEmpty());
-  Json complete = MakeJob("u1");
-  complete["metadata"]["annotations"] = {{kLaunchAnnotation, kLaunchComplete}};
-  store.jobs()->OnChange(complete);
-  EXPECT_THAT(store.FindAbandoned(later), IsEmpty());
+  const absl::Time later = absl::Now() + kAbandonedAfter;
+  EXPECT_THAT(store.FindLeftovers(later), IsEmpty());
+  const std::optional<Leftover> left = store.Forget(kRun);
+  ASSERT_TRUE(left.has_value());
+  EXPECT_EQ(left->due, CleanUp::kDelete) << "half a launch";
+  ASSERT_EQ(store.FindLeftovers(absl::UnixEpoch()).size(), 1) << "what was let go is due at once";
+  store.Want(kRun);
+  EXPECT_THAT(store.FindLeftovers(later), IsEmpty());
 }
 
 }  // namespace

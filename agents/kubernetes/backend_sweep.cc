@@ -1,0 +1,89 @@
+// Lets go of runs, and of what is left of them when that failed or nobody was there for it.
+#include <algorithm>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "agents/kubernetes/backend.h"
+#include "contract/text.h"
+#include "daemon/log.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+namespace muster::kubernetes {
+namespace {
+
+// In one sweep; there is one with each inventory.
+constexpr size_t kMaxSwept = 100;
+// Jobs that a warning names.
+constexpr size_t kMaxNamed = 3;
+
+void LogFailure(const JobObject& job, const absl::Status& status) {
+  LogEvent(spdlog::level::warn, "clean_up_failed",
+           {{"run", job.name.run_key}, {"error", std::string(ToStd(status.message()))}});
+}
+
+std::string UnknownRuns(const std::vector<std::string>& jobs) {
+  const std::vector<std::string> named(
+      jobs.begin(), jobs.begin() + static_cast<long>(std::min(jobs.size(), kMaxNamed)));
+  return fmt::format(
+      "{} of Muster's Jobs may be running, and this agent knows no run of theirs: {}{}; they are "
+      "left alone: see whose they are (label muster.dev/job), and end them with kubectl delete job "
+      "if nobody needs them",
+      jobs.size(), fmt::join(named, ", "), jobs.size() > kMaxNamed ? ", ..." : "");
+}
+
+}  // namespace
+
+void KubernetesBackend::Forget(const agent::RunHandle& run) {
+  queue_.Remove(run.run_key);
+  logs_.Forget(run.run_key);
+  {
+    const std::lock_guard lock(mutex_);
+    canceled_.erase(run.run_key);
+  }
+  const std::optional<Leftover> left = HomeOf(run).store().Forget(run.run_key);
+  if (!left.has_value()) return;
+  // The sweep tries again.
+  if (const absl::Status done = CleanUpAfter(*left); !done.ok()) LogFailure(left->job, done);
+}
+
+absl::Status KubernetesBackend::CleanUpAfter(const Leftover& leftover) {
+  const JobObject& job = leftover.job;
+  if (leftover.due == CleanUp::kDelete) return calls_.DeleteJob(job.name);
+  if (leftover.due != CleanUp::kLowerTimeToLive) return absl::OkStatus();
+  const int64_t seconds = job.final_time_to_live.value_or(kDefaultTimeToLiveSeconds);
+  const absl::Status status =
+      calls_.PatchJob(job.name, TimeToLivePatch(job.name.uid, seconds)).status();
+  return absl::IsNotFound(status) || absl::IsAborted(status) ? absl::OkStatus() : status;
+}
+
+bool KubernetesBackend::IsOwn(const std::string& run_key) const {
+  const std::lock_guard lock(mutex_);
+  return instances_.contains(run_key.substr(0, run_key.find('-')));
+}
+
+std::vector<std::string> KubernetesBackend::Sweep() {
+  std::vector<std::string> unknown;
+  size_t swept = 0;
+  for (const auto& [name_space, home] : homes_) {
+    for (const Leftover& leftover : home->store().FindLeftovers(absl::Now())) {
+      const ObjectName& name = leftover.job.name;
+      // Another broker's agent may share the namespace.
+      if (!IsOwn(name.run_key)) continue;
+      if (leftover.due == CleanUp::kTell) {
+        unknown.push_back(name_space + "/" + name.name);
+        continue;
+      }
+      if (swept == kMaxSwept) continue;
+      ++swept;
+      if (const absl::Status done = CleanUpAfter(leftover); !done.ok()) {
+        LogFailure(leftover.job, done);
+        swept = kMaxSwept;  // the server is in trouble: next time
+      }
+    }
+  }
+  if (unknown.empty()) return {};
+  return {UnknownRuns(unknown)};
+}
+
+}  // namespace muster::kubernetes
