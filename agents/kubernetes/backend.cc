@@ -23,6 +23,7 @@ KubernetesBackend::KubernetesBackend(KubernetesConfig config, Endpoint endpoint,
     : config_(WithNamespaces(std::move(config), endpoint)),
       api_(std::move(endpoint), &host_),
       calls_(&api_),
+      given_up_(state_dir + "/given-up"),
       logs_(state_dir + "/logs", &api_,
             [this] {
               log_news_ = true;
@@ -89,12 +90,15 @@ absl::Status KubernetesBackend::Probe() {
 }
 
 absl::Status KubernetesBackend::Adopt(const std::vector<agent::RunHandle>& runs) {
+  std::set<std::string> run_keys;
   for (const agent::RunHandle& run : runs) {
+    run_keys.insert(run.run_key);
     AddHome(NamespaceOf(run));
     HomeOf(run).store().Want(run.run_key);
     if (const auto key = contract::RunKey::Parse(run.run_key); key.ok())
       instances_.insert(key->instance);
   }
+  given_up_.KeepOnly(run_keys);
   if (runs.empty()) queue_.Open();
   for (const auto& [name, home] : homes_) home->Watch(&api_);
   // Until there are lists, looks at runs say so.

@@ -23,6 +23,7 @@
 #include "agents/hosts/local_host.h"
 #include "agents/kubernetes/api.h"
 #include "agents/kubernetes/cluster_view.h"
+#include "agents/kubernetes/given_up.h"
 #include "agents/kubernetes/job_calls.h"
 #include "agents/kubernetes/kubeconfig.h"
 #include "agents/kubernetes/kubernetes.h"
@@ -101,9 +102,12 @@ class KubernetesBackend final : public agent::Backend {
   StartQueue::AssignmentPtr InPlace(const agent::RunHandle& run) const;
   // A run that is to be let go once there is room, and what it waits for.
   void Queue(const agent::RunHandle& run, const RunFacts& facts, agent::Observation* seen);
-  // The run cannot go on: its Job is deleted, and the run has failed once that is done.
+  // The run cannot go on: why is kept, its Job is deleted, and the run has failed once that is
+  // done.
   absl::StatusOr<std::optional<agent::Observation>> End(const JobObject& job,
                                                         agent::Observation seen);
+  // Of a run whose Job is not there, and of which nobody saw the end.
+  agent::Observation Gone(const agent::RunHandle& run, bool cancel_asked) const;
   // An end is told when the logs are whole; until then the run is FINISHING.
   std::optional<agent::Observation> AwaitLogs(const RunFacts& facts, agent::Observation end);
 
@@ -134,6 +138,7 @@ class KubernetesBackend final : public agent::Backend {
   std::set<std::string> instances_;  // of the runs that were here; guarded by mutex_
   std::atomic<bool> log_news_ = false;
 
+  GivenUpRuns given_up_;
   LogFollower logs_;
   ClusterView view_;
   StartQueue queue_;

@@ -1,6 +1,4 @@
 // Looks at runs: what the watches know is judged, and what follows from it is done.
-#include <google/protobuf/util/json_util.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -16,8 +14,6 @@ namespace {
 using agent::Observation;
 using agent::ObserveOutcome;
 using agent::RunHandle;
-using google::protobuf::util::JsonStringToMessage;
-using google::protobuf::util::MessageToJsonString;
 
 size_t CountEnded(const RunFacts& facts) {
   return static_cast<size_t>(std::count_if(facts.pods.begin(), facts.pods.end(),
@@ -32,16 +28,6 @@ Observation NotYet(Observation end, std::string why) {
   end.failure.reset();
   end.end_time.reset();
   return end;
-}
-
-Observation Gone(const RunHandle& run, bool cancel_asked, const std::string& name) {
-  Observation seen;
-  seen.run_key = run.run_key;
-  seen.state = cancel_asked ? v1::RUN_STATE_CANCELED : v1::RUN_STATE_LOST;
-  seen.evidence = MakeEvidence(
-      fmt::format("the API server has no Job {}, and nobody saw it go{}", name,
-                  cancel_asked ? "; its deletion had been asked for" : " or heard how it ended"));
-  return seen;
 }
 
 }  // namespace
@@ -85,8 +71,26 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::Look(const RunHand
   if (!facts.ok()) return facts.status();
   if (facts->job.has_value() || facts->deleted_job.has_value()) return JudgeRun(run, *facts);
   queue_.Remove(run.run_key);
-  const std::string name = NamespaceOf(run) + "/" + run.run_key;
-  return AwaitLogs(*facts, Gone(run, facts->cancel_asked, name));
+  return AwaitLogs(*facts, Gone(run, facts->cancel_asked));
+}
+
+Observation KubernetesBackend::Gone(const RunHandle& run, bool cancel_asked) const {
+  Observation seen;
+  seen.run_key = run.run_key;
+  const std::string gone = fmt::format("the API server has no Job {}/{}, and nobody saw it go",
+                                       NamespaceOf(run), run.run_key);
+  if (cancel_asked) {
+    seen.state = v1::RUN_STATE_CANCELED;
+    seen.evidence = MakeEvidence(gone + "; its deletion had been asked for");
+  } else if (std::optional<v1::Failure> failure = given_up_.Find(run.run_key)) {
+    seen.state = v1::RUN_STATE_FAILED;
+    seen.evidence = MakeEvidence(gone + "; it had been given up, and its deletion asked for");
+    seen.failure = *std::move(failure);
+  } else {
+    seen.state = v1::RUN_STATE_LOST;
+    seen.evidence = MakeEvidence(gone + " or heard how it ended");
+  }
+  return seen;
 }
 
 absl::StatusOr<RunFacts> KubernetesBackend::Gather(const RunHandle& run) {
@@ -124,12 +128,13 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
                                                                        const RunFacts& facts) {
   std::optional<Observation> seen = Judge(facts, {.start_grace = config_.start_grace});
   if (!seen.has_value()) return seen;
-  if (facts.deleted_job.has_value() && seen->state == v1::RUN_STATE_CANCELED &&
-      !facts.cancel_asked) {
-    v1::Failure failure;
-    if (JsonStringToMessage(facts.deleted_job->failure_json, &failure).ok()) {
+  const std::optional<v1::Failure> given_up = given_up_.Find(run.run_key);
+  if (given_up.has_value() && !facts.cancel_asked) {
+    const bool goes_on =
+        facts.job.has_value() && !facts.job->deletion_time.has_value() && !facts.job->HasEnded();
+    if (goes_on || (!facts.job.has_value() && seen->state == v1::RUN_STATE_CANCELED)) {
       seen->state = v1::RUN_STATE_FAILED;
-      seen->failure = std::move(failure);
+      seen->failure = given_up;
     }
   }
   if (contract::IsTerminal(seen->state)) {
@@ -153,13 +158,9 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
 
 absl::StatusOr<std::optional<Observation>> KubernetesBackend::End(const JobObject& job,
                                                                   Observation seen) {
-  std::string text;
-  (void)MessageToJsonString(seen.failure.value_or(v1::Failure{}), &text);
-  const Json patch = {
-      {"metadata", {{"uid", job.name.uid}, {"annotations", {{kFailureAnnotation, text}}}}}};
-  const absl::StatusOr<JobObject> patched = calls_.PatchJob(job.name, patch);
-  const bool is_gone = absl::IsNotFound(patched.status()) || absl::IsAborted(patched.status());
-  if (!patched.ok() && !is_gone) return patched.status();
+  // What was decided is carried out, also by an agent that is started anew.
+  const absl::Status kept = given_up_.Add(seen.run_key, *seen.failure);
+  if (!kept.ok()) return kept;
   if (const absl::Status status = calls_.DeleteJob(job.name); !status.ok()) return status;
   const std::string why = seen.failure->message();
   return NotYet(std::move(seen), "it cannot go on, and is being taken away: " + why);

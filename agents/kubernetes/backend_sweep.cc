@@ -37,6 +37,7 @@ std::string UnknownRuns(const std::vector<std::string>& jobs) {
 void KubernetesBackend::Forget(const agent::RunHandle& run) {
   queue_.Remove(run.run_key);
   logs_.Forget(run.run_key);
+  given_up_.Forget(run.run_key);
   {
     const std::lock_guard lock(mutex_);
     canceled_.erase(run.run_key);

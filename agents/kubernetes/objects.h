@@ -25,9 +25,6 @@ inline constexpr char kLaunchAnnotation[] = "muster.dev/launch";
 inline constexpr char kLaunchComplete[] = "complete";
 // How long Kubernetes is to keep the Job once the broker has its end and its logs, in seconds.
 inline constexpr char kTimeToLiveAnnotation[] = "muster.dev/time-to-live";
-// Why the agent has given the run up, a v1::Failure as JSON: written before the Job is deleted, so
-// that an agent that is started anew knows.
-inline constexpr char kFailureAnnotation[] = "muster.dev/failure";
 
 struct ObjectName {
   std::string name_space;
@@ -51,7 +48,6 @@ struct JobObject {
   ObjectName name;
   bool is_suspended = false;
   bool is_launch_complete = false;
-  std::string failure_json;  // of kFailureAnnotation; empty: none
   // Seconds that Kubernetes keeps it after its end; none: for ever.
   std::optional<int64_t> time_to_live;
   std::optional<int64_t> final_time_to_live;  // of kTimeToLiveAnnotation; none: not known

@@ -1,0 +1,106 @@
+// A cluster of a few Jobs that a test scripts, and a backend for it.
+#ifndef MUSTER_TESTS_UNIT_KUBERNETES_SCRIPTED_CLUSTER_H_
+#define MUSTER_TESTS_UNIT_KUBERNETES_SCRIPTED_CLUSTER_H_
+
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agents/kubernetes/backend.h"
+#include "gtest/gtest.h"
+#include "tests/unit/hosts/temp_dir.h"
+#include "tests/unit/kubernetes/scripted_server.h"
+
+namespace muster::kubernetes {
+
+class ScriptedClusterTest : public testing::Test {
+ protected:
+  static agent::RunHandle Handle(const std::string& run_key) {
+    agent::RunHandle run;
+    run.run_key = run_key;
+    return run;
+  }
+  static Json MakeJob(const std::string& run_key) {
+    return {{"metadata",
+             {{"name", run_key},
+              {"namespace", "lab"},
+              {"uid", "u-" + run_key},
+              {"resourceVersion", "5"},
+              {"creationTimestamp", "2026-01-01T00:00:00Z"},
+              {"labels", {{kRunLabel, run_key}}},
+              {"annotations", {{kLaunchAnnotation, kLaunchComplete}}}}},
+            {"spec", {{"ttlSecondsAfterFinished", 604800}, {"completions", 1}}}};
+  }
+  static Json EndedJob(const std::string& run_key) {
+    Json job = MakeJob(run_key);
+    job["metadata"]["annotations"][kTimeToLiveAnnotation] = "60";
+    job["status"]["conditions"] = {
+        {{"type", "Complete"}, {"status", "True"}, {"lastTransitionTime", "2026-01-01T00:01:00Z"}}};
+    return job;
+  }
+
+  // As an agent that is started, with these runs in its journal; the one before it was killed.
+  void Start(const std::vector<std::string>& run_keys) {
+    std::vector<agent::RunHandle> runs;
+    for (const std::string& run_key : run_keys) runs.push_back(Handle(run_key));
+    Endpoint endpoint;
+    endpoint.server = server_.url();
+    endpoint.name_space = "lab";
+    backend_.reset();
+    backend_.emplace(KubernetesConfig(), endpoint, directory_ / "state");
+    ASSERT_TRUE(backend_->Probe().ok());
+    ASSERT_TRUE(backend_->Adopt(runs).ok());
+  }
+  agent::ObserveOutcome Observe(const std::string& run_key) {
+    return backend_->Observe({Handle(run_key)});
+  }
+
+  // What a test changes, at any time.
+  template <typename Change>
+  void Set(const Change& change) {
+    const std::lock_guard lock(mutex_);
+    change();
+  }
+  // "PATCH PATH BODY" and so on of what is no GET, since the last call.
+  std::vector<std::string> TakeChanges() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(changes_, {});
+  }
+
+  std::string identity_ = "cluster-1";
+  Json jobs_ = Json::array();
+  Json pods_ = Json::array();
+  bool refuses_changes_ = false;  // with 503
+
+ private:
+  ScriptedReply Answer(const ScriptedRequest& request) {
+    const std::lock_guard lock(mutex_);
+    if (request.method != "GET") {
+      changes_.push_back(request.method + " " + request.target + " " + request.body);
+      return refuses_changes_ ? ScriptedReply{.status = 503} : ScriptedReply{.body = "{}"};
+    }
+    if (request.target.find("watch=1") != std::string::npos) return {.stays_open = true};
+    if (request.target.find("/jobs/") != std::string::npos)
+      return {.status = 404, .body = R"({"kind":"Status","reason":"NotFound"})"};
+    Json answer = {{"gitVersion", "v1.36.0"},
+                   {"metadata", {{"uid", identity_}, {"resourceVersion", "7"}}},
+                   {"items", Json::array()}};
+    if (request.target.find("/jobs?") != std::string::npos) answer["items"] = jobs_;
+    if (request.target.find("/pods?") != std::string::npos) answer["items"] = pods_;
+    return {.body = answer.dump()};
+  }
+
+  std::mutex mutex_;
+  std::vector<std::string> changes_;
+  hosts::TempDir directory_;
+  ScriptedServer server_{[this](const ScriptedRequest& request) { return Answer(request); }};
+
+ protected:
+  std::optional<KubernetesBackend> backend_;
+};
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_TESTS_UNIT_KUBERNETES_SCRIPTED_CLUSTER_H_
