@@ -16,6 +16,20 @@ namespace {
 // For the first lists of the watches, together: the agent hears nothing meanwhile.
 constexpr absl::Duration kFirstListPatience = absl::Seconds(5);
 
+// What other schedulers start together waits for them, and not here.
+class QueuesRoom final : public RoomLeft {
+ public:
+  explicit QueuesRoom(std::unique_ptr<RoomLeft> room) : room_(std::move(room)) {}
+
+  std::optional<Misfit> WaitsFor(const v1::Assignment& run) const override {
+    return HasOwnGangScheduler(run.spec()) ? std::nullopt : room_->WaitsFor(run);
+  }
+  void Leave(const Claim& claim) override { room_->Leave(claim); }
+
+ private:
+  const std::unique_ptr<RoomLeft> room_;
+};
+
 }  // namespace
 
 KubernetesBackend::KubernetesBackend(KubernetesConfig config, Endpoint endpoint,
@@ -31,9 +45,7 @@ KubernetesBackend::KubernetesBackend(KubernetesConfig config, Endpoint endpoint,
             }),
       view_(config_, &api_, state_dir,
             [this](const std::string& name_space) { return HomeOf(name_space).rights(); }),
-      queue_([this](const v1::Assignment& run, const std::vector<Claim>& before) {
-        return HasOwnGangScheduler(run.spec()) ? std::nullopt : view_.WaitsFor(run, before);
-      }),
+      queue_([this] { return std::make_unique<QueuesRoom>(view_.TakeSnapshot()); }),
       nowhere_("", nullptr, nullptr) {
   for (const std::string& name_space : config_.namespaces) AddHome(name_space);
 }

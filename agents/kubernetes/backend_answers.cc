@@ -75,7 +75,7 @@ absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
   } else {
     plan.set_submission(ManifestOf(*objects));
     CheckDryRun(calls_.TryJob(*objects), &checks);
-    const std::optional<Misfit> waits = view_.WaitsFor(planned);
+    const std::optional<Misfit> waits = view_.TakeSnapshot()->WaitsFor(planned);
     checks.Ok("room", waits.has_value() ? "it would wait: " + waits->words
                                         : "nothing stands against its start");
   }

@@ -1,7 +1,6 @@
 #include "agents/kubernetes/capacity.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <utility>
 
@@ -47,14 +46,18 @@ std::string Bare(const std::string& what, int64_t amount) {
   return fmt::format("{}", count);
 }
 
-// How many of the run's pods have room in that.
+// How many of the run's pods have room in that. Asked for each node and run, so nothing is made.
 int64_t PodsIn(const RunNeed& need, const Amounts& room) {
   const bool is_apart = need.options.spread() == v1::KUBERNETES_SPREAD_REQUIRED;
-  int64_t pods = is_apart ? 1 : std::numeric_limits<int64_t>::max();
-  for (const Want& want : WantsOf(need)) {
-    if (want.needed > 0) pods = std::min(pods, AmountOf(room, want.what) / want.needed);
-  }
-  return std::min(pods, need.pods);
+  int64_t pods = is_apart ? std::min<int64_t>(1, need.pods) : need.pods;
+  const auto bound = [&](int64_t there, int64_t needed) {
+    if (needed > 0) pods = std::min(pods, there / needed);
+  };
+  bound(room.cpu_millis, need.each.cpu_millis);
+  bound(room.memory_bytes, need.each.memory_bytes);
+  bound(room.pods, need.each.pods);
+  for (const auto& [resource, count] : need.each.gpus) bound(room.Gpus(resource), count);
+  return pods;
 }
 
 std::vector<std::string> Lacks(const RunNeed& need, const Amounts& room) {
@@ -225,8 +228,9 @@ void Reserve(const RunNeed& need, std::vector<NodeRoom>* nodes) {
   int64_t left = need.pods;
   for (NodeRoom& room : *nodes) {
     if (left == 0) return;
-    if (!Objections(need, room.node).empty() || !OutOfService(need, room.node).empty()) continue;
     const int64_t pods = std::min(left, PodsIn(need, room.free));
+    if (pods == 0) continue;  // most are full, and to know that is cheap
+    if (!Objections(need, room.node).empty() || !OutOfService(need, room.node).empty()) continue;
     for (int64_t i = 0; i < pods; ++i) room.free -= need.each;
     left -= pods;
   }

@@ -32,6 +32,24 @@ std::shared_ptr<const v1::Assignment> RunOf(const v1::JobSpec& spec) {
   return run;
 }
 
+class Snapshot final : public RoomLeft {
+ public:
+  Snapshot(Seen seen, const KubernetesConfig& config) : seen_(std::move(seen)), config_(config) {}
+
+  std::optional<Misfit> WaitsFor(const v1::Assignment& run) const override {
+    RunNeed need = NeedOf(run, config_);
+    need.has_objects = true;
+    return FindObstacle(need, seen_);
+  }
+  void Leave(const Claim& claim) override {
+    (claim.is_limited ? LeaveLimits : LeaveRoom)(*claim.run, config_, &seen_);
+  }
+
+ private:
+  Seen seen_;
+  const KubernetesConfig config_;
+};
+
 }  // namespace
 
 class ClusterView::Impl {
@@ -85,15 +103,10 @@ class ClusterView::Impl {
   }
 
   // Nothing: it fits now, or what would tell is not known.
-  std::optional<Misfit> Judge(const v1::Assignment& run, bool has_objects,
-                              const std::vector<Claim>& before) {
-    RunNeed need = NeedOf(run, config_);
-    need.has_objects = has_objects;
-    Seen seen = Look();
-    for (const Claim& claim : before)
-      (claim.is_limited ? LeaveLimits : LeaveRoom)(*claim.run, config_, &seen);
-    return FindObstacle(need, seen);
+  std::optional<Misfit> FindObstacle(const v1::Assignment& run) {
+    return kubernetes::FindObstacle(NeedOf(run, config_), Look());
   }
+  std::unique_ptr<RoomLeft> TakeSnapshot() { return std::make_unique<Snapshot>(Look(), config_); }
 
   std::string Spelled(const std::string& type) const {
     return kubernetes::SpellGpuType(type, kept_nodes_.All(), config_);
@@ -169,15 +182,12 @@ std::string ClusterView::KnownIdentity() const { return impl_->KnownIdentity(); 
 absl::StatusOr<v1::ClusterDetails> ClusterView::Describe() { return impl_->Describe(); }
 
 std::optional<std::string> ClusterView::Refusal(const v1::Assignment& run) {
-  std::optional<Misfit> misfit = impl_->Judge(run, /*has_objects=*/false, {});
+  std::optional<Misfit> misfit = impl_->FindObstacle(run);
   if (!misfit.has_value() || !misfit->is_final) return std::nullopt;
   return std::move(misfit->words);
 }
 
-std::optional<Misfit> ClusterView::WaitsFor(const v1::Assignment& run,
-                                            const std::vector<Claim>& before) {
-  return impl_->Judge(run, /*has_objects=*/true, before);
-}
+std::unique_ptr<RoomLeft> ClusterView::TakeSnapshot() { return impl_->TakeSnapshot(); }
 
 std::optional<std::string> ClusterView::Refusal(const v1::JobSpec& spec) {
   return Refusal(*RunOf(spec));
@@ -185,10 +195,9 @@ std::optional<std::string> ClusterView::Refusal(const v1::JobSpec& spec) {
 
 std::optional<std::string> ClusterView::WaitsFor(const v1::JobSpec& spec,
                                                  const std::vector<v1::JobSpec>& before) {
-  std::vector<Claim> runs;
-  runs.reserve(before.size());
-  for (const v1::JobSpec& other : before) runs.push_back({RunOf(other)});
-  std::optional<Misfit> misfit = WaitsFor(*RunOf(spec), runs);
+  const std::unique_ptr<RoomLeft> room = TakeSnapshot();
+  for (const v1::JobSpec& other : before) room->Leave({RunOf(other)});
+  std::optional<Misfit> misfit = room->WaitsFor(*RunOf(spec));
   if (!misfit.has_value()) return std::nullopt;
   return std::move(misfit->words);
 }

@@ -47,12 +47,10 @@ class ClusterView {
   // Why the run can never start here, in words for its user; nothing: it may, or what would tell is
   // not known.
   std::optional<std::string> Refusal(const v1::Assignment& run);
-  // Why it would not start now; nothing: it would, or what would tell is not known. Its Job and
-  // what that owns are there. `before` are runs that come first; those of their pods that are there
-  // already are known by their run keys.
-  std::optional<Misfit> WaitsFor(const v1::Assignment& run, const std::vector<Claim>& before = {});
+  // As it is at this moment, to be asked about many runs.
+  std::unique_ptr<RoomLeft> TakeSnapshot();
 
-  // The same of runs that exclude no nodes, and whose pods are not there.
+  // Of runs that exclude no nodes, and whose pods are not there.
   std::optional<std::string> Refusal(const v1::JobSpec& spec);
   std::optional<std::string> WaitsFor(const v1::JobSpec& spec,
                                       const std::vector<v1::JobSpec>& before = {});

@@ -20,6 +20,18 @@ struct Claim {
   bool is_limited = false;
 };
 
+// The cluster as one look has shown it, of which runs take their room one after another.
+class RoomLeft {
+ public:
+  virtual ~RoomLeft() = default;
+  // Why the run would not start now. Its Job and what that owns are there. Nothing: it would, or
+  // what would tell is not known.
+  virtual std::optional<Misfit> WaitsFor(const v1::Assignment& run) const = 0;
+  // Keeps what the claim says from runs that are asked for after it; those of its run's pods that
+  // are there already are known by their run key.
+  virtual void Leave(const Claim& claim) = 0;
+};
+
 // Takes the room of a run that comes first: of the nodes for its pods that are on none yet, and of
 // the quotas for those that are not made yet. Quotas have counted the others.
 void LeaveRoom(const v1::Assignment& run, const KubernetesConfig& config, Seen* seen);

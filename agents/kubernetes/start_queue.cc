@@ -9,7 +9,7 @@
 namespace muster::kubernetes {
 namespace {
 
-// Kinds of runs that find no room before a look ends: each is a search over all nodes.
+// Kinds of runs that find no room before a call ends: each is a search over all nodes.
 constexpr size_t kMaxMisfits = 512;
 // How long a run that was let go counts for more than what its pods have: the scheduler has found
 // nodes for them by then, or they wait in the cluster and hold nothing.
@@ -37,7 +37,7 @@ std::string WhatBlocks(const v1::Assignment& run, const Misfit& misfit) {
 
 }  // namespace
 
-StartQueue::StartQueue(WaitsFor waits_for) : waits_for_(std::move(waits_for)) {}
+StartQueue::StartQueue(Look look) : look_(std::move(look)) {}
 
 void StartQueue::Open() {
   const std::lock_guard lock(mutex_);
@@ -54,7 +54,9 @@ void StartQueue::Add(AssignmentPtr run, bool held) {
   const std::string& run_key = run->run_key();
   if (!entries_.contains(run_key)) order_[PlaceOf(*run)] = run_key;
   Entry& entry = entries_[run_key];
-  if (entry.run == nullptr) entry = {.run = std::move(run), .held = held};
+  if (entry.run != nullptr) return;
+  std::string shape = ShapeOf(*run);
+  entry = {.run = std::move(run), .held = held, .shape = std::move(shape)};
 }
 
 void StartQueue::SetHeld(const std::string& run_key, bool held) {
@@ -82,32 +84,40 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady() {
   std::vector<AssignmentPtr> ready;
   if (!is_open_ || order_.empty()) return ready;
   const absl::Time now = absl::Now();
-  std::vector<Claim> before;
+  const std::unique_ptr<RoomLeft> room = look_();
   for (const auto& [run_key, entry] : entries_) {
-    if (entry.starting && now - entry.since < kStartingCounts) before.push_back({entry.run});
+    if (entry.starting && now - entry.since < kStartingCounts) room->Leave({entry.run});
   }
+  const std::optional<Place> resume = std::exchange(resume_, std::nullopt);
+  const std::set<Place> keepers = std::exchange(keepers_, {});
   std::set<std::string> kept;                  // by what is kept for a run that waits
   std::map<std::string, std::string> misfits;  // shape to reason
   for (const auto& [place, run_key] : order_) {
     Entry& entry = entries_[run_key];
-    if (entry.held) continue;
-    const std::string shape = ShapeOf(*entry.run);
-    const auto known = misfits.find(shape);
+    const bool was_asked = resume.has_value() && place < *resume && !keepers.contains(place);
+    if (entry.held || was_asked) continue;
+    const auto known = misfits.find(entry.shape);
     if (known != misfits.end()) {
       entry.reason = known->second;
       continue;
     }
-    if (misfits.size() >= kMaxMisfits) break;
-    if (std::optional<Misfit> misfit = waits_for_(*entry.run, before)) {
-      // The first that is blocked keeps what room there is for it, so that smaller ones that come
-      // later cannot keep it waiting for ever.
-      if (kept.insert(WhatBlocks(*entry.run, *misfit)).second)
-        before.push_back({entry.run, misfit->is_limited});
-      entry.reason = misfits[shape] = std::move(misfit->words);
+    if (misfits.size() >= kMaxMisfits) {
+      resume_ = place;
+      break;
+    }
+    std::optional<Misfit> misfit = room->WaitsFor(*entry.run);
+    if (!misfit.has_value()) {
+      room->Leave({entry.run});
+      ready.push_back(entry.run);
       continue;
     }
-    before.push_back({entry.run});
-    ready.push_back(entry.run);
+    // The first that is blocked keeps what room there is for it, so that smaller ones that come
+    // later cannot keep it waiting for ever.
+    if (kept.insert(WhatBlocks(*entry.run, *misfit)).second) {
+      room->Leave({entry.run, misfit->is_limited});
+      keepers_.insert(place);
+    }
+    entry.reason = misfits[entry.shape] = std::move(misfit->words);
   }
   for (const AssignmentPtr& run : ready) {
     Entry& entry = entries_[run->run_key()];

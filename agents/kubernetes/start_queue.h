@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,12 +25,11 @@ namespace muster::kubernetes {
 class StartQueue {
  public:
   using AssignmentPtr = std::shared_ptr<const v1::Assignment>;
-  // Why a run would not start now if the others came first; nothing: it would, or nobody knows.
-  using WaitsFor = std::function<std::optional<Misfit>(const v1::Assignment& run,
-                                                       const std::vector<Claim>& before)>;
+  using Look = std::function<std::unique_ptr<RoomLeft>()>;
 
-  // Nothing is ready before Open.
-  explicit StartQueue(WaitsFor waits_for);
+  // `look` is called once in each TakeReady that has somebody to ask for. Nothing is ready before
+  // Open.
+  explicit StartQueue(Look look);
   void Open();
 
   // The run waits from now on; nothing happens to one that is in the queue already.
@@ -43,7 +43,9 @@ class StartQueue {
   // The runs that may start now, higher priorities and then older jobs first. The first that finds
   // no room on the nodes keeps what there is for it, and in each namespace the first that its
   // limits stand against keeps what there is of them; others behind it may pass in what it does not
-  // need. Each is told once and counts as starting; Return says that it could not be let go.
+  // need. Each is told once and counts as starting; Return says that it could not be let go. Of
+  // very many kinds of runs that find no room each call asks for some, and the next goes on from
+  // there.
   std::vector<AssignmentPtr> TakeReady();
   void Return(const std::string& run_key);
 
@@ -59,16 +61,19 @@ class StartQueue {
     bool starting = false;
     absl::Time since = {};  // starting
     std::string reason = {};
+    std::string shape = {};  // what decides whether it fits
   };
   // Negative priority, job, run key: the order in which runs are asked.
   using Place = std::pair<std::pair<int64_t, uint64_t>, std::string>;
   static Place PlaceOf(const v1::Assignment& run);
 
-  const WaitsFor waits_for_;
+  const Look look_;
   mutable std::mutex mutex_;
   bool is_open_ = false;
   std::map<std::string, Entry> entries_;  // by run key
   std::map<Place, std::string> order_;    // of those that wait
+  std::optional<Place> resume_;           // where the latest call stopped; none: at the end
+  std::set<Place> keepers_;               // for which it kept what there was
 };
 
 }  // namespace muster::kubernetes

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,6 +23,34 @@ StartQueue::AssignmentPtr MakeRun(int job, uint32_t nodes, int priority = 0) {
   return run;
 }
 
+// A cluster of a few nodes, of which runs take whole ones.
+struct Nodes {
+  uint32_t free = 4;
+  std::set<std::string> full_namespaces;
+  int looks = 0;
+  std::vector<std::string> asked_for;
+};
+
+class NodesLeft : public RoomLeft {
+ public:
+  explicit NodesLeft(Nodes* nodes) : nodes_(*nodes), free_(nodes->free) { ++nodes->looks; }
+
+  std::optional<Misfit> WaitsFor(const v1::Assignment& run) const override {
+    nodes_.asked_for.push_back(run.run_key());
+    if (nodes_.full_namespaces.contains(run.spec().kubernetes().namespace_()))
+      return Misfit{.words = "the quota is used up", .is_limited = true};
+    if (run.spec().nodes() <= free_) return std::nullopt;
+    return Misfit{.words = "no " + std::to_string(run.spec().nodes()) + " nodes are free"};
+  }
+  void Leave(const Claim& claim) override {
+    if (!claim.is_limited) free_ -= std::min(free_, claim.run->spec().nodes());
+  }
+
+ private:
+  Nodes& nodes_;
+  uint32_t free_;
+};
+
 class StartQueueTest : public testing::Test {
  protected:
   StartQueueTest() { queue.Open(); }
@@ -31,19 +61,8 @@ class StartQueueTest : public testing::Test {
     return keys;
   }
 
-  uint32_t nodes = 4;
-  std::set<std::string> full_namespaces;
-  int questions = 0;
-  StartQueue queue{
-      [this](const v1::Assignment& run, const std::vector<Claim>& before) -> std::optional<Misfit> {
-        ++questions;
-        if (full_namespaces.contains(run.spec().kubernetes().namespace_()))
-          return Misfit{.words = "the quota is used up", .is_limited = true};
-        uint32_t used = 0;
-        for (const Claim& claim : before) used += claim.is_limited ? 0 : claim.run->spec().nodes();
-        if (used + run.spec().nodes() <= nodes) return std::nullopt;
-        return Misfit{.words = "no " + std::to_string(run.spec().nodes()) + " nodes are free"};
-      }};
+  Nodes nodes;
+  StartQueue queue{[this] { return std::make_unique<NodesLeft>(&nodes); }};
 };
 
 TEST_F(StartQueueTest, RunsStartAsLongAsTheyFitTogetherAndTheOthersSayWhyNot) {
@@ -69,7 +88,7 @@ TEST_F(StartQueueTest, TheFirstThatFindsNoRoomKeepsWhatThereIsAndOthersPassInWha
   queue.Add(MakeRun(2, 3), false);
   queue.Add(MakeRun(3, 2), false);
   EXPECT_THAT(Ready(), IsEmpty()) << "two are free, and the first needs three";
-  nodes = 8;
+  nodes.free = 8;
   queue.Add(MakeRun(4, 9), true);
   EXPECT_THAT(Ready(), ElementsAre("k7m2-2-1", "k7m2-3-1"));
 }
@@ -81,7 +100,7 @@ StartQueue::AssignmentPtr In(const std::string& name_space, int job, uint32_t po
 }
 
 TEST_F(StartQueueTest, AQuotaThatIsUsedUpBlocksTheRunsOfItsNamespaceAlone) {
-  full_namespaces = {"a"};
+  nodes.full_namespaces = {"a"};
   queue.Add(In("a", 1, 4), false);
   queue.Add(In("b", 2, 4), false);
   EXPECT_THAT(Ready(), ElementsAre("k7m2-2-1"));
@@ -89,7 +108,7 @@ TEST_F(StartQueueTest, AQuotaThatIsUsedUpBlocksTheRunsOfItsNamespaceAlone) {
 }
 
 TEST_F(StartQueueTest, BehindARunThatAQuotaBlocksTheFirstThatFindsNoNodesStillKeepsThem) {
-  full_namespaces = {"a"};
+  nodes.full_namespaces = {"a"};
   queue.SetStarting(In("b", 1, 2));
   queue.Add(In("a", 2, 1), false);
   queue.Add(In("b", 3, 3), false);
@@ -104,7 +123,7 @@ TEST_F(StartQueueTest, RunsOfTwoPoolsAreNotAlike) {
     queue.Add(run, false);
   }
   EXPECT_THAT(Ready(), IsEmpty());
-  EXPECT_EQ(questions, 2);
+  EXPECT_EQ(nodes.asked_for.size(), 2);
 }
 
 TEST_F(StartQueueTest, LabelsMakeNoOtherKindOfRun) {
@@ -114,14 +133,41 @@ TEST_F(StartQueueTest, LabelsMakeNoOtherKindOfRun) {
     queue.Add(run, false);
   }
   EXPECT_THAT(Ready(), IsEmpty());
-  EXPECT_EQ(questions, 1);
+  EXPECT_EQ(nodes.asked_for.size(), 1);
 }
 
 TEST_F(StartQueueTest, RunsAlikeAreAskedForOnce) {
   for (int job = 1; job <= 100; ++job) queue.Add(MakeRun(job, 9), false);
   EXPECT_THAT(Ready(), IsEmpty());
-  EXPECT_EQ(questions, 1);
+  EXPECT_EQ(nodes.asked_for.size(), 1);
   EXPECT_EQ(queue.ReasonOf("k7m2-100-1"), "no 9 nodes are free");
+}
+
+TEST_F(StartQueueTest, OneLookIsForAllRuns) {
+  for (uint32_t job = 1; job <= 100; ++job) queue.Add(MakeRun(job, 4 + job), false);
+  EXPECT_THAT(Ready(), IsEmpty());
+  EXPECT_EQ(nodes.looks, 1);
+  EXPECT_EQ(nodes.asked_for.size(), 100);
+}
+
+TEST_F(StartQueueTest, OfVeryManyKindsThatFindNoRoomEachLookAsksForOthers) {
+  constexpr uint32_t kKinds = 1200;
+  for (uint32_t job = 1; job <= kKinds; ++job) queue.Add(MakeRun(job, 4 + job), false);
+  // The first keeps all there is, and what comes last needs none of it.
+  queue.Add(MakeRun(kKinds + 1, 0), false);
+  std::vector<std::string> ready;
+  int looks = 0;
+  for (; ready.empty() && looks < 10; ++looks) ready = Ready();
+  EXPECT_THAT(ready, ElementsAre("k7m2-1201-1"));
+  EXPECT_EQ(looks, 3);
+  const auto times_asked = [&](const char* run_key) {
+    return std::count(nodes.asked_for.begin(), nodes.asked_for.end(), run_key);
+  };
+  EXPECT_EQ(times_asked("k7m2-1-1"), 3) << "each look keeps its room";
+  EXPECT_EQ(times_asked("k7m2-2-1"), 1);
+  EXPECT_EQ(times_asked("k7m2-1200-1"), 1);
+  EXPECT_THAT(Ready(), IsEmpty());
+  EXPECT_EQ(times_asked("k7m2-2-1"), 2) << "then from the top again";
 }
 
 TEST_F(StartQueueTest, AHeldRunWaitsForItsRelease) {
@@ -145,8 +191,7 @@ TEST_F(StartQueueTest, WhatOthersHaveLetGoTakesItsRoom) {
 }
 
 TEST_F(StartQueueTest, NothingIsReadyBeforeTheQueueIsOpen) {
-  StartQueue closed(
-      [](const v1::Assignment&, const std::vector<Claim>&) { return std::optional<Misfit>(); });
+  StartQueue closed([this] { return std::make_unique<NodesLeft>(&nodes); });
   closed.Add(MakeRun(1, 1), false);
   EXPECT_TRUE(closed.TakeReady().empty());
   closed.Open();
