@@ -1,0 +1,93 @@
+"""One agent with the least rights in several namespaces: each is a pool, and what is wrong with one is no matter of the
+others."""
+
+import pytest
+from muster.v1 import job_pb2
+
+from harness.api import CANCELED, RUNNING, SUCCEEDED, error_info, script_spec
+from harness.fixtures import kubernetes_fixture
+from harness.kubernetes import show_directory
+from harness.wait import eventually
+
+kubernetes = kubernetes_fixture(nodes=1, gpus=0)
+
+
+@pytest.fixture
+def names(kubernetes):
+    """The agent's default namespace, one more, and one without its rights."""
+    home, team, shut = (kubernetes.make_namespace() for _ in range(3))
+    kubernetes.least_rights_token(team)
+    return home, team, shut
+
+
+@pytest.fixture
+def agent(kubernetes, world, broker, names):
+    del broker
+    home, *further = names
+    return kubernetes.make_least_agent(world, home, namespaces=",".join(further), allow_host_path="yes").start()
+
+
+def in_namespace(name, text, by_pool=False):
+    spec = script_spec(text)
+    if by_pool:
+        spec.placement.pool = name
+    else:
+        spec.kubernetes.namespace = name
+    return spec
+
+
+def test_pool_and_namespace_both_choose_it(kubernetes, agent, api, names):
+    del agent
+    home, team, _ = names
+    jobs = {api.submit(script_spec("echo at home")): home, api.submit(in_namespace(team, "echo by name")): team,
+            api.submit(in_namespace(team, "echo by pool", by_pool=True)): team}
+    said = []
+    for job_id, namespace in jobs.items():
+        run = api.wait_state(job_id, SUCCEEDED).runs[0]
+        assert kubernetes.objects("jobs", run.run_key, namespace)
+        said.append(api.stdout(job_id))
+    assert said == [b"at home\n", b"by name\n", b"by pool\n"]
+
+
+def test_jobs_in_both_survive_a_restart_and_are_canceled_where_they_are(kubernetes, world, agent, api, names):
+    gate = world.gate()
+    text = f"echo one\n{gate.script()}\necho two"
+    home, team = (api.submit(show_directory(in_namespace(name, text), world.root)) for name in names[:2])
+    stays = api.submit(in_namespace(names[1], "exec sleep 1000"))
+    for job_id in (home, team, stays):
+        api.wait_state(job_id, RUNNING)
+    agent.kill()
+    gate.open()
+    agent.start()
+    for job_id in (home, team):
+        assert len(api.wait_state(job_id, SUCCEEDED).runs) == 1
+        assert api.stdout(job_id) == b"one\ntwo\n"
+    api.cancel(stays)
+    run = api.wait_state(stays, CANCELED).runs[0]
+    for kind in ("jobs", "pods", "secrets"):
+        eventually(lambda kind=kind: not kubernetes.objects(kind, run.run_key, names[1]), f"its {kind} are gone")
+
+
+def test_one_that_the_agent_does_not_work_in_is_refused_by_name(agent, api):
+    del agent
+    with pytest.raises(Exception) as caught:
+        api.submit(in_namespace("elsewhere", "true"))
+    assert error_info(caught.value).reason == "CANNOT_BE_PLACED"
+    assert 'no pool "elsewhere"' in caught.value.details()
+
+
+def test_a_quota_holds_back_the_jobs_of_its_namespace_alone(kubernetes, world, agent, api, names):
+    del agent
+    home, team, _ = names
+    path = f"/api/v1/namespaces/{team}/resourcequotas"
+    kubernetes.must("POST", path, {"metadata": {"name": "small"}, "spec": {"hard": {"requests.cpu": "1"}}})
+    eventually(lambda: "used" in kubernetes.must("GET", path + "/small")["status"], "the quota counts")
+    gate = world.gate()
+    first = api.submit(show_directory(in_namespace(team, gate.script()), world.root))
+    api.wait_state(first, RUNNING)
+    second = api.submit(in_namespace(team, "true"))
+    eventually(lambda: "quota small: 1 of 1 requests.cpu used" in world.cli("why", second).stdout, "it says what it waits for")
+    api.wait_state(api.submit(in_namespace(home, "true")), SUCCEEDED)
+    assert api.get(second).state == job_pb2.JOB_STATE_PENDING
+    gate.open()
+    api.wait_state(second, SUCCEEDED)
