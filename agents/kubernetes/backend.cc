@@ -6,6 +6,7 @@
 #include "agents/kubernetes/cluster_identity.h"
 #include "agents/kubernetes/endpoint.h"
 #include "agents/kubernetes/gang.h"
+#include "agents/kubernetes/run_secret.h"
 #include "contract/run_key.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -84,7 +85,7 @@ void KubernetesBackend::AddHome(const std::string& name_space) {
 }
 
 uint32_t KubernetesBackend::PodsOf(const agent::RunHandle& run) {
-  return run.assignment == nullptr ? 1 : std::max<uint32_t>(1, run.assignment->spec().nodes());
+  return run.assignment == nullptr ? 1 : PodCount(run.assignment->spec());
 }
 
 absl::Status KubernetesBackend::Probe() {

@@ -5,6 +5,7 @@
 
 #include "agents/core/job_storage.h"
 #include "agents/kubernetes/backend.h"
+#include "agents/kubernetes/explain_failure.h"
 #include "contract/run_key.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -82,12 +83,26 @@ absl::Status KubernetesBackend::StartReady() {
     const absl::Status status = LetGo(*run);
     if (absl::IsNotFound(status) || absl::IsAborted(status)) {
       queue_.Remove(run->run_key());  // a look at the run tells what that means
+    } else if (absl::IsInvalidArgument(status)) {
+      trouble.Update(GiveUp(*run, status));
     } else if (!status.ok()) {
       queue_.Return(run->run_key());
       trouble.Update(status);
     }
   }
   return trouble;
+}
+
+absl::Status KubernetesBackend::GiveUp(const v1::Assignment& run, const absl::Status& refusal) {
+  queue_.Remove(run.run_key());
+  const absl::Status kept = given_up_.Add(
+      run.run_key(), MakeFailure(v1::FAILURE_CLASS_CONFIG, false,
+                                 "The Job may not start: " + std::string(ToStd(refusal.message())),
+                                 "Correct what these words name, or ask the cluster's operator."));
+  // The next look at the run ends it.
+  const std::string name_space = kubernetes::NamespaceOf(run.spec(), config_.name_space);
+  HomeOf(name_space).store().MarkNews(run.run_key());
+  return kept;
 }
 
 absl::Status KubernetesBackend::LetGo(const v1::Assignment& run) {
@@ -97,6 +112,9 @@ absl::Status KubernetesBackend::LetGo(const v1::Assignment& run) {
   if (!job->has_value()) return absl::NotFoundError("there is no Job");
   v1::Assignment released = run;
   released.set_held(false);
+  // By a namespace's default queue, which it is then up to as well.
+  if (!(*job)->queue.empty())
+    released.mutable_spec()->mutable_kubernetes()->set_queue((*job)->queue);
   absl::StatusOr<JobObject> patched =
       calls_.PatchJob((*job)->name, LaunchPatch((*job)->name.uid, released));
   if (!patched.ok()) return patched.status();

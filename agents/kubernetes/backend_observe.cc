@@ -132,7 +132,10 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
   if (given_up.has_value() && !facts.cancel_asked) {
     const bool goes_on =
         facts.job.has_value() && !facts.job->deletion_time.has_value() && !facts.job->HasEnded();
-    if (goes_on || (!facts.job.has_value() && seen->state == v1::RUN_STATE_CANCELED)) {
+    // What it was given up for has passed before its Job could be deleted.
+    if (goes_on && seen->state == v1::RUN_STATE_RUNNING) {
+      given_up_.Forget(run.run_key);
+    } else if (goes_on || (!facts.job.has_value() && seen->state == v1::RUN_STATE_CANCELED)) {
       seen->state = v1::RUN_STATE_FAILED;
       seen->failure = given_up;
     }

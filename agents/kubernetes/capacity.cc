@@ -7,6 +7,7 @@
 #include "agents/kubernetes/fitting.h"
 #include "agents/kubernetes/manifest.h"
 #include "agents/kubernetes/pod_template.h"
+#include "agents/kubernetes/run_secret.h"
 #include "contract/units.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -174,7 +175,7 @@ std::vector<NodeRoom> RoomOf(std::vector<NodeObject> nodes, const std::vector<Po
 RunNeed NeedOf(const v1::JobSpec& spec, const KubernetesConfig& config) {
   RunNeed need;
   need.name_space = NamespaceOf(spec, config.name_space);
-  need.pods = std::max<int64_t>(1, spec.nodes());
+  need.pods = PodCount(spec);
   need.options = spec.kubernetes();
   need.gpu_type_label = config.gpu_type_label;
   const v1::Resources& resources = spec.resources();

@@ -16,14 +16,14 @@ namespace muster::kubernetes {
 namespace {
 
 // Tokens of service accounts are renewed in their file at 80 % of their life, which is ten minutes
-// at least.
-constexpr absl::Duration kTokenFileAge = absl::Minutes(1);
+// at least; certificates live longer.
+constexpr absl::Duration kFileAge = absl::Minutes(1);
 // A token that ends while its request is under way is of no use.
 constexpr absl::Duration kExpiryMargin = absl::Seconds(10);
 // Cloud providers' plug-ins ask their cloud for a token; one that takes longer hangs.
 constexpr absl::Duration kPluginTimeout = absl::Seconds(30);
 constexpr size_t kMaxPluginBytes = 1 << 20;
-constexpr size_t kMaxTokenBytes = 1 << 20;
+constexpr size_t kMaxFileBytes = 1 << 20;
 // What a failed plug-in wrote last tells why.
 constexpr size_t kMaxQuotedBytes = 1000;
 
@@ -41,6 +41,13 @@ std::string EndOf(const std::string& text) {
   const std::string trimmed(absl::StripAsciiWhitespace(text));
   return trimmed.size() <= kMaxQuotedBytes ? trimmed
                                            : trimmed.substr(trimmed.size() - kMaxQuotedBytes);
+}
+
+absl::StatusOr<std::string> ReadSecretFile(const std::string& file, const char* what) {
+  absl::StatusOr<std::string> text = client::ReadFile(file, kMaxFileBytes);
+  if (text.ok()) return text;
+  return absl::UnauthenticatedError(
+      fmt::format("{} for the API server: {}", what, std::string(ToStd(text.status().message()))));
 }
 
 std::string ExecInfo(const ExecPlugin& plugin, const Endpoint& endpoint) {
@@ -94,11 +101,7 @@ absl::StatusOr<Credential> Credentials::RunPlugin(const ExecPlugin& plugin) {
   command.env["KUBERNETES_EXEC_INFO"] = ExecInfo(plugin, endpoint_);
   command.timeout = kPluginTimeout;
   command.max_stdout_bytes = kMaxPluginBytes;
-  const auto failed = [&](const std::string& words) {
-    return absl::UnauthenticatedError(fmt::format(
-        "credentials plug-in \"{}\" of context \"{}\": {}{}{}", plugin.command, endpoint_.context,
-        words, plugin.install_hint.empty() ? "" : "\n", plugin.install_hint));
-  };
+  const auto failed = [&](const std::string& words) { return PluginError(plugin, words); };
   const absl::StatusOr<hosts::CommandResult> result = host_.Run(command);
   if (!result.ok()) return failed(std::string(ToStd(result.status().message())));
   if (!result->ok()) {
@@ -118,14 +121,20 @@ absl::StatusOr<Credential> Credentials::Make() {
   Credential credential;
   credential.certificate_pem = identity.certificate_pem;
   credential.key_pem = identity.key_pem;
+  for (const auto& [file, pem] :
+       {std::pair(&identity.certificate_file, &credential.certificate_pem),
+        std::pair(&identity.key_file, &credential.key_pem)}) {
+    if (file->empty()) continue;
+    absl::StatusOr<std::string> text = ReadSecretFile(*file, "the certificate");
+    if (!text.ok()) return text.status();
+    *pem = *std::move(text);
+    credential.expiry = absl::Now() + kFileAge + kExpiryMargin;
+  }
   if (!identity.token_file.empty()) {
-    const absl::StatusOr<std::string> token = client::ReadFile(identity.token_file, kMaxTokenBytes);
-    if (!token.ok()) {
-      return absl::UnauthenticatedError(fmt::format("the token of the API server: {}",
-                                                    std::string(ToStd(token.status().message()))));
-    }
+    const absl::StatusOr<std::string> token = ReadSecretFile(identity.token_file, "the token");
+    if (!token.ok()) return token.status();
     credential.authorization = Bearer(std::string(absl::StripAsciiWhitespace(*token)));
-    credential.expiry = absl::Now() + kTokenFileAge + kExpiryMargin;
+    credential.expiry = absl::Now() + kFileAge + kExpiryMargin;
   } else if (!identity.token.empty()) {
     credential.authorization = Bearer(identity.token);
   } else if (!identity.user.empty()) {
@@ -175,9 +184,13 @@ void Credentials::PluginEnded(absl::StatusOr<Credential> made) {
 }
 
 absl::Status Credentials::StillRuns() const {
-  return absl::DeadlineExceededError(fmt::format(
-      "credentials plug-in \"{}\" of context \"{}\": it has not answered yet; try it by hand",
-      endpoint_.identity.exec->command, endpoint_.context));
+  return PluginError(*endpoint_.identity.exec, "it has not answered yet; try it by hand");
+}
+
+absl::Status Credentials::PluginError(const ExecPlugin& plugin, const std::string& words) const {
+  return absl::UnauthenticatedError(fmt::format(
+      "credentials plug-in \"{}\" of context \"{}\": {}{}{}", plugin.command, endpoint_.context,
+      words, plugin.install_hint.empty() ? "" : "\n", plugin.install_hint));
 }
 
 void Credentials::Refuse(const Credential& refused) {

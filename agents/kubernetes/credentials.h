@@ -57,6 +57,7 @@ class Credentials {
   void StartPluginLocked();
   void PluginEnded(absl::StatusOr<Credential> made);
   absl::Status StillRuns() const;
+  absl::Status PluginError(const ExecPlugin& plugin, const std::string& words) const;
 
   const Endpoint endpoint_;
   hosts::Host& host_;

@@ -60,7 +60,10 @@ v1::ExitStatus ExitOf(const Culprit& culprit) {
 // Source:
 // https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions.
 std::optional<v1::Failure> ExplainDisruption(const PodObject& pod) {
-  if (const Condition* disruption = pod.Find("DisruptionTarget")) {
+  const Condition* disruption = pod.Find("DisruptionTarget");
+  // Drains and lost nodes mark pods that have ended before as well.
+  const absl::Time end = pod.HasEnded() ? EndOf(pod) : absl::InfiniteFuture();
+  if (disruption != nullptr && disruption->since.value_or(absl::InfinitePast()) <= end) {
     const std::string words = PodWords(pod, Joined(disruption->reason, disruption->message));
     if (disruption->reason == "PreemptionByScheduler") {
       return MakeFailure(v1::FAILURE_CLASS_PREEMPTED, true,
@@ -70,6 +73,7 @@ std::optional<v1::Failure> ExplainDisruption(const PodObject& pod) {
     return MakeFailure(v1::FAILURE_CLASS_INFRA, true, "The cluster ended the pod: " + words,
                        kAgain);
   }
+  if (pod.phase != "Failed") return std::nullopt;
   const std::string words = PodWords(pod, Joined(pod.reason, pod.message));
   // Of one that used more of the node's disk than it may the kubelet tells no disruption.
   if (pod.reason == "Evicted" && Has(pod.message, "exceeds")) {
@@ -103,7 +107,8 @@ v1::Failure ExplainOwnExit(const Culprit& culprit, const std::string& words) {
 std::optional<v1::Failure> ExplainDeletion(const JobObject& job, const PodObject& pod,
                                            absl::Time end, const std::string& words) {
   if (!pod.deletion_time.has_value() || *pod.deletion_time > end) return std::nullopt;
-  if (job.is_suspended) return ExplainSuspension(PodWords(pod, words));
+  // Of what has not run nothing is lost by another attempt.
+  if (job.is_suspended && HasStarted(pod)) return ExplainSuspension(PodWords(pod, words));
   return MakeFailure(v1::FAILURE_CLASS_INFRA, true,
                      "The pod was deleted, not by Muster: " + PodWords(pod, words), kAgain);
 }
@@ -204,7 +209,8 @@ Culprit FindCulprit(const JobObject& job, const std::vector<PodObject>& pods) {
   Culprit first;
   for (const PodObject& pod : pods) {
     for (const ContainerObject& container : pod.containers) {
-      if (!HasFailed(container)) continue;
+      // A side-car is an init container that lives on, and is ended with the others.
+      if (!HasFailed(container) || (container.is_init && HasStarted(pod))) continue;
       Culprit culprit{&pod, &container};
       // The one that the Job names was there before the Job controller stopped any.
       culprit.was_stopped = is_unnamed(culprit) && pod.deletion_time.has_value() &&
@@ -254,9 +260,12 @@ v1::Failure ExplainSuspension(const std::string& words) {
 
 std::optional<v1::Failure> ExplainStop(const JobObject& job, const std::vector<PodObject>& pods) {
   const Condition* met = job.Find("SuccessCriteriaMet");
-  // Those that it stopped are not the ones by which it has succeeded.
-  if (met != nullptr && met->reason == "SuccessPolicy") return std::nullopt;
+  const bool has_policy = met != nullptr && met->reason == "SuccessPolicy";
+  // Since then the Job controller stops those that do not lead.
+  const absl::Time met_since =
+      has_policy ? met->since.value_or(absl::InfinitePast()) : absl::InfiniteFuture();
   for (const PodObject& pod : pods) {
+    if (has_policy && pod.deletion_time.value_or(absl::InfiniteFuture()) >= met_since) continue;
     if (auto disruption = ExplainDisruption(pod)) return disruption;
     if (auto deletion = ExplainDeletion(job, pod, EndOf(pod), "it answered with code 0"))
       return deletion;
@@ -264,7 +273,16 @@ std::optional<v1::Failure> ExplainStop(const JobObject& job, const std::vector<P
   return std::nullopt;
 }
 
+bool HasStarted(const PodObject& pod) {
+  if (pod.phase == "Running" || pod.phase == "Succeeded") return true;
+  return std::any_of(pod.containers.begin(), pod.containers.end(),
+                     [](const ContainerObject& container) {
+                       return !container.is_init && container.started.has_value();
+                     });
+}
+
 absl::Time EndOf(const PodObject& pod) {
+  if (pod.containers.empty()) return absl::InfiniteFuture();
   absl::Time end = absl::InfinitePast();
   for (const ContainerObject& container : pod.containers)
     end = std::max(end, container.finished.value_or(absl::InfiniteFuture()));

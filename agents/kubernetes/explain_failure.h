@@ -42,7 +42,10 @@ std::optional<v1::Failure> ExplainStop(const JobObject& job, const std::vector<P
 // A run whose pods were ended by who suspended its Job. `words` say which object tells so.
 v1::Failure ExplainSuspension(const std::string& words);
 
-// The last end of the pod's containers; infinite future: not all have ended.
+// Whether a container of it has started that is no init container.
+bool HasStarted(const PodObject& pod);
+
+// The last end of the pod's containers; infinite future: not all have ended, or none is known.
 absl::Time EndOf(const PodObject& pod);
 
 // "pod NAME (resourceVersion 9) on node-1: what".

@@ -200,7 +200,9 @@ absl::StatusOr<JobObject> JobCalls::PatchJob(const ObjectName& job, const Json& 
   // A uid that is not the Job's: the server takes it for a change of what cannot be changed.
   if (answer->status == 422 && answer->message.find("metadata.uid") != std::string::npos)
     return absl::AbortedError("the Job of that name is another one");
-  return RefusalOf(*answer, fmt::format("patch Job {}/{}", job.name_space, job.name));
+  const absl::Status refusal =
+      RefusalOf(*answer, fmt::format("patch Job {}/{}", job.name_space, job.name));
+  return answer->IsDenied() ? absl::InvalidArgumentError(refusal.message()) : refusal;
 }
 
 absl::Status JobCalls::DeleteJob(const ObjectName& job) {

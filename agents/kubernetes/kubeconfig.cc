@@ -134,17 +134,26 @@ absl::StatusOr<ExecPlugin> ReadExec(const YAML::Node& node, const std::string& f
   for (const YAML::Node& argument : node["args"]) plugin.args.push_back(argument.Scalar());
   for (const YAML::Node& variable : node["env"])
     plugin.env[Text(variable, "name")] = Text(variable, "value");
+  if (Text(node, "interactiveMode") == "Always") {
+    return Bad(file, fmt::format("exec.interactiveMode: {} asks at a terminal, and an agent has "
+                                 "none; use one that needs nobody, or a token",
+                                 plugin.command));
+  }
   plugin.install_hint = Text(node, "installHint");
   plugin.wants_cluster = Flag(node, "provideClusterInfo");
   return plugin;
 }
 
 absl::Status ReadUser(const Entry& entry, Identity* identity) {
-  for (const auto& [key, pem] : {std::pair("client-certificate", &identity->certificate_pem),
-                                 std::pair("client-key", &identity->key_pem)}) {
+  for (const auto& [key, pem, file] :
+       {std::tuple("client-certificate", &identity->certificate_pem, &identity->certificate_file),
+        std::tuple("client-key", &identity->key_pem, &identity->key_file)}) {
     absl::StatusOr<std::string> text = Pem(entry, key);
     if (!text.ok()) return text.status();
     *pem = *std::move(text);
+    const bool is_inline = !Text(entry.node, fmt::format("{}-data", key).c_str()).empty();
+    if (const std::string path = Text(entry.node, key); !is_inline && !path.empty())
+      *file = Resolve(entry.file, path);
   }
   if (identity->certificate_pem.empty() != identity->key_pem.empty())
     return Bad(entry.file, "client-certificate and client-key go together; one is missing");

@@ -30,6 +30,9 @@ struct ExecPlugin {
 struct Identity {
   std::string certificate_pem;
   std::string key_pem;
+  // Where these two are from, read again now and then; empty: the kubeconfig has them itself.
+  std::string certificate_file;
+  std::string key_file;
   std::string token;
   std::string token_file;  // read again now and then, because tokens are renewed in place
   std::string user;        // basic authentication

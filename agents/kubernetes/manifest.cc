@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_join.h"
 #include "agents/kubernetes/objects.h"
 #include "agents/kubernetes/pod_template.h"
 #include "agents/kubernetes/pod_volumes.h"
@@ -17,7 +18,6 @@
 namespace muster::kubernetes {
 namespace {
 
-constexpr char kQueueLabel[] = "kueue.x-k8s.io/queue-name";
 constexpr char kPodGroupLabel[] = "scheduling.x-k8s.io/pod-group";
 constexpr char kVolcanoMembers[] = "scheduling.volcano.sh/group-min-member";
 // Until the broker has the end and the logs; see TimeToLivePatch.
@@ -66,19 +66,21 @@ Json FailurePolicy() {
   return {{"rules", Json::array({std::move(disturbed), std::move(failed)})}};
 }
 
-// The indexes whose success is the Job's; empty: that of all.
+// The indexes whose success is the Job's, as "0,1,2"; empty: that of all.
 std::string LeadingIndexes(const v1::JobSpec& spec) {
-  const std::vector<uint32_t> first_ranks = contract::FirstRanks(spec);
-  std::string indexes;
-  for (int i = 0; i < spec.roles_size(); ++i) {
-    const v1::Role& role = spec.roles(i);
-    if (!role.leads()) continue;
-    const uint32_t first = first_ranks[static_cast<size_t>(i)];
-    if (!indexes.empty()) indexes += ",";
-    indexes += role.nodes() == 1 ? fmt::format("{}", first)
-                                 : fmt::format("{}-{}", first, first + role.nodes() - 1);
+  std::vector<uint32_t> indexes;
+  for (uint32_t index = 0; index < PodCount(spec); ++index) {
+    const v1::Role* role = contract::RoleOfRank(spec, index);
+    if (role != nullptr && role->leads()) indexes.push_back(index);
   }
-  return indexes;
+  return absl::StrJoin(indexes, ",");
+}
+
+void AddSuccessPolicy(const v1::JobSpec& spec, Json* job) {
+  const std::string leading = LeadingIndexes(spec);
+  if (leading.empty() || PodCount(spec) == 1) return;
+  (*job)["spec"]["successPolicy"]["rules"] = Json::array({{{"succeededIndexes", leading}}});
+  (*job)["metadata"]["annotations"][kLeadingAnnotation] = leading;
 }
 
 Json MakeJob(const v1::Assignment& assignment, const std::string& name_space, Json pod) {
@@ -103,8 +105,13 @@ Json MakeJob(const v1::Assignment& assignment, const std::string& name_space, Js
                 {"podReplacementPolicy", "Failed"},
                 {"ttlSecondsAfterFinished", kLongTimeToLiveSeconds},
                 {"template", {{"metadata", std::move(pod_metadata)}, {"spec", std::move(pod)}}}}}};
-  if (const std::string leading = LeadingIndexes(assignment.spec()); !leading.empty() && pods > 1)
-    job["spec"]["successPolicy"]["rules"] = Json::array({{{"succeededIndexes", leading}}});
+  AddSuccessPolicy(assignment.spec(), &job);
+  // From the beginning, for a cluster may take none without. Kueue may then start it before its
+  // Secret is there, for which its pods wait. It would start a held one as well.
+  if (const std::string& queue = assignment.spec().kubernetes().queue();
+      !queue.empty() && !assignment.held()) {
+    job["metadata"]["labels"][kQueueLabel] = queue;
+  }
   return job;
 }
 

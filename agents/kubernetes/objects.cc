@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "contract/characters.h"
 
 namespace muster::kubernetes {
@@ -15,14 +16,23 @@ std::string Words(const Json& object, const char* path) {
   return std::string(contract::CutBetweenCharacters(TextAt(object, path), kMaxWords));
 }
 
+std::string MarkOf(const Json& marks, const char* name) {
+  if (!marks.is_object() || !marks.contains(name) || !marks[name].is_string()) return {};
+  return marks[name].get<std::string>();
+}
+
+std::string LabelOf(const Json& object, const char* name) {
+  return MarkOf(At(object, "metadata/labels"), name);
+}
+
+std::string AnnotationOf(const Json& object, const char* name) {
+  return MarkOf(At(object, "metadata/annotations"), name);
+}
+
 ObjectName ParseName(const Json& object) {
   const Json& metadata = At(object, "metadata");
-  const Json& labels = At(metadata, "labels");
   return {TextAt(metadata, "namespace"), TextAt(metadata, "name"), TextAt(metadata, "uid"),
-          TextAt(metadata, "resourceVersion"),
-          labels.is_object() && labels.contains(kRunLabel) && labels[kRunLabel].is_string()
-              ? labels[kRunLabel].get<std::string>()
-              : std::string()};
+          TextAt(metadata, "resourceVersion"), LabelOf(object, kRunLabel)};
 }
 
 std::vector<Condition> ParseConditions(const Json& object) {
@@ -84,11 +94,13 @@ std::string OwnerUid(const Json& object, const char* kind) {
 }
 
 // Empty: there is none. Names of annotations have slashes, so At cannot find them.
-std::string AnnotationOf(const Json& object, const char* name) {
-  const Json& annotations = At(object, "metadata/annotations");
-  if (!annotations.is_object() || !annotations.contains(name) || !annotations[name].is_string())
-    return {};
-  return annotations[name].get<std::string>();
+std::vector<uint32_t> ParseIndexes(const std::string& text) {
+  std::vector<uint32_t> indexes;
+  for (const auto word : absl::StrSplit(text, ',', absl::SkipEmpty())) {
+    uint32_t index = 0;
+    if (absl::SimpleAtoi(word, &index)) indexes.push_back(index);
+  }
+  return indexes;
 }
 
 uint32_t IndexOf(const Json& object) {
@@ -130,6 +142,8 @@ JobObject ParseJob(const Json& object) {
   job.created = TimeAt(object, "metadata/creationTimestamp");
   job.completions = static_cast<uint32_t>(NumberAt(object, "spec/completions"));
   job.has_success_policy = !At(object, "spec/successPolicy").is_null();
+  job.queue = LabelOf(object, kQueueLabel);
+  job.leading = ParseIndexes(AnnotationOf(object, kLeadingAnnotation));
   job.deletion_time = DeletionTime(object);
   job.start_time = TimeAt(object, "status/startTime");
   job.conditions = ParseConditions(object);

@@ -25,6 +25,11 @@ inline constexpr char kLaunchAnnotation[] = "muster.dev/launch";
 inline constexpr char kLaunchComplete[] = "complete";
 // How long Kubernetes is to keep the Job once the broker has its end and its logs, in seconds.
 inline constexpr char kTimeToLiveAnnotation[] = "muster.dev/time-to-live";
+// By which Kueue finds its Jobs.
+inline constexpr char kQueueLabel[] = "kueue.x-k8s.io/queue-name";
+// The indexes whose success is the run's, with commas between them: what a Job says of its success
+// policy goes with its template, and is not kept.
+inline constexpr char kLeadingAnnotation[] = "muster.dev/leading-indexes";
 
 struct ObjectName {
   std::string name_space;
@@ -53,8 +58,11 @@ struct JobObject {
   std::optional<int64_t> final_time_to_live;  // of kTimeToLiveAnnotation; none: not known
   std::optional<absl::Time> created;
   uint32_t completions = 0;  // its pods; 0: not known
+  std::string queue;         // of Kueue's, from its label; empty: none
   // Whether some of its pods alone decide of its success; not known of one that a watch tells of.
   bool has_success_policy = false;
+  // Their indexes, from kLeadingAnnotation; empty: all.
+  std::vector<uint32_t> leading;
   std::optional<absl::Time> deletion_time;  // somebody has deleted it, and its pods are ending
   std::optional<absl::Time> start_time;
   std::vector<Condition> conditions;

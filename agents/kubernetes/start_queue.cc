@@ -4,6 +4,7 @@
 
 #include "absl/time/clock.h"
 #include "agents/kubernetes/manifest.h"
+#include "agents/kubernetes/run_secret.h"
 #include "contract/run_key.h"
 
 namespace muster::kubernetes {
@@ -25,7 +26,7 @@ std::string ShapeOf(const v1::Assignment& run) {
   spec.mutable_kubernetes()->clear_annotations();
   spec.mutable_kubernetes()->clear_volumes();
   spec.mutable_placement()->set_pool(run.spec().placement().pool());
-  spec.set_nodes(run.spec().nodes());
+  spec.set_nodes(PodCount(run.spec()));
   *shape.mutable_excluded_nodes() = run.excluded_nodes();
   return shape.SerializeAsString();
 }

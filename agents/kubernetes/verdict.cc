@@ -107,7 +107,25 @@ Observation Succeeded(const RunFacts& facts, const JobObject& job, const Conditi
   return seen;
 }
 
+// Whether all that lead had succeeded by themselves before the Job failed: what follows them may
+// fail of their end before the Job controller has seen it.
+bool HaveLeadersSucceeded(const JobObject& job, const std::vector<PodObject>& pods) {
+  const auto has_succeeded = [&](uint32_t index) {
+    return std::any_of(pods.begin(), pods.end(), [&](const PodObject& pod) {
+      const bool was_stopped = pod.deletion_time.has_value() && *pod.deletion_time <= EndOf(pod);
+      return pod.index == index && pod.phase == "Succeeded" && !was_stopped;
+    });
+  };
+  return !job.leading.empty() && std::all_of(job.leading.begin(), job.leading.end(), has_succeeded);
+}
+
 Observation Failed(const RunFacts& facts, const JobObject& job, const Condition& failed) {
+  if (HaveLeadersSucceeded(job, facts.pods)) {
+    Observation seen =
+        MakeEnd(facts, v1::RUN_STATE_SUCCEEDED, "its leading roles had succeeded", job, failed);
+    seen.exit.emplace();
+    return seen;
+  }
   Observation seen = MakeEnd(facts, v1::RUN_STATE_FAILED, "Failed", job, failed);
   Ending ending = ExplainFailure(job, failed, facts.pods);
   seen.failure = std::move(ending.failure);
@@ -236,11 +254,12 @@ v1::RunState StateOf(const PodObject& pod) {
 Observation JudgeSuspended(const RunFacts& facts, const JobObject& job) {
   const std::string why =
       facts.held ? "held: it starts once it is released" : "suspended by its queue, or by others";
-  if (FindAlive(facts.pods) != nullptr) return Finishing(facts, job, why);
-  const auto has_ended = [](const PodObject& pod) { return pod.HasEnded(); };
+  // Pods in which nothing has run just go, and the run waits as before.
+  const auto lives = [](const PodObject& pod) { return !pod.HasEnded() && HasStarted(pod); };
+  if (std::any_of(facts.pods.begin(), facts.pods.end(), lives)) return Finishing(facts, job, why);
   const bool has_begun = facts.last_state == v1::RUN_STATE_RUNNING ||
                          facts.last_state == v1::RUN_STATE_FINISHING ||
-                         std::any_of(facts.pods.begin(), facts.pods.end(), has_ended);
+                         std::any_of(facts.pods.begin(), facts.pods.end(), HasStarted);
   if (facts.held || !has_begun) return Pending(facts, why, JobWords(job, "suspended"));
   // Its controller may count pods that end so as failed, and the Job with them, or may not.
   Observation seen = MakeObservation(facts, v1::RUN_STATE_FAILED);

@@ -61,9 +61,10 @@ class Checker {
                               "letter or digit at both ends",
                               Quoted(options_.namespace_())));
     }
-    if (!IsLabelValue(options_.queue())) {
-      errors_.Add(Field("queue"), fmt::format("{} is not a queue's name; use up to 63 letters, "
-                                              "digits, '-', '_' and '.'",
+    Name(Field("queue"), options_.queue());
+    if (IsDnsSubdomain(options_.queue()) && !IsLabelValue(options_.queue())) {
+      errors_.Add(Field("queue"), fmt::format("{} is longer than the 63 characters of a label, by "
+                                              "which Kueue finds its Jobs",
                                               Quoted(options_.queue())));
     }
     Name(Field("scheduler_name"), options_.scheduler_name());

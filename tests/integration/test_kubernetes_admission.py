@@ -31,9 +31,9 @@ def agent(kubernetes, world, broker, namespace):
     return kubernetes.make_least_agent(world, namespace, start_grace="1s").start()
 
 
-def rules(kind):
+def rules(kind, operation="CREATE"):
     group = {"jobs": "batch"}.get(kind, "")
-    return [{"apiGroups": [group], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": [kind]}]
+    return [{"apiGroups": [group], "apiVersions": ["v1"], "operations": [operation], "resources": [kind]}]
 
 
 def only_in(namespace):
@@ -80,13 +80,35 @@ def refusing_webhook(kubernetes, world, namespace, kind, code):
 @contextlib.contextmanager
 def refusing_policy(kubernetes, namespace, kind):
     """A ValidatingAdmissionPolicy, which the API server judges itself."""
+    with policy(kubernetes, namespace, rules(kind), "false"):
+        refuses(kubernetes, namespace, kind, "denied request")
+        yield
+
+
+def jobs_path(namespace, name=""):
+    return f"/apis/batch/v1/namespaces/{namespace}/jobs{name}"
+
+
+@contextlib.contextmanager
+def policy_that_keeps_jobs_suspended(kubernetes, namespace):
+    """Nobody may let a Job go that is there."""
+    kubernetes.must("POST", jobs_path(namespace),
+                    {"metadata": {"name": "try"}, "spec": {"suspend": True, **SPECS["jobs"]}})
+    go = {"spec": {"suspend": False}}
+    with policy(kubernetes, namespace, rules("jobs", "UPDATE"), "object.spec.suspend == true"):
+        eventually(lambda: kubernetes.admin("PATCH", jobs_path(namespace, "/try?dryRun=All"), go)[0] >= 400,
+                   "no Job may go")
+        yield
+
+
+@contextlib.contextmanager
+def policy(kubernetes, namespace, about, expression):
     policies, bindings = (f"{ADMISSION}/validatingadmissionpolic{end}" for end in ("ies", "ybindings"))
     kubernetes.must("POST", policies, {"metadata": {"name": "never"}, "spec": {
-        "matchConstraints": {"resourceRules": rules(kind)}, "validations": [{"expression": "false", "message": WORDS}]}})
+        "matchConstraints": {"resourceRules": about}, "validations": [{"expression": expression, "message": WORDS}]}})
     kubernetes.must("POST", bindings, {"metadata": {"name": "never"}, "spec": {
         "policyName": "never", "validationActions": ["Deny"], "matchResources": {"namespaceSelector": only_in(namespace)}}})
     try:
-        refuses(kubernetes, namespace, kind, "denied request")
         yield
     finally:
         kubernetes.must("DELETE", bindings + "/never")
@@ -115,6 +137,12 @@ def test_what_a_webhook_says_reaches_the_user_whole(kubernetes, world, agent, ap
 def test_what_a_policy_says_reaches_the_user_whole(kubernetes, agent, api, namespace, kind):
     del agent
     with refusing_policy(kubernetes, namespace, kind):
+        check_refused(kubernetes, api, namespace)
+
+
+def test_a_job_that_may_not_be_let_go_ends_with_the_words(kubernetes, agent, api, namespace):
+    del agent
+    with policy_that_keeps_jobs_suspended(kubernetes, namespace):
         check_refused(kubernetes, api, namespace)
 
 

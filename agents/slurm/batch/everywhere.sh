@@ -53,7 +53,7 @@ read_failure() {
 # many nodes, the rank of the first one, and whether it leads. When one fails, the others are stopped, and likewise when
 # all that lead have succeeded.
 run_roles() {
-  local name first role_nodes base leads number=0 pid code stopped='' led=''
+  local name first role_nodes base leads number=0 pid code grace stopped='' led=''
   local -A pids=() bases=() leaders=()
   status=0 signal=0 problem=
   while read -r name first role_nodes base leads; do
@@ -70,24 +70,32 @@ run_roles() {
       code=$?
       unset "pids[$pid]"
       if [[ $led ]]; then continue; fi
-      if ((code == 0)) && [[ ! -e $run_dir/failed ]]; then
+      grace=0
+      if ((code == 0)) && may_count "$pid"; then
         has_led "$pid" || continue
-        led=1
+        led=1 stopped=''
         # The time limit is the program's, which has ended.
         end_timer
       else
         fail_first "${bases[$pid]}" "$code" 0 srun
         status=$code
+        if ((${#leaders[@]})) && [[ ! ${leaders[$pid]:-} ]]; then grace=$lead_grace_s; fi
       fi
       if [[ ! $stopped ]] && ((${#pids[@]})); then
         stopped=1
-        stop_steps "$stop_grace_s" "${!pids[@]}" &
+        stop_roles "$grace" "${!pids[@]}" &
       fi
     done
   done
   end_timer
-  # How the others answer to a TERM says nothing of the job.
-  [[ $led ]] || read_failure
+  # How the others end says nothing of the job then.
+  if [[ $led ]]; then status=0; else read_failure; fi
+}
+
+# may_count SRUN: whether its 0 is what the program ended with by itself, and not its answer to the TERM that another
+# one's failure has brought it.
+may_count() {
+  [[ ! -e $run_dir/failed || (${leaders[$1]:-} && ! -e $run_dir/stopping) ]]
 }
 
 # has_led SRUN: whether that one, which has succeeded, was the last one of those that lead. Reads what run_roles has read.
@@ -95,6 +103,13 @@ has_led() {
   if [[ ! ${leaders[$1]:-} ]]; then return 1; fi
   unset "leaders[$1]"
   ((${#leaders[@]} == 0))
+}
+
+# stop_roles GRACE SRUN...
+stop_roles() {
+  if (($1)); then sleep "$1"; fi
+  : >"$run_dir/stopping"
+  stop_steps "$stop_grace_s" "${@:2}"
 }
 
 # start_role NUMBER: becomes its srun. Reads what run_roles has read.

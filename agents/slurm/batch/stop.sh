@@ -4,6 +4,9 @@
 
 # How long the other roles have between TERM and KILL when one has failed: as long as Slurm itself gives as a rule.
 stop_grace_s=30
+# Programs that lose the one that leads them may fail of that before its own end is known: so long after such a failure,
+# the leading one's success still counts.
+lead_grace_s=5
 # A requeue is asked for so often while slurmctld cannot be reached, which takes it 10 s each time to say.
 requeue_tries=10 requeue_pause_s=20
 

@@ -82,8 +82,35 @@ TEST_F(KubernetesQueueTest, AHoldTakesARunOutOfItsQueueAndAReleasePutsItBack) {
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
 }
 
-// What Kueue preempts is suspended; by the policy that tells failures apart the Job has then
-// failed.
+// Where nodes may not be listed, what does not fit waits in Kubernetes.
+TEST_F(KubernetesQueueTest, AHoldOfARunThatWaitsInKubernetesLetsItWait) {
+  v1::JobSpec spec = ScriptSpec("true");
+  spec.mutable_kubernetes()->set_scheduler_name("nobody");
+  TestRun run = NewRun(spec);
+  Launch(backend(), &run);
+  WaitFor("its pod", [&] { return !ObjectsOf("pods", run).empty(); });
+  run.handle.held = true;
+  EXPECT_TRUE(backend().SetHeld(run.handle, true).ok());
+  WaitFor("its pod to go", [&] {
+    EXPECT_TRUE(ObserveOnce(backend(), {&run}).ok());
+    EXPECT_EQ(run.handle.state, v1::RUN_STATE_PENDING) << run.last.evidence.DebugString();
+    return ObjectsOf("pods", run).empty();
+  });
+  WaitFor("a reason", [&] {
+    EXPECT_TRUE(ObserveOnce(backend(), {&run}).ok());
+    return run.last.reason.find("held") != std::string::npos;
+  });
+  run.handle.held = false;
+  EXPECT_TRUE(backend().SetHeld(run.handle, false).ok());
+  WaitFor("its pod is back", [&] { return !ObjectsOf("pods", run).empty(); });
+  EXPECT_TRUE(ObserveOnce(backend(), {&run}).ok());
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_PENDING);
+  EXPECT_TRUE(backend().Cancel(run.handle).ok());
+  ObserveToEnd(backend(), {&run});
+}
+
+// What Kueue preempts is suspended. Its pods then end the Job by its failure policy, or do not:
+// that is a race of the Job controller's.
 TEST_F(KubernetesQueueTest, ARunWhoseRoomTheQueueTakesBackIsPreempted) {
   v1::JobSpec spec = ScriptSpec("echo begun; sleep 1000");
   spec.mutable_kubernetes()->mutable_termination_grace()->set_seconds(1);

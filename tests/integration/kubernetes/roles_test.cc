@@ -73,6 +73,41 @@ TEST_F(KubernetesRolesTest, TheSuccessOfARoleThatLeadsEndsTheOthersAndIsTheRuns)
   for (const int rank : {1, 2}) EXPECT_THAT(Output(backend(), run, rank), HasSubstr("stopped\n"));
 }
 
+// The usual end: the others lose the one that led them, and fail of that at once.
+TEST_F(KubernetesRolesTest, RolesThatFailBecauseTheLeadingOneIsThroughFailNothing) {
+  v1::JobSpec spec = RolesSpec(R"(exec python3 -c '
+import socket
+server = socket.create_server(("", 29777))
+actors = [server.accept()[0] for _ in range(2)]
+')",
+                               R"(exec python3 -c '
+import os, socket, sys, time
+while True:
+    try:
+        learner = socket.create_connection((os.environ["MUSTER_ROLE_LEARNER_NODES"], 29777))
+        break
+    except OSError:
+        time.sleep(0.1)
+learner.recv(1)
+sys.exit(9)
+')");
+  spec.mutable_roles(0)->set_leads(true);
+  const TestRun run = RunToEnd(spec);
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
+  EXPECT_FALSE(run.last.failure.has_value());
+}
+
+// The third of four nodes is nobody's.
+TEST_F(KubernetesRolesTest, RolesNeedNotTakeAllNodes) {
+  v1::JobSpec spec = RolesSpec("sleep 4", "sleep 4");
+  spec.set_nodes(4);
+  KubernetesConfig config = Config();
+  config.gang_grace = absl::Seconds(1);
+  Start(config);
+  const TestRun run = RunToEnd(spec);
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
+}
+
 TEST_F(KubernetesRolesTest, AServerWithoutSuccessPoliciesRunsNoJobOfWhichARoleLeads) {
   v1::JobSpec spec = RolesSpec("true", "sleep 300");
   spec.mutable_roles(0)->set_leads(true);

@@ -347,6 +347,16 @@ TEST_F(SlurmModesTest, TheSuccessOfARoleThatLeadsEndsTheOthersAndIsTheRuns) {
   for (const int rank : {1, 2}) EXPECT_EQ(Output(*backend_, run, rank), "stopped\n");
 }
 
+// The usual end: the others lose the one that led them, and fail of that at once.
+TEST_F(SlurmModesTest, RolesThatFailBecauseTheLeadingOneIsThroughFailNothing) {
+  v1::JobSpec spec = RolesSpec("sleep 2; touch ../through; sleep 1",
+                               "until [ -e ../through ]; do sleep 0.1; done; exit 9");
+  spec.mutable_roles(0)->set_leads(true);
+  const TestRun run = RunToEnd(spec);
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
+  EXPECT_FALSE(run.last.failure.has_value());
+}
+
 TEST_F(SlurmModesTest, ARoleThatFailsBeforeTheLeadingOneHasSucceededFailsTheRun) {
   v1::JobSpec spec =
       RolesSpec("trap 'exit 0' TERM; while :; do sleep 0.1; done", "[ $NODE_RANK = 0 ] || exit 7");

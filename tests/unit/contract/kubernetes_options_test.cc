@@ -42,7 +42,7 @@ v1::KubernetesNodeRequirement Requirement(const std::string& by,
 TEST(KubernetesOptions, AFullSectionIsGood) {
   const v1::JobSpec spec = WithOptions([](v1::KubernetesOptions* o) {
     o->set_namespace_("team-a");
-    o->set_queue("Team_A.q");
+    o->set_queue("team-a.q");
     o->set_scheduler_name("kai-scheduler");
     o->set_priority_class("system-node.critical");
     (*o->mutable_node_selector())["nvidia.com/gpu.present"] = "true";

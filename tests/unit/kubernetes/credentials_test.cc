@@ -92,7 +92,7 @@ TEST_F(PluginTest, WhileItHangsNobodyWaitsLongerThanTheirOwnTimeAndItRunsOnceFor
                           &host_);
   for (int caller = 0; caller < 3; ++caller) {
     const absl::Status status = credentials.Get(absl::Now() + absl::Milliseconds(20)).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnauthenticated);
     EXPECT_THAT(std::string(status.message()), HasSubstr("it has not answered yet"));
   }
   std::ofstream(gate).close();
@@ -144,6 +144,22 @@ TEST(CredentialsTest, ATokenFileIsReadAgainAfterARefusal) {
   std::ofstream(endpoint.identity.token_file) << "second\n";
   credentials.Refuse(*credentials.Get());
   EXPECT_EQ(credentials.Get()->authorization, "Bearer second");
+}
+
+TEST(CredentialsTest, ACertificateThatIsRenewedInItsFileIsReadAgain) {
+  const hosts::TempDir directory;
+  Endpoint endpoint;
+  endpoint.identity.certificate_file = directory / "certificate";
+  endpoint.identity.key_file = directory / "key";
+  std::ofstream(endpoint.identity.certificate_file) << "first";
+  std::ofstream(endpoint.identity.key_file) << "key";
+  hosts::LocalHost host;
+  Credentials credentials(endpoint, &host);
+  EXPECT_EQ(credentials.Get()->certificate_pem, "first");
+  std::ofstream(endpoint.identity.certificate_file) << "second";
+  credentials.Refuse(*credentials.Get());
+  EXPECT_EQ(credentials.Get()->certificate_pem, "second");
+  EXPECT_EQ(credentials.Get()->key_pem, "key");
 }
 
 }  // namespace

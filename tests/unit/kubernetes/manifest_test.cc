@@ -453,7 +453,7 @@ TEST(ManifestTest, TheRolesThatLeadDecideOfTheJobsSuccess) {
   assignment.mutable_spec()->mutable_roles(0)->set_leads(true);
   assignment.mutable_spec()->mutable_roles(1)->set_leads(true);
   EXPECT_EQ(Make(assignment).job.at("spec").at("successPolicy"),
-            Json({{"rules", Json::array({{{"succeededIndexes", "0,1-3"}}})}}));
+            Json({{"rules", Json::array({{{"succeededIndexes", "0,1,2,3"}}})}}));
 }
 
 TEST(ManifestTest, WhatAJobOwnsGoesWithIt) {

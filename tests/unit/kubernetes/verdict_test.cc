@@ -80,6 +80,26 @@ TEST(KubernetesVerdictTest, ACompleteJobHasSucceeded) {
   EXPECT_THAT(seen.evidence.detail(), HasSubstr("resourceVersion 7"));
 }
 
+constexpr char kDoneAtHalf[] = R"({"phase": "Succeeded", "conditions": [
+    {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
+     "lastTransitionTime": "2027-01-15T07:59:%sZ"}],
+  "containerStatuses": [{"name": "main", "state": {"terminated": {"exitCode": 0,
+    "startedAt": "2027-01-15T07:59:10Z", "finishedAt": "2027-01-15T07:59:30Z"}}}]})";
+
+TEST(KubernetesVerdictTest, AZeroOfAPodThatWasToldToStopIsNoSuccess) {
+  std::string pod = kDoneAtHalf;
+  pod.replace(pod.find("%s"), 2, "29");
+  const agent::Observation seen = World().Job("Complete").Pod(pod).Seen();
+  EXPECT_EQ(seen.state, v1::RUN_STATE_FAILED);
+  EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
+}
+
+TEST(KubernetesVerdictTest, APodThatWasEvictedAfterItsEndHasEndedByItself) {
+  std::string pod = kDoneAtHalf;
+  pod.replace(pod.find("%s"), 2, "31");
+  EXPECT_EQ(World().Job("Complete").Pod(pod).Seen().state, v1::RUN_STATE_SUCCEEDED);
+}
+
 TEST(KubernetesVerdictTest, AnExitCodeIsThatOfTheRankThatFailedFirst) {
   const agent::Observation seen =
       FailedWorld().Ended(143, "Error", 0, "40").Ended(3, "Error", 1, "30").Seen();
@@ -130,13 +150,14 @@ TEST(KubernetesVerdictTest, ADeadlineIsATimeLimit) {
 
 TEST(KubernetesVerdictTest, ADisruptionIsTheClustersAndAPreemptionIsNamed) {
   World lost = FailedWorld().Ended(137);
+  const auto end = lost.facts().pods[0].containers[0].finished;
   lost.facts().pods[0].conditions.push_back(
-      {"DisruptionTarget", true, "DeletionByTaintManager", "node gone", kNow});
+      {"DisruptionTarget", true, "DeletionByTaintManager", "node gone", end});
   EXPECT_EQ(lost.Seen().failure->failure_class(), v1::FAILURE_CLASS_INFRA);
   EXPECT_TRUE(lost.Seen().failure->retriable());
   World preempted = FailedWorld().Ended(143);
   preempted.facts().pods[0].conditions.push_back(
-      {"DisruptionTarget", true, "PreemptionByScheduler", "", kNow});
+      {"DisruptionTarget", true, "PreemptionByScheduler", "", end});
   EXPECT_EQ(preempted.Seen().failure->failure_class(), v1::FAILURE_CLASS_PREEMPTED);
 }
 
@@ -257,6 +278,19 @@ TEST(KubernetesVerdictTest, OfAJobThatWasNeverSeenNothingIsSaid) {
 TEST(KubernetesVerdictTest, AFailureIsNotToldBeforeItsPodsHaveEnded) {
   EXPECT_EQ(World().Job("FailureTarget", "BackoffLimitExceeded").Ended(3).Seen().state,
             v1::RUN_STATE_FINISHING);
+}
+
+// Side-cars that the cluster puts into pods are ended as soon as main has ended.
+TEST(KubernetesVerdictTest, ASideCarThatIsEndedWithTheProgramIsNotWhatFailed) {
+  const agent::Observation seen = FailedWorld()
+                                      .Pod(R"({"phase": "Failed",
+    "initContainerStatuses": [{"name": "proxy", "state": {"terminated": {"exitCode": 143,
+      "startedAt": "2027-01-15T07:59:09Z", "finishedAt": "2027-01-15T07:59:30Z"}}}],
+    "containerStatuses": [{"name": "main", "state": {"terminated": {"exitCode": 3,
+      "startedAt": "2027-01-15T07:59:10Z", "finishedAt": "2027-01-15T07:59:30Z"}}}]})")
+                                      .Seen();
+  EXPECT_EQ(seen.exit->code(), 3);
+  EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
 }
 
 }  // namespace
