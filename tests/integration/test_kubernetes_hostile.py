@@ -13,7 +13,7 @@ kubernetes = kubernetes_fixture(nodes=2, gpus=0)
 @pytest.fixture
 def agent(kubernetes, world, broker):
     del broker
-    return kubernetes.make_agent(world, allow_host_path="yes").start()
+    return kubernetes.make_least_agent(world, allow_host_path="yes").start()
 
 
 def test_ten_thousand_hostile_strings_arrive_and_run_nothing(world, api, agent):

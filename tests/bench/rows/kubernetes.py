@@ -61,7 +61,7 @@ def _measure(jobs):
 
 def _start(cluster, world):
     world.make_broker().start()
-    agent = cluster.make_agent(world).start()
+    agent = cluster.make_least_agent(world).start()
     return world.api(world.broker), agent
 
 

@@ -46,6 +46,11 @@ class Lab:
         nothing but its own records."""
         return []
 
+    def was_doubled_by_cluster(self, job, starts):
+        """Whether the cluster itself tells that it has made so many starts of the job's only run. Slurm never does."""
+        del job, starts
+        return False
+
 
 class KubernetesLab(Lab):
     """Its jobs may be cleaned up as soon as the broker has their ends and logs."""
@@ -69,6 +74,19 @@ class KubernetesLab(Lab):
         found = self._left()
         self._orphans |= found
         return sorted(found)
+
+    def was_doubled_by_cluster(self, job, starts):
+        """A Job controller that does not hear whether its pod was made makes another one: Kubernetes says that a program
+        "may sometimes be started twice" (its page on Jobs). Then there are Events about so many pods of the one Job, which
+        Muster has let go once."""
+        if len(job.runs) != 1 or starts < 2:
+            return False
+        key = job.runs[0].run_key
+        about = [(event["involvedObject"]["name"], event["reason"], event["involvedObject"]["kind"])
+                 for event in self.cluster.objects("events")]
+        pods = {name for name, reason, kind in about if kind == "Pod" and reason == "Started" and name.startswith(key + "-")}
+        resumed = [name for name, reason, _ in about if name == key and reason == "Resumed"]
+        return len(pods) == starts and len(resumed) <= 1
 
     def _left(self):
         left = {f"{kind} {thing['metadata']['name']}" for kind in KINDS for thing in self.cluster.objects(kind)}
