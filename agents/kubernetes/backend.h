@@ -84,6 +84,8 @@ class KubernetesBackend final : public agent::Backend {
   agent::LaunchOutcome TakeBack(agent::LaunchOutcome outcome, const JobObject& job);
   // Lets go whatever may start now. An error is of the API server; the runs are tried again.
   absl::Status StartReady();
+  // The Job of a run of which nobody knows whether it was launched; nothing: there is none.
+  absl::StatusOr<std::optional<JobObject>> FindLaunched(const agent::RunHandle& run);
   // What it waits for will never be: the run ends with the server's words.
   absl::Status GiveUp(const v1::Assignment& run, const absl::Status& refusal);
   // Puts a Job that has not begun into a queue of Kueue's, or takes it out (empty).

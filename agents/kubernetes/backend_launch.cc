@@ -1,6 +1,7 @@
 // A launch: the Job, suspended; what it owns; then it is let go, once there is room for all of it.
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "agents/core/job_storage.h"
@@ -125,16 +126,29 @@ absl::Status KubernetesBackend::LetGo(const v1::Assignment& run) {
   return calls_.PatchJob(patched->name, SuspendPatch(patched->name.uid, true)).status();
 }
 
+absl::StatusOr<std::optional<JobObject>> KubernetesBackend::FindLaunched(
+    const agent::RunHandle& run) {
+  std::vector<std::string> places = {NamespaceOf(run)};
+  // Its launch may have been in another one, if the default has been changed since.
+  if (run.external_id.empty())
+    places.insert(places.end(), config_.namespaces.begin(), config_.namespaces.end());
+  std::set<std::string> asked;
+  for (const std::string& name_space : places) {
+    if (!asked.insert(name_space).second) continue;
+    absl::StatusOr<std::optional<JobObject>> job = calls_.FindRun(name_space, run.run_key);
+    if (!job.ok() || job->has_value()) return job;
+  }
+  return std::nullopt;
+}
+
 LookupOutcome KubernetesBackend::Lookup(const agent::RunHandle& run) {
   LookupOutcome outcome;
-  const std::string name_space = NamespaceOf(run);
-  const absl::StatusOr<std::optional<JobObject>> job = calls_.FindRun(name_space, run.run_key);
+  const absl::StatusOr<std::optional<JobObject>> job = FindLaunched(run);
   if (!job.ok()) {
     outcome.kind = LookupOutcome::Kind::kCouldNotAsk;
     outcome.evidence = MakeEvidence(std::string(ToStd(job.status().message())));
     return outcome;
   }
-  const std::string name = name_space + "/" + run.run_key;
   if (!job->has_value()) {
     if (const absl::Status same = ConfirmCluster(); !same.ok()) {
       outcome.kind = LookupOutcome::Kind::kCouldNotAsk;
@@ -142,9 +156,13 @@ LookupOutcome KubernetesBackend::Lookup(const agent::RunHandle& run) {
       return outcome;
     }
     outcome.kind = LookupOutcome::Kind::kAbsent;
-    outcome.evidence = MakeEvidence("the API server has no Job " + name + " of Muster's");
-  } else if (!(*job)->is_launch_complete && !(*job)->deletion_time.has_value()) {
-    // It cannot start as it is: to launch it again completes it.
+    outcome.evidence = MakeEvidence(
+        fmt::format("the API server has no Job {}/{} of Muster's", NamespaceOf(run), run.run_key));
+    return outcome;
+  }
+  const std::string name = (*job)->name.name_space + "/" + run.run_key;
+  if (!(*job)->is_launch_complete && !(*job)->deletion_time.has_value()) {
+    // To launch it again completes it.
     outcome.kind = LookupOutcome::Kind::kAbsent;
     outcome.evidence = MakeEvidence("the launch of Job " + name + " was cut short");
   } else {

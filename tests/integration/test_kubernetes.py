@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.api import CANCELED, FAILED, RUNNING, SUCCEEDED, error_info, script_spec
+from harness.api import CANCELED, FAILED, RUNNING, SUCCEEDED, script_spec
 from harness.checks import failures
 from harness.fixtures import kubernetes_fixture
 from harness.wait import eventually
@@ -14,7 +14,6 @@ from test_machines import (test_arguments_reach_the_program_untouched, test_canc
                            test_a_log_is_read_from_any_offset_and_keeps_every_byte, test_death_by_signal,
                            test_script_runs_with_its_own_interpreter, test_setup_runs_before_the_command,
                            test_time_limit_ends_a_job)
-from muster.v1 import job_pb2, job_spec_pb2
 
 kubernetes = kubernetes_fixture(nodes=2, gpus=4)
 
@@ -104,54 +103,3 @@ def test_a_plan_is_the_manifest_that_would_be_sent(world, agent):
     planned = world.cli("plan", "-o", "wide", "--image", "debian:12", "--nodes", "2", "--", "true").stdout
     for words in ('kind: "Job"', 'kind: "Secret"', 'kind: "Service"', 'completionMode: "Indexed"', "the API server would take the Job"):
         assert words in planned, planned
-
-
-def test_an_image_that_cannot_be_had_is_told_as_that(world, kubernetes, broker, api):
-    del broker
-    kubernetes.make_least_agent(world, start_grace="1s").start()
-    job = api.wait_state(api.submit(script_spec("true", image="registry.test/missing:1")), FAILED)
-    assert job.failure.failure_class == job_pb2.FAILURE_CLASS_IMAGE
-    assert "registry.test/missing:1" in job.failure.message and job.failure.suggestion
-    is_gone(kubernetes, job, "default")
-
-
-def test_a_job_larger_than_the_cluster_is_refused(agent, api):
-    del agent
-    spec = script_spec("true")
-    spec.resources.gpus.add(count_millis=5000)
-    with pytest.raises(Exception) as caught:
-        api.submit(spec)
-    assert error_info(caught.value).reason == "CANNOT_BE_PLACED"
-    assert "5" in caught.value.details()
-
-
-def test_what_waits_starts_in_no_hold_and_after_it(world, agent, api):
-    del agent
-    whole = job_spec_pb2.Resources()
-    whole.gpus.add(count_millis=4000)
-    blocker = api.submit(script_spec("sleep 1000", nodes=2, resources=whole))
-    api.wait_state(blocker, RUNNING)
-    held, free = (api.submit(script_spec("echo ran", resources=whole)) for _ in range(2))
-    api.wait_state(held, job_pb2.JOB_STATE_PENDING)
-    eventually(lambda: "nvidia.com/gpu" in world.cli("why", held).stdout, "it says what it waits for")
-    api.hold(held)
-    api.cancel(blocker)
-    api.wait_state(free, SUCCEEDED)
-    assert api.get(held).state == job_pb2.JOB_STATE_PENDING
-    api.release(held)
-    api.wait_state(held, SUCCEEDED)
-
-
-def test_a_pod_that_others_delete_is_followed_by_another_run(kubernetes, agent, api):
-    del agent
-    spec = script_spec("[ $MUSTER_RUN = 2 ] || sleep 1000; echo again")
-    spec.retry.backoff.seconds = 1
-    job_id = api.submit(spec)
-    api.wait_state(job_id, RUNNING)
-    (pod,) = kubernetes.objects("pods", api.get(job_id).runs[0].run_key)
-    kubernetes.must("DELETE", f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}")
-    job = api.wait_state(job_id, SUCCEEDED)
-    first, second = job.runs
-    assert first.failure.failure_class == job_pb2.FAILURE_CLASS_INFRA
-    assert pod["metadata"]["name"] in first.failure.message
-    assert api.stdout(job_id) == b"again\n" and second.state == job_pb2.RUN_STATE_SUCCEEDED

@@ -136,6 +136,22 @@ TEST_F(KubernetesNamespacesTest, AnAgentThatIsStartedAnewGoesOnEvenIfItsSettings
   }
 }
 
+TEST_F(KubernetesNamespacesTest, ALaunchOfWhichNobodyKnowsIsFoundAlsoAfterTheDefaultHasChanged) {
+  TestRun run = NewRun(WithGate(ScriptSpec(kAwaitGate)));
+  Launch(backend(), &run);
+  run.handle.external_id.clear();
+  KubernetesConfig changed = Config();
+  changed.name_space = team_;
+  changed.namespaces = {name_space_};
+  Start(changed, {run.handle});
+  const agent::LookupOutcome outcome = backend().Lookup(run.handle);
+  EXPECT_EQ(outcome.kind, agent::LookupOutcome::Kind::kFound) << outcome.evidence.DebugString();
+  run.handle.external_id = outcome.external_id;
+  OpenGate();
+  ObserveToEnd(backend(), {&run});
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
+}
+
 TEST_F(KubernetesNamespacesTest, ARunThatWaitsStartsWhereItIsAlsoAfterTheSettingsHaveChanged) {
   TestRun run = NewRun(ScriptSpec("echo released"));
   auto held = std::make_shared<v1::Assignment>(*run.handle.assignment);

@@ -63,8 +63,16 @@ TEST_F(KubernetesRolesTest, OneRoleThatFailsEndsAllAndIsTheRunsExit) {
 }
 
 TEST_F(KubernetesRolesTest, TheSuccessOfARoleThatLeadsEndsTheOthersAndIsTheRuns) {
-  v1::JobSpec spec = RolesSpec("sleep 1; echo learned",
-                               "trap 'echo stopped; exit 3' TERM; while :; do sleep 0.1; done");
+  v1::JobSpec spec = RolesSpec(R"(exec python3 -c '
+import socket
+server = socket.create_server(("", 29778))
+actors = [server.accept()[0] for _ in range(2)]
+print("learned")
+')",
+                               // Once it is ready for the TERM.
+                               "trap 'echo stopped; exit 3' TERM; "
+                               "until (: >/dev/tcp/$MUSTER_ROLE_LEARNER_NODES/29778) 2>/dev/null; "
+                               "do sleep 0.1; done; while :; do sleep 0.1; done");
   spec.mutable_roles(0)->set_leads(true);
   const TestRun run = RunToEnd(spec);
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
