@@ -31,16 +31,16 @@ std::string ManifestOf(const RunObjects& objects) {
   return text;
 }
 
-void CheckDryRun(const absl::StatusOr<ApiAnswer>& answer, agent::CheckList* checks) {
+void CheckDryRun(const absl::StatusOr<std::optional<std::string>>& refusal,
+                 agent::CheckList* checks) {
   constexpr char kSubject[] = "dry run";
-  if (!answer.ok()) {
-    checks->Warn(kSubject, "not known: " + std::string(ToStd(answer.status().message())),
+  if (!refusal.ok()) {
+    checks->Warn(kSubject, "not known: " + std::string(ToStd(refusal.status().message())),
                  "Try again.");
-  } else if (answer->ok()) {
-    checks->Ok(kSubject, "the API server would take the Job");
+  } else if (refusal->has_value()) {
+    checks->Fail(kSubject, **refusal, "Correct the job.");
   } else {
-    checks->Fail(kSubject, std::string(ToStd(RefusalOf(*answer, "create the Job").message())),
-                 "Correct the job.");
+    checks->Ok(kSubject, "the API server would take the Job, and what it owns");
   }
 }
 
@@ -74,7 +74,7 @@ absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
     checks.Fail("the job", agent::WhatIsWrong(objects.status()), "Correct the job.");
   } else {
     plan.set_submission(ManifestOf(*objects));
-    CheckDryRun(calls_.TryJob(*objects), &checks);
+    CheckDryRun(calls_.Try(*objects), &checks);
     const std::optional<Misfit> waits = view_.TakeSnapshot()->WaitsFor(planned);
     checks.Ok("room", waits.has_value() ? "it would wait: " + waits->words
                                         : "nothing stands against its start");

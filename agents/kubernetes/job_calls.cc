@@ -43,6 +43,20 @@ bool IsNamespaceGone(const ApiAnswer& answer) {
          answer.message.find("because it is being terminated") != std::string::npos;
 }
 
+// What the Job owns, each with the collection that it is made in.
+std::vector<std::pair<std::string, const Json*>> OwnedObjects(const RunObjects& objects) {
+  const std::string of_namespace = "/namespaces/" + Escape(objects.name_space);
+  std::vector<std::pair<std::string, const Json*>> owned = {
+      {"/api/v1" + of_namespace + "/secrets", &objects.secret}};
+  if (objects.service.has_value())
+    owned.emplace_back("/api/v1" + of_namespace + "/services", &*objects.service);
+  if (objects.pod_group.has_value()) {
+    owned.emplace_back("/apis/scheduling.x-k8s.io/v1alpha1" + of_namespace + "/podgroups",
+                       &*objects.pod_group);
+  }
+  return owned;
+}
+
 }  // namespace
 
 v1::Evidence MakeEvidence(std::string detail) {
@@ -125,18 +139,11 @@ LaunchEnd JobCalls::CheckSuccessPolicy(const RunObjects& objects, const JobObjec
 }
 
 LaunchEnd JobCalls::CreateOwned(const RunObjects& objects, const JobObject& job) {
-  const std::string core = "/api/v1/namespaces/" + Escape(objects.name_space);
-  const auto owned = [&](const Json& object) {
-    return OwnedBy(object, job.name.name, job.name.uid);
-  };
-  if (LaunchEnd end = CreateOne(core + "/secrets", owned(objects.secret))) return end;
-  if (objects.service.has_value()) {
-    if (LaunchEnd end = CreateOne(core + "/services", owned(*objects.service))) return end;
+  for (const auto& [collection, object] : OwnedObjects(objects)) {
+    LaunchEnd end = CreateOne(collection, OwnedBy(*object, job.name.name, job.name.uid));
+    if (end.has_value()) return end;
   }
-  if (!objects.pod_group.has_value()) return std::nullopt;
-  return CreateOne(
-      "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/" + Escape(objects.name_space) + "/podgroups",
-      owned(*objects.pod_group));
+  return std::nullopt;
 }
 
 LaunchEnd JobCalls::CreateOne(const std::string& collection, const Json& object) {
@@ -219,11 +226,21 @@ absl::Status JobCalls::DeleteJob(const ObjectName& job) {
   return RefusalOf(*answer, fmt::format("delete Job {}/{}", job.name_space, job.name));
 }
 
-absl::StatusOr<ApiAnswer> JobCalls::TryJob(const RunObjects& objects) {
-  return api_.Call({.method = "POST",
-                    .path = JobsOf(objects.name_space) + "?dryRun=All",
-                    .body = objects.job,
-                    .timeout = kReadTimeout});
+absl::StatusOr<std::optional<std::string>> JobCalls::Try(const RunObjects& objects) {
+  std::vector<std::pair<std::string, const Json*>> wanted = OwnedObjects(objects);
+  wanted.insert(wanted.begin(), {JobsOf(objects.name_space), &objects.job});
+  for (const auto& [collection, object] : wanted) {
+    const absl::StatusOr<ApiAnswer> answer = api_.Call({.method = "POST",
+                                                        .path = collection + "?dryRun=All",
+                                                        .body = *object,
+                                                        .timeout = kReadTimeout});
+    if (!answer.ok()) return answer.status();
+    if (answer->ok()) continue;
+    const absl::Status refusal =
+        RefusalOf(*answer, fmt::format("create the {}", TextAt(*object, "kind")));
+    return std::string(ToStd(refusal.message()));
+  }
+  return std::nullopt;
 }
 
 }  // namespace muster::kubernetes

@@ -53,8 +53,9 @@ class JobCalls {
   absl::StatusOr<JobObject> PatchJob(const ObjectName& job, const Json& patch);
   // With its pods, which have their grace; OK as well: it is gone, or another one.
   absl::Status DeleteJob(const ObjectName& job);
-  // The server's answer to the Job without making it. Errors: it could not be asked.
-  absl::StatusOr<ApiAnswer> TryJob(const RunObjects& objects);
+  // The words with which the server would refuse the Job, or what it owns; nothing: it would take
+  // them all. None is made. Errors: it could not be asked.
+  absl::StatusOr<std::optional<std::string>> Try(const RunObjects& objects);
 
  private:
   LaunchEnd CheckSuccessPolicy(const RunObjects& objects, const JobObject& job);

@@ -146,9 +146,10 @@ def test_a_job_that_may_not_be_let_go_ends_with_the_words(kubernetes, agent, api
         check_refused(kubernetes, api, namespace)
 
 
-def test_a_plan_shows_what_a_webhook_would_say(kubernetes, world, agent, namespace):
+@pytest.mark.parametrize("kind", ["jobs", "secrets"])
+def test_a_plan_shows_what_a_webhook_would_say(kubernetes, world, agent, namespace, kind):
     del agent
-    with refusing_webhook(kubernetes, world, namespace, "jobs", 403):
+    with refusing_webhook(kubernetes, world, namespace, kind, 403):
         planned = world.cli("plan", "-o", "wide", "--", "true", check=False).stdout
         assert WORDS in planned, planned
 
