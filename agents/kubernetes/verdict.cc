@@ -304,8 +304,12 @@ Observation JudgePods(const RunFacts& facts, const Patience& patience) {
   return seen;
 }
 
-Observation JudgeLive(const RunFacts& facts, const JobObject& job, const Patience& patience) {
+Observation JudgeLive(RunFacts facts, const JobObject& job, const Patience& patience) {
   if (job.is_suspended) return JudgeSuspended(facts, job);
+  // What a hold took back before anything ran in it: others follow, or the Job fails.
+  std::erase_if(facts.pods, [](const PodObject& pod) {
+    return pod.deletion_time.has_value() && !HasStarted(pod);
+  });
   // With any of these the Job fails, once its controller has seen it.
   for (const PodObject& pod : facts.pods) {
     if (pod.phase == "Failed") return Finishing(facts, job, "a pod of it has failed");

@@ -91,7 +91,10 @@ muster_become() {
   # shellcheck disable=SC1090 # they are the job's
   . "$MUSTER_FILES/$MUSTER_PROGRAM.words"
   MUSTER_WHAT=$1
-  cd -- "$1" || exit 126
+  if ! cd -- "$1"; then
+    MUSTER_WHAT="the working directory $1 cannot be entered"
+    exit 126
+  fi
   shift
   MUSTER_WHAT=$1
   # shellcheck disable=SC1090

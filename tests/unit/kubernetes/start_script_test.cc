@@ -151,7 +151,10 @@ TEST_P(StartScriptTest, SaysThatTheCommandCouldNotBeStarted) {
   Command({"true"});
   spec().set_working_directory("/nonexistent");
   EXPECT_EQ(Run(), 126);
-  EXPECT_EQ(LastWords(), "muster: the command could not be started: /nonexistent\n");
+  EXPECT_EQ(
+      LastWords(),
+      "muster: the command could not be started: the working directory /nonexistent cannot be "
+      "entered\n");
   spec().clear_working_directory();
   Command({std::string(5000, 'x')});
   EXPECT_NE(Run(), 0);

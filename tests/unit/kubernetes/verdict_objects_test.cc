@@ -354,6 +354,12 @@ TEST_F(KubernetesObjectsTest, OfAJobThatWasSuspendedAndWentOnTheLatestPodCounts)
   EXPECT_EQ(See(Job()).state, v1::RUN_STATE_RUNNING);
 }
 
+TEST_F(KubernetesObjectsTest, APodThatIsTakenBackBeforeAnythingRanInItIsNotTheRunsEnd) {
+  Tell(Pod(0, R"({"phase": "Pending"})",
+           R"({"deletionTimestamp": "2026-11-21T15:03:00Z", "deletionGracePeriodSeconds": 0})"));
+  EXPECT_EQ(See(Job()).state, v1::RUN_STATE_PENDING);
+}
+
 TEST_F(KubernetesObjectsTest, ASuspendedJobThatHasNotBegunWaits) {
   Json suspended = Job();
   suspended["spec"]["suspend"] = true;
