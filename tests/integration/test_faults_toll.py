@@ -48,13 +48,20 @@ def test_a_cancel_that_was_asked_for_is_not_wrong():
     assert not find_wrong_steps([asked, *steps("ASSIGNED", "CANCELED", first=2)])
 
 
-def make_lab(states=GOOD, ran=1, log=b"log\n", runs=1, orphans=()):
+def make_lab(states=GOOD, ran=1, log=b"log\n", runs=1, orphans=(), by_cluster=False):
     """One that has had one job, and says so of it."""
     state = job_pb2.JobState.Value("JOB_STATE_" + states[-1])
     job = job_pb2.Job(id=7, state=state, runs=[job_pb2.Run(number=number + 1) for number in range(runs)])
     api = types.SimpleNamespace(wait_end=lambda _: job, transitions=lambda _: steps(*states), stdout=lambda _: log)
     return types.SimpleNamespace(api=api, trio=types.SimpleNamespace(runs_of=lambda _: ran), log_of=lambda _: b"log\n",
-                                 find_orphans=lambda: list(orphans))
+                                 find_orphans=lambda: list(orphans), was_doubled_by_cluster=lambda *_: by_cluster)
+
+
+def test_what_the_cluster_itself_starts_twice_is_counted_apart():
+    toll = Toll(wanted=1, strikes=1)
+    toll.audit(make_lab(ran=2, by_cluster=True), [7])
+    assert "1 jobs (1 started twice by the cluster itself): 0 lost, 0 doubled" in str(toll)
+    assert toll.is_clean()
 
 
 @pytest.mark.parametrize("seen,counts", [

@@ -138,7 +138,8 @@ exit 5""", nodes=3)
     assert job.failure.failure_class == job_pb2.FAILURE_CLASS_PROGRAM
     check_nothing_is_left(kubernetes, job)
     for rank in range(3):
-        assert api.stdout(job.id, rank=rank) == f"rank {rank}\n".encode()
+        # Whether a pod that was ended with the others has said more, a server that has removed it cannot tell.
+        assert api.stdout(job.id, rank=rank).startswith(f"rank {rank}\n".encode())
 
 
 def test_a_job_is_kept_for_a_week_until_the_broker_has_all_of_it_and_then_for_its_time_to_live(kubernetes, world, api, agent):

@@ -44,13 +44,7 @@ def token(kubernetes):
 
 
 def may(kubernetes, token, verb, group, resource, namespace=NAMESPACE, name=""):
-    """Asked as the agent asks it: by the account itself."""
-    resource, _, part = resource.partition("/")
-    attributes = {"verb": verb, "group": group, "resource": resource, "subresource": part, "namespace": namespace,
-                  "name": name}
-    review = kubernetes.must("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-                             {"spec": {"resourceAttributes": attributes}}, token)
-    return review["status"]["allowed"]
+    return kubernetes.may(token, verb, group, resource, namespace, name)
 
 
 @pytest.mark.parametrize("verb,group,resource", NEEDED)

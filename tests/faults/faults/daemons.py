@@ -30,7 +30,8 @@ def slurmctld_killed(repeat, toll):
             lab.cluster.control("start", "slurmctld")
             toll.strikes += 1
             with _resuming_nodes(lab.cluster):
-                toll.audit(lab, jobs)
+                # Slurm may fail to start a job whose node it has lost sight of, and says so.
+                toll.audit(lab, jobs, may_retry=True)
 
 
 def slurmdbd_down(repeat, toll):

@@ -143,8 +143,19 @@ class KubernetesCluster:
             self.apply(thing, namespace)
         if not cluster_rights:  # an earlier test may have given them
             self.admin("DELETE", COLLECTIONS["ClusterRoleBinding"] + "/muster-agent")
-        return self.must("POST", "/api/v1/namespaces/muster/serviceaccounts/muster-agent/token",
+        token = self.must("POST", "/api/v1/namespaces/muster/serviceaccounts/muster-agent/token",
                          {"spec": {"expirationSeconds": 36000}})["status"]["token"]
+        eventually(lambda: self.may(token, "create", "batch", "jobs", namespace), "the rights hold")
+        return token
+
+    def may(self, token, verb, group, resource, namespace, name=""):
+        """Whether who has the token may do so, asked as the agent asks: by the account itself."""
+        resource, _, part = resource.partition("/")
+        attributes = {"verb": verb, "group": group, "resource": resource, "subresource": part, "namespace": namespace,
+                      "name": name}
+        review = self.must("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                           {"spec": {"resourceAttributes": attributes}}, token)
+        return review["status"]["allowed"]
 
     def least_rights_kubeconfig(self, namespace="default", cluster_rights=True):
         """The path of a kubeconfig of that account, with that namespace."""
