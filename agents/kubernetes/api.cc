@@ -144,6 +144,13 @@ absl::StatusOr<HttpCall> Api::Prepare(const std::string& method, const std::stri
   return call;
 }
 
+absl::StatusOr<Json> Api::Get(const std::string& path, std::string_view what) {
+  absl::StatusOr<ApiAnswer> answer = Call({.path = path});
+  if (!answer.ok()) return answer.status();
+  if (!answer->ok()) return RefusalOf(*answer, fmt::format("get {}", what));
+  return std::move(answer->body);
+}
+
 absl::StatusOr<ApiAnswer> Api::Call(const ApiCall& call) {
   const absl::Time end = absl::Now() + call.timeout;
   bool renewed = false;

@@ -64,6 +64,8 @@ class Api {
   // says, as long as there is time. Errors are those of HttpSink::OnEnd, and UNAUTHENTICATED if
   // there are no credentials.
   absl::StatusOr<ApiAnswer> Call(const ApiCall& call);
+  // The object, or the list, at that path. Errors are those of Call, and RefusalOf "get `what`".
+  absl::StatusOr<Json> Get(const std::string& path, std::string_view what);
 
   // A call whose answer is read as it comes. The sink has an answer of any status.
   absl::StatusOr<HttpLoop::CallId> Stream(const std::string& path, absl::Duration silence,

@@ -90,6 +90,8 @@ class KubernetesBackend final : public agent::Backend {
   absl::Status GiveUp(const v1::Assignment& run, const absl::Status& refusal);
   // Puts a Job that has not begun into a queue of Kueue's, or takes it out (empty).
   absl::Status SetQueued(const JobObject& job, const std::string& queue);
+  // OK as well: it is gone.
+  absl::Status ChangeJob(const ObjectName& job, const Json& patch);
   // NOT_FOUND, ABORTED: its Job is gone, or another one.
   absl::Status LetGo(const v1::Assignment& run);
 

@@ -41,22 +41,21 @@ absl::Status KubernetesBackend::SetHeld(const RunHandle& run, bool held) {
                                        [](const PodObject& pod) { return !pod.node.empty(); });
     if (has_begun) return absl::OkStatus();
   }
-  absl::StatusOr<JobObject> patched =
-      calls_.PatchJob((*job)->name, SuspendPatch((*job)->name.uid, held));
-  if (absl::IsNotFound(patched.status())) return absl::OkStatus();
-  if (!patched.ok()) return patched.status();
-  HomeOf(run).store().Put(*std::move(patched));
-  return absl::OkStatus();
+  return ChangeJob((*job)->name, SuspendPatch((*job)->name.uid, held));
 }
 
 absl::Status KubernetesBackend::SetQueued(const JobObject& job, const std::string& queue) {
   // What Kueue has let go has begun. If it does so in this moment, it refuses the change, and
   // whoever asks again finds that.
   if (!job.is_suspended) return absl::OkStatus();
-  absl::StatusOr<JobObject> patched = calls_.PatchJob(job.name, QueuePatch(job.name.uid, queue));
+  return ChangeJob(job.name, QueuePatch(job.name.uid, queue));
+}
+
+absl::Status KubernetesBackend::ChangeJob(const ObjectName& job, const Json& patch) {
+  absl::StatusOr<JobObject> patched = calls_.PatchJob(job, patch);
   if (absl::IsNotFound(patched.status())) return absl::OkStatus();
   if (!patched.ok()) return patched.status();
-  HomeOf(job.name.name_space).store().Put(*std::move(patched));
+  HomeOf(job.name_space).store().Put(*std::move(patched));
   return absl::OkStatus();
 }
 

@@ -14,19 +14,12 @@ constexpr char kFileName[] = "/kubernetes-identity";
 constexpr size_t kMaxIdentityBytes = 256;
 constexpr uint32_t kPrivateDirectory = 0700;
 
-absl::StatusOr<Json> Get(Api* api, const std::string& path) {
-  absl::StatusOr<ApiAnswer> answer = api->Call({.path = path});
-  if (!answer.ok()) return answer.status();
-  if (!answer->ok()) return RefusalOf(*answer, "get " + path);
-  return std::move(answer->body);
-}
-
 }  // namespace
 
 absl::StatusOr<std::string> ReadVersion(Api* api) {
   constexpr char kRemedy[] =
       "see that the kubeconfig's server is the right address, and can be reached from here";
-  const absl::StatusOr<Json> body = Get(api, "/version");
+  const absl::StatusOr<Json> body = api->Get("/version", "/version");
   if (absl::IsUnavailable(body.status())) {
     return absl::UnavailableError(fmt::format("{}; {}", ToStd(body.status().message()), kRemedy));
   }
@@ -41,7 +34,8 @@ absl::StatusOr<std::string> ReadVersion(Api* api) {
 }
 
 absl::StatusOr<std::string> ReadIdentity(Api* api) {
-  const absl::StatusOr<Json> body = Get(api, "/api/v1/namespaces/kube-system");
+  constexpr char kPath[] = "/api/v1/namespaces/kube-system";
+  const absl::StatusOr<Json> body = api->Get(kPath, kPath);
   if (!body.ok()) return body.status();
   std::string uid = TextAt(*body, "metadata/uid");
   if (uid.empty()) return absl::UnavailableError("get namespace kube-system: it has no UID");

@@ -26,12 +26,6 @@ google::protobuf::Timestamp TimestampOf(absl::Time time) {
   return TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(time));
 }
 
-std::shared_ptr<const v1::Assignment> RunOf(const v1::JobSpec& spec) {
-  auto run = std::make_shared<v1::Assignment>();
-  *run->mutable_spec() = spec;
-  return run;
-}
-
 class Snapshot final : public RoomLeft {
  public:
   Snapshot(Seen seen, const KubernetesConfig& config) : seen_(std::move(seen)), config_(config) {}
@@ -188,19 +182,6 @@ std::optional<std::string> ClusterView::Refusal(const v1::Assignment& run) {
 }
 
 std::unique_ptr<RoomLeft> ClusterView::TakeSnapshot() { return impl_->TakeSnapshot(); }
-
-std::optional<std::string> ClusterView::Refusal(const v1::JobSpec& spec) {
-  return Refusal(*RunOf(spec));
-}
-
-std::optional<std::string> ClusterView::WaitsFor(const v1::JobSpec& spec,
-                                                 const std::vector<v1::JobSpec>& before) {
-  const std::unique_ptr<RoomLeft> room = TakeSnapshot();
-  for (const v1::JobSpec& other : before) room->Leave({RunOf(other)});
-  std::optional<Misfit> misfit = room->WaitsFor(*RunOf(spec));
-  if (!misfit.has_value()) return std::nullopt;
-  return std::move(misfit->words);
-}
 
 void ClusterView::SpellGpuType(v1::JobSpec* spec) {
   for (v1::GpuRequest& gpus : *spec->mutable_resources()->mutable_gpus()) {

@@ -50,14 +50,6 @@ class ClusterView {
   // As it is at this moment, to be asked about many runs.
   std::unique_ptr<RoomLeft> TakeSnapshot();
 
-  // Of runs that exclude no nodes, and whose pods are not there.
-  std::optional<std::string> Refusal(const v1::JobSpec& spec);
-  std::optional<std::string> WaitsFor(const v1::JobSpec& spec,
-                                      const std::vector<v1::JobSpec>& before = {});
-  bool FitsNow(const v1::JobSpec& spec, const std::vector<v1::JobSpec>& before = {}) {
-    return !WaitsFor(spec, before).has_value();
-  }
-
   // Writes the type of the run's GPUs as the nodes' labels have it; manifests need that.
   void SpellGpuType(v1::JobSpec* spec);
 

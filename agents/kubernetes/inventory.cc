@@ -139,6 +139,14 @@ std::vector<v1::NodeGroup> GroupsOf(const Seen& seen, const KubernetesConfig& co
   return all;
 }
 
+// Also for what may not be changed.
+template <typename Spaces>
+auto* FindIn(Spaces& spaces, const std::string& name) {
+  const auto found = std::find_if(spaces.begin(), spaces.end(),
+                                  [&](const SeenNamespace& space) { return space.name == name; });
+  return found == spaces.end() ? nullptr : &*found;
+}
+
 std::string ProblemOf(const SeenNamespace& space) {
   return fmt::format("namespace {} is {}: {}", space.name, space.state, space.problem);
 }
@@ -196,15 +204,9 @@ std::string RightsRemedy(const char* what) {
 
 }  // namespace
 
-SeenNamespace* Seen::Find(const std::string& name) {
-  const auto found = std::find_if(namespaces.begin(), namespaces.end(),
-                                  [&](const SeenNamespace& space) { return space.name == name; });
-  return found == namespaces.end() ? nullptr : &*found;
-}
+SeenNamespace* Seen::Find(const std::string& name) { return FindIn(namespaces, name); }
 
-const SeenNamespace* Seen::Find(const std::string& name) const {
-  return const_cast<Seen*>(this)->Find(name);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
-}
+const SeenNamespace* Seen::Find(const std::string& name) const { return FindIn(namespaces, name); }
 
 void JudgeNamespace(const absl::StatusOr<Json>& answer, const absl::Status& runs,
                     SeenNamespace* space) {

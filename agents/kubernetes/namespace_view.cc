@@ -63,17 +63,8 @@ void NamespaceView::Await(absl::Duration timeout, const absl::Status& runs) {
   quotas_.AwaitFirstAnswer(timeout);
   ranges_.AwaitFirstAnswer(timeout);
   if (ObjectWatch* pods = this->pods()) pods->AwaitFirstAnswer(timeout);
-  absl::StatusOr<ApiAnswer> answer = api_.Call({.path = PathOf(name_)});
-  absl::StatusOr<Json> object = Json();
-  if (!answer.ok()) {
-    object = answer.status();
-  } else if (!answer->ok()) {
-    object = RefusalOf(*answer, "get namespace " + name_);
-  } else {
-    object = std::move(answer->body);
-  }
   SeenNamespace known{.name = name_};
-  JudgeNamespace(object, runs, &known);
+  JudgeNamespace(api_.Get(PathOf(name_), "namespace " + name_), runs, &known);
   const std::lock_guard lock(mutex_);
   known_ = std::move(known);
 }

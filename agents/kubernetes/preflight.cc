@@ -41,12 +41,7 @@ class Preflight {
   }
 
  private:
-  absl::StatusOr<Json> Get(const std::string& path) {
-    absl::StatusOr<ApiAnswer> answer = api_.Call({.path = path});
-    if (!answer.ok()) return answer.status();
-    if (!answer->ok()) return RefusalOf(*answer, "get " + path);
-    return std::move(answer->body);
-  }
+  absl::StatusOr<Json> Get(const std::string& path) { return api_.Get(path, path); }
 
   static std::string PathOf(const std::string& name_space, const std::string& rest) {
     return fmt::format("/api/v1/namespaces/{}/{}", Escape(name_space), rest);

@@ -107,13 +107,17 @@ Observation Succeeded(const RunFacts& facts, const JobObject& job, const Conditi
   return seen;
 }
 
+// Not before: a deletion that comes after a pod's end says nothing of it.
+bool WasEndedByDeletion(const PodObject& pod) {
+  return pod.deletion_time.has_value() && *pod.deletion_time <= EndOf(pod);
+}
+
 // Whether all that lead had succeeded by themselves before the Job failed: what follows them may
 // fail of their end before the Job controller has seen it.
 bool HaveLeadersSucceeded(const JobObject& job, const std::vector<PodObject>& pods) {
   const auto has_succeeded = [&](uint32_t index) {
     return std::any_of(pods.begin(), pods.end(), [&](const PodObject& pod) {
-      const bool was_stopped = pod.deletion_time.has_value() && *pod.deletion_time <= EndOf(pod);
-      return pod.index == index && pod.phase == "Succeeded" && !was_stopped;
+      return pod.index == index && pod.phase == "Succeeded" && !WasEndedByDeletion(pod);
     });
   };
   return !job.leading.empty() && std::all_of(job.leading.begin(), job.leading.end(), has_succeeded);
@@ -139,10 +143,8 @@ Observation Failed(const RunFacts& facts, const JobObject& job, const Condition&
 bool CameOfDeletion(const RunFacts& facts, const JobObject& job, const Condition& condition) {
   if (!job.deletion_time.has_value()) return false;
   if (condition.since.value_or(absl::InfinitePast()) < *job.deletion_time) return false;
-  const auto ended_by_deletion = [](const PodObject& pod) {
-    return pod.deletion_time.has_value() && *pod.deletion_time <= EndOf(pod);
-  };
-  return facts.pods.empty() || std::any_of(facts.pods.begin(), facts.pods.end(), ended_by_deletion);
+  return facts.pods.empty() ||
+         std::any_of(facts.pods.begin(), facts.pods.end(), WasEndedByDeletion);
 }
 
 // The end that the Job has of itself; nothing: none yet.

@@ -67,6 +67,12 @@ def broker(request, world):
 
 
 @pytest.fixture
+def namespace(kubernetes):
+    """One of the test's own in the file's Kubernetes cluster."""
+    return kubernetes.make_namespace()
+
+
+@pytest.fixture
 def api(world, broker):
     """A plain gRPC client of it."""
     return world.api(broker)

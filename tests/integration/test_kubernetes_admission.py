@@ -21,11 +21,6 @@ WORDS = 'teams cannot run "big" jobs; <b>ask</b> ops@example.com, exceeded the b
 
 
 @pytest.fixture
-def namespace(kubernetes):
-    return kubernetes.make_namespace()
-
-
-@pytest.fixture
 def agent(kubernetes, world, broker, namespace):
     del broker
     return kubernetes.make_least_agent(world, namespace, start_grace="1s").start()

@@ -17,11 +17,6 @@ MANY = 60
 
 
 @pytest.fixture
-def namespace(kubernetes):
-    return kubernetes.make_namespace()
-
-
-@pytest.fixture
 def agent(kubernetes, world, broker, namespace):
     del broker
     return kubernetes.make_least_agent(world, namespace, allow_host_path="yes").start()

@@ -58,9 +58,7 @@ def etcd_paused(repeat, toll):
     moments = random.Random(2)
     with open_kubernetes_lab(*PATIENT_WITH_NODES) as lab:
         for number in range(repeat):
-            gate = lab.world.gate()
-            jobs = lab.submit(gate.script())
-            eventually(lambda jobs=jobs: lab.trio.runs_of(jobs[0]), "it runs")
+            gate, jobs = lab.submit_running()
             jobs += lab.submit(count=JOBS_PER_STRIKE)
             lab.world.pause(_moment(moments, number))
             lab.cluster.stop("etcd")

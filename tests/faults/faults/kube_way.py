@@ -40,9 +40,7 @@ def kube_watch_expired(repeat, toll):
     moments = random.Random(5)
     with _open_lab_with_relay(*FORGETFUL) as lab:
         for _ in range(repeat):
-            gate = lab.world.gate()
-            jobs = lab.submit(gate.script())
-            eventually(lambda jobs=jobs: lab.trio.runs_of(jobs[0]), "it runs")
+            gate, jobs = lab.submit_running()
             jobs += lab.submit(count=JOBS_PER_STRIKE)
             lab.world.pause(moments.uniform(0, LONGEST_PAUSE_S))
             lab.cluster.relay.cut()
@@ -59,9 +57,7 @@ def kubernetes_token_expired(repeat, toll):
     """The agent's token ends while jobs begin; the file of the next one has it sooner or later."""
     with open_kubernetes_lab(prepare=_make_first_token, make_kubeconfig=_write_kubeconfig) as lab:
         for number in range(repeat):
-            gate = lab.world.gate()
-            jobs = lab.submit(gate.script())
-            eventually(lambda jobs=jobs: lab.trio.runs_of(jobs[0]), "it runs")
+            gate, jobs = lab.submit_running()
             old = lab.cluster.token
             # The usual way is that the next one is there before the old one ends.
             in_time = number % 2 == 0

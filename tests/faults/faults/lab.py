@@ -41,6 +41,13 @@ class Lab:
     def submit(self, text="", count=1):
         return self.api.submit_many([self.spec(text) for _ in range(count)])
 
+    def submit_running(self):
+        """A job that runs until its gate is opened: the gate, and a list of its number."""
+        gate = self.world.gate()
+        jobs = self.submit(gate.script())
+        eventually(lambda: self.trio.runs_of(jobs[0]), "it runs")
+        return gate, jobs
+
     def find_orphans(self):
         """What is still in the cluster of jobs that have ended, and has not been found before; in words. Slurm keeps
         nothing but its own records."""

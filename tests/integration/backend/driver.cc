@@ -39,6 +39,13 @@ TestRun NewRun(v1::JobSpec spec) {
   return run;
 }
 
+void Hold(TestRun* run) {
+  auto held = std::make_shared<v1::Assignment>(*run->handle.assignment);
+  held->set_held(true);
+  run->handle.assignment = std::move(held);
+  run->handle.held = true;
+}
+
 void Launch(agent::Backend& backend, TestRun* run) {
   const agent::LaunchOutcome outcome = backend.Launch(*run->handle.assignment);
   ASSERT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kLaunched)

@@ -26,6 +26,8 @@ struct TestRun {
 v1::JobSpec ScriptSpec(const std::string& script);
 // A run with a key that no other one has.
 TestRun NewRun(v1::JobSpec spec);
+// The same run, to be launched so that it does not start.
+void Hold(TestRun* run);
 // Launches; the id goes into the handle. Fails the test unless it is launched.
 void Launch(agent::Backend& backend, TestRun* run);
 // Observes all runs once.

@@ -15,6 +15,7 @@
 
 namespace muster::kubernetes {
 
+using driver::Hold;
 using driver::Launch;
 using driver::NewRun;
 using driver::ObserveOnce;

@@ -147,10 +147,7 @@ TEST_F(KubernetesBackendTest, ACancelEndsARunThatWaitsAndOneThatIgnoresTerm) {
   stubborn.mutable_kubernetes()->mutable_termination_grace()->set_seconds(1);
   TestRun running = NewRun(stubborn);
   TestRun waiting = NewRun(ScriptSpec("true"));
-  auto held = std::make_shared<v1::Assignment>(*waiting.handle.assignment);
-  held->set_held(true);
-  waiting.handle.assignment = held;
-  waiting.handle.held = true;
+  Hold(&waiting);
   Launch(backend(), &running);
   Launch(backend(), &waiting);
   WaitFor("the trap", [&] {
@@ -259,10 +256,7 @@ TEST_F(KubernetesBackendTest, WhatDoesNotFitNowWaitsAsAWholeAndStartsOnceThereIs
 
 TEST_F(KubernetesBackendTest, AHeldRunStartsOnceItIsReleased) {
   TestRun run = NewRun(ScriptSpec("echo released"));
-  auto held = std::make_shared<v1::Assignment>(*run.handle.assignment);
-  held->set_held(true);
-  run.handle.assignment = held;
-  run.handle.held = true;
+  Hold(&run);
   Launch(backend(), &run);
   WaitFor("a reason", [&] {
     EXPECT_TRUE(ObserveOnce(backend(), {&run}).ok());

@@ -29,6 +29,31 @@ v1::JobSpec Spec(uint64_t gpus, uint32_t nodes = 1, const std::string& type = ""
   return spec;
 }
 
+std::shared_ptr<const v1::Assignment> RunOf(const v1::JobSpec& spec) {
+  auto run = std::make_shared<v1::Assignment>();
+  *run->mutable_spec() = spec;
+  return run;
+}
+
+std::optional<std::string> Refusal(ClusterView& view, const v1::JobSpec& spec) {
+  return view.Refusal(*RunOf(spec));
+}
+
+// With the room taken that those before it take.
+std::optional<std::string> WaitsFor(ClusterView& view, const v1::JobSpec& spec,
+                                    const std::vector<v1::JobSpec>& before = {}) {
+  const std::unique_ptr<RoomLeft> room = view.TakeSnapshot();
+  for (const v1::JobSpec& other : before) room->Leave({RunOf(other)});
+  std::optional<Misfit> misfit = room->WaitsFor(*RunOf(spec));
+  if (!misfit.has_value()) return std::nullopt;
+  return std::move(misfit->words);
+}
+
+bool FitsNow(ClusterView& view, const v1::JobSpec& spec,
+             const std::vector<v1::JobSpec>& before = {}) {
+  return !WaitsFor(view, spec, before).has_value();
+}
+
 // A view of the shared cluster in a namespace of its own, as the administrator or with a
 // kubeconfig.
 class View {
@@ -59,6 +84,7 @@ class View {
   const std::string& name_space() const { return name_space_; }
   const std::string& state_dir() const { return state_dir_; }
   ClusterView* operator->() { return view_.get(); }
+  ClusterView& operator*() { return *view_; }
   v1::Inventory MustInventory() {
     absl::StatusOr<v1::Inventory> inventory = view_->Inventory();
     EXPECT_TRUE(inventory.ok()) << inventory.status();
@@ -161,14 +187,14 @@ TEST(KubernetesCapacityOnClusterTest,
 TEST(KubernetesCapacityOnClusterTest, WhatPodsUseIsNotFreeUntilTheyEnd) {
   View view;
   view.MustInventory();
-  EXPECT_TRUE(view->FitsNow(Spec(8, 2)));
+  EXPECT_TRUE(FitsNow(*view, Spec(8, 2)));
   view.MakePod("user", "node-1", 6);
-  WaitFor("the pod to count", [&] { return !view->FitsNow(Spec(8, 2)); });
-  EXPECT_EQ(view->WaitsFor(Spec(8, 2)), "there is room for 1 pod of the run now, 2 are needed");
-  EXPECT_EQ(view->Refusal(Spec(8, 2)), std::nullopt);
+  WaitFor("the pod to count", [&] { return !FitsNow(*view, Spec(8, 2)); });
+  EXPECT_EQ(WaitsFor(*view, Spec(8, 2)), "there is room for 1 pod of the run now, 2 are needed");
+  EXPECT_EQ(Refusal(*view, Spec(8, 2)), std::nullopt);
   // A second run of eight would have to wait for the first.
-  EXPECT_TRUE(view->FitsNow(Spec(8)));
-  EXPECT_FALSE(view->FitsNow(Spec(8), {Spec(8)}));
+  EXPECT_TRUE(FitsNow(*view, Spec(8)));
+  EXPECT_FALSE(FitsNow(*view, Spec(8), {Spec(8)}));
   const auto details = view->Describe();
   ASSERT_TRUE(details.ok()) << details.status();
   EXPECT_EQ(details->pools(0).gpus().at(kType), 16u);
@@ -177,7 +203,7 @@ TEST(KubernetesCapacityOnClusterTest, WhatPodsUseIsNotFreeUntilTheyEnd) {
   EXPECT_EQ(details->nodes(0).name(), "node-1");
   EXPECT_EQ(details->nodes(0).used_gpus().at(kType), 6u);
   view.DeletePod("user");
-  WaitFor("the pod to be gone", [&] { return view->FitsNow(Spec(8, 2)); });
+  WaitFor("the pod to be gone", [&] { return FitsNow(*view, Spec(8, 2)); });
 }
 
 TEST(KubernetesCapacityOnClusterTest, ACordonedNodeIsWaitedForAndATaintedOneRefused) {
@@ -185,37 +211,37 @@ TEST(KubernetesCapacityOnClusterTest, ACordonedNodeIsWaitedForAndATaintedOneRefu
   view.MustInventory();
   {
     const NodeSpec cordon("node-2", {{"unschedulable", true}}, {{"unschedulable", nullptr}});
-    WaitFor("the cordon to count", [&] { return !view->FitsNow(Spec(8, 2)); });
-    EXPECT_THAT(*view->WaitsFor(Spec(8, 2)),
+    WaitFor("the cordon to count", [&] { return !FitsNow(*view, Spec(8, 2)); });
+    EXPECT_THAT(*WaitsFor(*view, Spec(8, 2)),
                 HasSubstr("2 nodes match, 1 of them is out of service: node-2 (cordoned)"));
-    EXPECT_EQ(view->Refusal(Spec(8, 2)), std::nullopt);
+    EXPECT_EQ(Refusal(*view, Spec(8, 2)), std::nullopt);
     EXPECT_EQ(view.MustInventory().pools(0).node_groups(0).usable_count(), 1u);
   }
-  WaitFor("the cordon to be gone", [&] { return view->FitsNow(Spec(8, 2)); });
+  WaitFor("the cordon to be gone", [&] { return FitsNow(*view, Spec(8, 2)); });
   {
     const Json taint = {{"key", "team"}, {"value", "vision"}, {"effect", "NoSchedule"}};
     const NodeSpec tainted("node-2", {{"taints", Json::array({taint})}}, {{"taints", nullptr}});
-    WaitFor("the taint to count", [&] { return view->Refusal(Spec(8, 2)).has_value(); });
-    EXPECT_EQ(*view->Refusal(Spec(8, 2)),
+    WaitFor("the taint to count", [&] { return Refusal(*view, Spec(8, 2)).has_value(); });
+    EXPECT_EQ(*Refusal(*view, Spec(8, 2)),
               "the 1 node that matches would have room for 1 pod of the run if they were empty, 2 "
               "are needed");
     v1::JobSpec tolerant = Spec(8, 2);
     tolerant.mutable_kubernetes()->add_tolerations()->set_key("team");
-    EXPECT_TRUE(view->FitsNow(tolerant));
+    EXPECT_TRUE(FitsNow(*view, tolerant));
   }
-  WaitFor("the taint to be gone", [&] { return view->FitsNow(Spec(8, 2)); });
+  WaitFor("the taint to be gone", [&] { return FitsNow(*view, Spec(8, 2)); });
 }
 
 TEST(KubernetesCapacityOnClusterTest, WhatCouldNeverFitIsRefusedInWordsForItsUser) {
   View view;
   view.MustInventory();
-  EXPECT_EQ(view->Refusal(Spec(16)), "node-1 has the most nvidia.com/gpu: 8, 16 are needed");
-  EXPECT_THAT(view->Refusal(Spec(1, 1, "A100")).value_or(""),
+  EXPECT_EQ(Refusal(*view, Spec(16)), "node-1 has the most nvidia.com/gpu: 8, 16 are needed");
+  EXPECT_THAT(Refusal(*view, Spec(1, 1, "A100")).value_or(""),
               HasSubstr("it has GPUs of type NVIDIA-H100-80GB-HBM3, not A100"));
   v1::JobSpec typed = Spec(1, 1, "nvidia-h100-80gb-hbm3");
   view->SpellGpuType(&typed);
   EXPECT_EQ(typed.resources().gpus(0).type(), kType);
-  EXPECT_TRUE(view->FitsNow(typed));
+  EXPECT_TRUE(FitsNow(*view, typed));
 }
 
 TEST(KubernetesCapacityOnClusterTest, AQuotaAndALimitRangeCount) {
@@ -224,14 +250,14 @@ TEST(KubernetesCapacityOnClusterTest, AQuotaAndALimitRangeCount) {
   view.cluster().MustDo(
       "POST", view.Path("resourcequotas"),
       {{"metadata", {{"name", "lab"}}}, {"spec", {{"hard", {{"requests.nvidia.com/gpu", "2"}}}}}});
-  WaitFor("the quota to count", [&] { return view->Refusal(Spec(4)).has_value(); });
-  EXPECT_EQ(*view->Refusal(Spec(4)),
+  WaitFor("the quota to count", [&] { return Refusal(*view, Spec(4)).has_value(); });
+  EXPECT_EQ(*Refusal(*view, Spec(4)),
             "quota lab allows 2 requests.nvidia.com/gpu in all, the run needs 4");
   view.MakePod("user", "node-1", 2);
-  WaitFor("the use to count", [&] { return !view->FitsNow(Spec(1)); });
-  EXPECT_EQ(view->WaitsFor(Spec(1)),
+  WaitFor("the use to count", [&] { return !FitsNow(*view, Spec(1)); });
+  EXPECT_EQ(WaitsFor(*view, Spec(1)),
             "quota lab: 2 of 2 requests.nvidia.com/gpu used, the run needs 1");
-  EXPECT_EQ(view->Refusal(Spec(1)), std::nullopt);
+  EXPECT_EQ(Refusal(*view, Spec(1)), std::nullopt);
   EXPECT_THAT(view.MustInventory().warnings(),
               Contains(HasSubstr("quota lab: 2 of 2 requests.nvidia.com/gpu used")));
   EXPECT_THAT(view->Describe()->pools(0).limits(),
@@ -243,8 +269,8 @@ TEST(KubernetesCapacityOnClusterTest, AQuotaAndALimitRangeCount) {
       "POST", view.Path("limitranges"),
       {{"metadata", {{"name", "small"}}}, {"spec", {{"limits", Json::array({limit})}}}});
   v1::JobSpec spec;
-  WaitFor("the limit range to count", [&] { return view->Refusal(spec).has_value(); });
-  EXPECT_EQ(*view->Refusal(spec),
+  WaitFor("the limit range to count", [&] { return Refusal(*view, spec).has_value(); });
+  EXPECT_EQ(*Refusal(*view, spec),
             "limit range small: at most 512Mi memory for a container, the job asks for 1024Mi");
 }
 
@@ -275,8 +301,8 @@ TEST(KubernetesCapacityOnClusterTest, NodesThatMayNotBeListedAreNotKnownAndNotNo
   EXPECT_THAT(inventory->warnings(), Contains(HasSubstr("cannot list resource \"nodes\"")));
   EXPECT_THAT(inventory->warnings(),
               Contains(HasSubstr("what pods of other namespaces use is not known")));
-  EXPECT_EQ(view.Refusal(Spec(999)), std::nullopt);
-  EXPECT_TRUE(view.FitsNow(Spec(999)));
+  EXPECT_EQ(Refusal(view, Spec(999)), std::nullopt);
+  EXPECT_TRUE(FitsNow(view, Spec(999)));
   const auto details = view.Describe();
   ASSERT_TRUE(details.ok()) << details.status();
   EXPECT_THAT(details->pools(0).limits(), Contains(HasSubstr("the nodes are not known")));

@@ -154,10 +154,7 @@ TEST_F(KubernetesNamespacesTest, ALaunchOfWhichNobodyKnowsIsFoundAlsoAfterTheDef
 
 TEST_F(KubernetesNamespacesTest, ARunThatWaitsStartsWhereItIsAlsoAfterTheSettingsHaveChanged) {
   TestRun run = NewRun(ScriptSpec("echo released"));
-  auto held = std::make_shared<v1::Assignment>(*run.handle.assignment);
-  held->set_held(true);
-  run.handle.assignment = held;
-  run.handle.held = true;
+  Hold(&run);
   Launch(backend(), &run);
   KubernetesConfig changed = Both();
   changed.name_space = team_;
