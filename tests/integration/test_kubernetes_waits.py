@@ -110,6 +110,45 @@ def test_a_held_job_lets_others_pass_and_runs_after_its_release(world, agent, ap
     assert api.stdout(held) == b"ran\n"
 
 
+# ---- half a gang
+
+def test_a_run_that_finds_nodes_for_some_of_its_pods_only_is_taken_down_whole_and_tried_again(kubernetes, world, broker, api,
+                                                                                              namespace):
+    del broker
+    # Who may not list nodes cannot tell that there is no room for all of them, and lets the run go.
+    kubernetes.make_least_agent(world, namespace, cluster_rights=False, gang_grace="1s", allow_host_path="yes").start()
+    path = take_node(kubernetes, namespace, "node-2")
+    # No rank ends, and frees its node, before the other one has begun.
+    spec = show_directory(whole_node(f"""
+touch {world.root}/$MUSTER_RUN-$NODE_RANK
+until [ -e {world.root}/$MUSTER_RUN-$((1 - NODE_RANK)) ]; do sleep 0.05; done
+echo rank $NODE_RANK""", nodes=2), world.root)
+    spec.retry.backoff.seconds = 1
+    job_id = api.submit(spec)
+    first = eventually(lambda: next((run for run in api.get(job_id).runs if run.state == job_pb2.RUN_STATE_FAILED), None),
+                       "half a run is given up")
+    assert first.failure.failure_class == job_pb2.FAILURE_CLASS_INFRA and first.failure.retriable
+    assert "1 of 2 pods had nodes" in first.failure.message and "Insufficient nvidia.com/gpu" in first.failure.message
+    for kind in KINDS:
+        eventually(lambda kind=kind: not kubernetes.objects(kind, first.run_key, namespace), f"its {kind} are gone")
+    kubernetes.must("DELETE", path + "?gracePeriodSeconds=0")
+    api.wait_state(job_id, SUCCEEDED)
+    assert [api.stdout(job_id, rank=rank) for rank in range(2)] == [b"rank 0\n", b"rank 1\n"]
+
+
+def take_node(kubernetes, namespace, node):
+    """Another's pod has all GPUs of the node; its path."""
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    gpus = {"nvidia.com/gpu": 4}
+    kubernetes.must("POST", path, {"metadata": {"name": "others"}, "spec": {
+        "nodeSelector": {"kubernetes.io/hostname": node}, "terminationGracePeriodSeconds": 0,
+        "containers": [{"name": "main", "image": "any", "command": ["sleep", "1000"],
+                        "resources": {"requests": gpus, "limits": gpus}}]}})
+    path += "/others"
+    eventually(lambda: kubernetes.must("GET", path)["status"]["phase"] == "Running", "it runs")
+    return path
+
+
 # ---- cancel
 
 def test_cancel_of_a_job_that_waits(kubernetes, world, agent, api, namespace):

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -10,6 +11,7 @@
 
 #include "agents/hosts/local_host.h"
 #include "agents/kubernetes/log_follower.h"
+#include "agents/kubernetes/log_spool.h"
 #include "agents/kubernetes/object_watch.h"
 #include "fmt/format.h"
 #include "tests/integration/kubernetes/test_cluster.h"
@@ -87,16 +89,33 @@ class KubernetesLogsTest : public ::testing::Test {
     relay_.Tell(nullptr);
     follower_.reset();
   }
+  // The script sees the directory /gate, in which Open makes files.
   void Run(const std::string& script, const std::string& setup = "") {
+    std::filesystem::create_directories(Gate());
     Json spec = {{"restartPolicy", "Never"},
                  {"terminationGracePeriodSeconds", 1},
+                 {"volumes", {{{"name", "gate"}, {"hostPath", {{"path", Gate()}}}}}},
                  {"containers",
-                  {{{"name", "main"}, {"image", "any"}, {"command", {"/bin/sh", "-c", script}}}}}};
+                  {{{"name", "main"},
+                    {"image", "any"},
+                    {"command", {"/bin/sh", "-c", script}},
+                    {"volumeMounts", {{{"name", "gate"}, {"mountPath", "/gate"}}}}}}}};
     if (!setup.empty())
       spec["initContainers"] = {
           {{"name", "setup"}, {"image", "any"}, {"command", {"/bin/sh", "-c", setup}}}};
     cluster_.MustDo("POST", Path(),
                     {{"kind", "Pod"}, {"metadata", {{"name", "pod"}}}, {"spec", spec}});
+  }
+  std::string Gate() const { return cluster_.directory() + "/gate-" + name_space_; }
+  void Open(const std::string& name) const { std::ofstream(Gate() + "/" + name).close(); }
+  // Whether the node has begun a new file for the pod's log.
+  bool IsRotated() const {
+    const std::filesystem::recursive_directory_iterator files(
+        cluster_.directory(), std::filesystem::directory_options::skip_permission_denied);
+    return std::any_of(begin(files), end(files), [&](const auto& file) {
+      return file.path().filename().string().starts_with("0.log.") &&
+             file.path().string().find("/" + name_space_ + "_pod_") != std::string::npos;
+    });
   }
   void Delete() {
     cluster_.MustDo("DELETE", Path() + "/pod");
@@ -229,6 +248,22 @@ TEST_F(KubernetesLogsTest, APodThatIsTakenAwayWhileItWritesLeavesALineThatSaysSo
   EXPECT_THAT(Output(), StartsWith(Numbers(10)));
   EXPECT_THAT(Output(), HasSubstr("muster: the rest of the output of main is missing: "));
   EXPECT_THAT(Output(), HasSubstr("not found\n"));
+}
+
+TEST_F(KubernetesLogsTest, WhatTheNodeHasRotatedAwayLeavesALineThatSaysSo) {
+  // With what the node adds to each line, more than the 10 MiB after which it begins a new file.
+  Run("seq -f 'line %.0f' 1000; until [ -e /gate/more ]; do sleep 0.1; done; "
+      "seq -f 'line %.0f' 1001 300000; until [ -e /gate/end ]; do sleep 0.1; done; echo after");
+  WaitFor("output", [&] { return Output() == Numbers(1000); });
+  End();
+  Open("more");
+  WaitFor("the log's rotation", [&] { return IsRotated(); });
+  Open("end");
+  Begin();
+  AwaitEnd();
+  const std::string output = Output();
+  EXPECT_THAT(output.substr(0, 20000), StartsWith(Numbers(1000) + kRotatedLine));
+  EXPECT_TRUE(output.ends_with("after\n")) << output.size();
 }
 
 TestCluster& ClusterThatSplits() {
