@@ -6,6 +6,7 @@
 
 #include "broker/core/event_bounds.h"
 #include "broker/core/impl.h"
+#include "broker/core/run_stage.h"
 #include "broker/core/timestamps.h"
 #include "contract/errors.h"
 #include "contract/run_key.h"
@@ -140,14 +141,15 @@ void Core::Impl::ApplyEvent(Cluster* cluster, v1::RunEvent& event, Step& step) {
 void Core::Impl::MoveJob(const v1::Run& run, RunId id, v1::Transition transition, Step& step) {
   Job& job = jobs_.at(id.job);
   const bool is_followed = IsFollowed(run, job);
-  job.set_state(is_followed ? v1::JOB_STATE_QUEUED : contract::JobStateFor(run.state()));
+  // The next run is held as this one was to be.
+  if (!is_followed && job.held() && HasBegun(run)) EndLateHold(run, id, job, step);
+  job.set_state(is_followed ? v1::JOB_STATE_QUEUED : JobStateFor(run));
   if (run.has_start_time() && job.start_unix_micros == Job::kNotStarted) {
     job.start_unix_micros = ToUnixMicros(run.start_time());
   }
   transition.set_run(id.number);
   transition.set_run_state(run.state());
   Record(step, id.job, job, std::move(transition));
-  EndLateHold(id.job, job, step);
   if (is_followed) AwaitNextRun(id.job, job, run, step);
 }
 

@@ -4,18 +4,11 @@
 #include <utility>
 
 #include "broker/core/impl.h"
+#include "broker/core/run_stage.h"
 #include "contract/errors.h"
 #include "contract/states.h"
 
 namespace muster::core {
-namespace {
-
-bool Waits(const Job& job) {
-  return !job.cancel_requested &&
-         (job.state() == v1::JOB_STATE_QUEUED || job.state() == v1::JOB_STATE_PENDING);
-}
-
-}  // namespace
 
 void Core::Impl::On(Hold& in, Step& step) {
   if (absl::Status status = CheckHold(in); !status.ok()) {
@@ -46,6 +39,14 @@ void Core::Impl::On(Hold& in, Step& step) {
   step.out->effects.push_back(StatusReply{in.ticket, absl::OkStatus()});
 }
 
+bool Core::Impl::Waits(uint64_t id, const Job& job) const {
+  if (job.cancel_requested) return false;
+  if (job.state() == v1::JOB_STATE_QUEUED) return true;
+  if (job.state() != v1::JOB_STATE_PENDING) return false;
+  const v1::Run& run = *clusters_[job.cluster]->runs.at({id, job.runs});
+  return run.state() != v1::RUN_STATE_FINISHING && !HasBegun(run);
+}
+
 absl::Status Core::Impl::CheckHold(const Hold& in) const {
   const std::string_view verb = in.held ? "held" : "released";
   std::string others;
@@ -57,14 +58,16 @@ absl::Status Core::Impl::CheckHold(const Hold& in) const {
                              {{"job_id", fmt::format("{}", id)}});
     }
     auto it = jobs_.find(id);
-    if (!in.held || (it != jobs_.end() && Waits(it->second))) continue;
+    if (!in.held || (it != jobs_.end() && Waits(id, it->second))) continue;
     if (count++ >= kMaxNamedJobs) continue;
     // Of those that have ended only the store knows how.
     const bool is_stopping = it != jobs_.end() && it->second.cancel_requested;
     others += fmt::format("{}{} ({})", count > 1 ? ", " : "", id,
                           it == jobs_.end() ? "has ended"
                           : is_stopping     ? "is being canceled"
-                                            : contract::Name(it->second.state()));
+                          : it->second.state() == v1::JOB_STATE_PENDING
+                              ? "its run has begun, or is ending"
+                              : contract::Name(it->second.state()));
   }
   if (count == 0) return absl::OkStatus();
   if (count > kMaxNamedJobs) others += fmt::format(" and {} more", count - kMaxNamedJobs);
@@ -76,15 +79,19 @@ absl::Status Core::Impl::CheckHold(const Hold& in) const {
       {{"jobs", others}});
 }
 
-void Core::Impl::EndLateHold(uint64_t id, Job& job, Step& step) {
-  if (!job.held() || contract::IsTerminal(job.state()) || job.state() == v1::JOB_STATE_QUEUED ||
-      job.state() == v1::JOB_STATE_PENDING) {
-    return;
-  }
+void Core::Impl::EndLateHold(const v1::Run& run, RunId id, Job& job, Step& step) {
   // The agent must not go on to hold what its scheduler may start again.
   job.hold = HoldState::kReleased;
+  v1::Transition transition;
+  transition.set_kind(v1::TRANSITION_KIND_RELEASE_REQUESTED);
+  *transition.mutable_evidence() =
+      BrokerEvidence(fmt::format("the hold came too late: run {} had begun on cluster \"{}\"",
+                                 run.number(), run.cluster()),
+                     step.now);
+  Record(step, id.job, job, std::move(transition));
+  if (contract::IsTerminal(run.state())) return;
   KeysBySession keys;
-  TellOfHold(id, job, &keys);
+  TellOfHold(id.job, job, &keys);
   for (const auto& [session, run_keys] : keys) SendHolds(session, run_keys, /*held=*/false, step);
 }
 

@@ -81,8 +81,9 @@ class Core::Impl {
   // ---- hold.cc
   void On(Hold& in, Step& step);
   absl::Status CheckHold(const Hold& in) const;
-  // To be called when the job has moved: a hold that came too late ends with the start.
-  void EndLateHold(uint64_t id, Job& job, Step& step);
+  // The run has begun all the same: the hold came too late, and the history says so.
+  void EndLateHold(const v1::Run& run, RunId id, Job& job, Step& step);
+  bool Waits(uint64_t id, const Job& job) const;
   using KeysBySession = std::map<SessionId, std::vector<std::string>>;
   void TellOfHold(uint64_t id, const Job& job, KeysBySession* keys) const;
   void SendHolds(SessionId session, const std::vector<std::string>& run_keys, bool held,

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "broker/core/impl.h"
+#include "broker/core/run_stage.h"
 #include "contract/states.h"
 #include "contract/text.h"
 
@@ -44,7 +45,7 @@ absl::Status Core::Impl::CheckInvariants() const {
     const Cluster& cluster = *clusters_[job.cluster];
     auto run = cluster.runs.find({id, job.runs});
     if (run == cluster.runs.end()) return Wrong("job {} is active without its run", id);
-    if (contract::JobStateFor(run->second->state()) != job.state()) {
+    if (JobStateFor(*run->second) != job.state()) {
       return Wrong("job {} is in another state than its run", id);
     }
   }

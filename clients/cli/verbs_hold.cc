@@ -32,7 +32,15 @@ int Report(Session& session, const absl::StatusOr<Response>& response) {
 }  // namespace
 
 int Hold(Session& session) {
-  return Report(session, session.client.HoldJobs(RequestFor<v1::HoldJobsRequest>(session.call)));
+  auto response = session.client.HoldJobs(RequestFor<v1::HoldJobsRequest>(session.call));
+  if (response.ok() && session.for_people()) {
+    // Whether a cluster can still keep back what it has, it tells later.
+    for (v1::Job& job : *response->mutable_jobs()) {
+      if (job.state() == v1::JOB_STATE_PENDING)
+        job.set_reason(fmt::format("asked to hold; if too late: muster events {}", job.id()));
+    }
+  }
+  return Report(session, response);
 }
 
 int Release(Session& session) {

@@ -164,8 +164,10 @@ std::string StepText(const v1::Transition& transition) {
       return "cancel requested";
     case v1::TRANSITION_KIND_HOLD_REQUESTED:
       return "held";
-    case v1::TRANSITION_KIND_RELEASE_REQUESTED:
-      return "released";
+    case v1::TRANSITION_KIND_RELEASE_REQUESTED: {
+      const bool is_of_broker = transition.evidence().source() == v1::EVIDENCE_SOURCE_BROKER;
+      return is_of_broker ? "hold too late" : "released";
+    }
     case v1::TRANSITION_KIND_RETRY:
       return "retry";
     case v1::TRANSITION_KIND_RESTARTED:

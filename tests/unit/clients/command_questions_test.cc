@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "clients/cli/views.h"
 #include "contract/errors.h"
 #include "tests/unit/clients/command_fixture.h"
 
@@ -163,6 +164,28 @@ TEST_F(CommandTest, AReleaseDoesNotAnswerWithTheReasonFromBeforeIt) {
   const std::string out = Run({"release", "42"}).out;
   EXPECT_THAT(out, HasSubstr("released"));
   EXPECT_THAT(out, Not(HasSubstr("administrator")));
+}
+
+TEST_F(CommandTest, AHoldOfWhatAClusterHasPromisesNothing) {
+  broker_.hold_jobs = [](const auto&) -> absl::StatusOr<v1::HoldJobsResponse> {
+    v1::HoldJobsResponse response;
+    *response.add_jobs() = JobInState(42, v1::JOB_STATE_PENDING);
+    *response.add_jobs() = JobInState(43, v1::JOB_STATE_QUEUED);
+    for (v1::Job& job : *response.mutable_jobs()) job.set_reason("held by ada");
+    return response;
+  };
+  const std::string out = Run({"hold", "42", "43"}).out;
+  EXPECT_THAT(out, HasSubstr("asked to hold; if too late: muster events 42\n"));
+  EXPECT_THAT(out, HasSubstr("held by ada\n")) << "what only Muster has is held at once";
+}
+
+TEST_F(CommandTest, AHoldThatCameTooLateIsAStepOfItsOwn) {
+  v1::WatchJobsResponse step = client::Step(42, 1, v1::JOB_STATE_PENDING);
+  step.mutable_transition()->set_kind(v1::TRANSITION_KIND_RELEASE_REQUESTED);
+  step.mutable_transition()->mutable_evidence()->set_source(v1::EVIDENCE_SOURCE_BROKER);
+  EXPECT_EQ(StepText(step.transition()), "hold too late");
+  step.mutable_transition()->mutable_evidence()->set_source(v1::EVIDENCE_SOURCE_USER);
+  EXPECT_EQ(StepText(step.transition()), "released");
 }
 
 TEST_F(CommandTest, WhyQuotesWhatAFailureWasJudgedBy) {

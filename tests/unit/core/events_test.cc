@@ -442,5 +442,23 @@ TEST_F(EventsTest, WatchersHearOfTheJobsThatChanged) {
   EXPECT_EQ(sequence, *store_.LastSequence());
 }
 
+TEST_F(EventsTest, AJobWhoseRunEndsWithoutHavingBegunIsNeverRunning) {
+  const uint64_t ran = MustSubmit(Spec());
+  const uint64_t waited = MustSubmit(Spec());
+  uint64_t sequence = 0;
+  for (const uint64_t id : {ran, waited}) {
+    v1::RunEvent ends = Event(sequence + 2, Key(id), v1::RUN_STATE_FINISHING);
+    if (id == ran) ends.mutable_start_time()->set_seconds(1'772'366'400);
+    Report(session_, {Event(sequence + 1, Key(id), v1::RUN_STATE_LAUNCHING), ends});
+    sequence += 2;
+    EXPECT_EQ(History(id).back().run_state(), v1::RUN_STATE_FINISHING);
+  }
+  EXPECT_EQ(Job(ran).state(), v1::JOB_STATE_RUNNING) << "though nobody saw it run";
+  EXPECT_EQ(Job(waited).state(), v1::JOB_STATE_PENDING);
+  EXPECT_EQ(History(waited).back().job_state(), v1::JOB_STATE_PENDING);
+  Report(session_, {Event(++sequence, Key(waited), v1::RUN_STATE_CANCELED)});
+  EXPECT_EQ(Job(waited).state(), v1::JOB_STATE_CANCELED);
+}
+
 }  // namespace
 }  // namespace muster::core

@@ -10,7 +10,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-class HoldTest : public CoreTest {};
+class HoldTest : public CoreTest {
+ protected:
+  uint64_t sequence_ = 0;  // of events
+};
 
 TEST_F(HoldTest, AHeldJobGetsNoRunUntilItIsReleased) {
   const uint64_t id = MustSubmit(Spec());
@@ -151,6 +154,50 @@ TEST_F(HoldTest, AHoldThatComesTooLateEndsWhenTheJobStarts) {
   Report(session, {Event(2, Key(id), v1::RUN_STATE_RUNNING)});
   EXPECT_FALSE(Job(id).held());
   EXPECT_THAT(ToldToHold(session, /*held=*/false), ElementsAre(Key(id)));
+}
+
+TEST_F(HoldTest, AHoldThatComesTooLateIsAStepOfTheHistoryBeforeTheStart) {
+  const SessionId session = Connect("a");
+  for (const v1::RunState begun :
+       {v1::RUN_STATE_STARTING, v1::RUN_STATE_RUNNING, v1::RUN_STATE_SUCCEEDED}) {
+    const uint64_t id = MustSubmit(Spec());
+    Report(session, {Event(++sequence_, Key(id), v1::RUN_STATE_LAUNCHING)});
+    EXPECT_TRUE(Hold({id}).ok());
+    Report(session, {Event(++sequence_, Key(id), begun)});
+    const auto history = History(id);
+    ASSERT_GE(history.size(), 2u);
+    const v1::Transition& late = history[history.size() - 2];
+    EXPECT_EQ(late.kind(), v1::TRANSITION_KIND_RELEASE_REQUESTED);
+    EXPECT_EQ(late.evidence().source(), v1::EVIDENCE_SOURCE_BROKER);
+    EXPECT_EQ(late.evidence().detail(), "the hold came too late: run 1 had begun on cluster \"a\"");
+    EXPECT_EQ(late.job_state(), v1::JOB_STATE_PENDING);
+    EXPECT_EQ(history.back().run_state(), begun);
+    EXPECT_FALSE(Job(id).held());
+  }
+}
+
+TEST_F(HoldTest, AHoldThatIsKeptIsNotCalledLateWhenTheRunEndsWithoutHavingBegun) {
+  const SessionId session = Connect("a");
+  const uint64_t id = MustSubmit(Spec());
+  Report(session,
+         {Event(1, Key(id), v1::RUN_STATE_LAUNCHING), Event(2, Key(id), v1::RUN_STATE_PENDING)});
+  EXPECT_TRUE(Hold({id}).ok());
+  Report(session, {Event(3, Key(id), v1::RUN_STATE_FINISHING)});
+  EXPECT_TRUE(Job(id).held());
+  Report(session, {Event(4, Key(id), v1::RUN_STATE_CANCELED)});
+  for (const v1::Transition& step : History(id))
+    EXPECT_NE(step.kind(), v1::TRANSITION_KIND_RELEASE_REQUESTED);
+}
+
+TEST_F(HoldTest, ARunThatItsClusterHasBegunWithIsNotHeld) {
+  const SessionId session = Connect("a");
+  const uint64_t id = MustSubmit(Spec());
+  Report(session,
+         {Event(1, Key(id), v1::RUN_STATE_LAUNCHING), Event(2, Key(id), v1::RUN_STATE_STARTING)});
+  const absl::Status status = Hold({id});
+  EXPECT_EQ(ReasonOf(status), "NOT_WAITING");
+  EXPECT_THAT(std::string(ToStd(status.message())), HasSubstr("its run has begun"));
+  EXPECT_FALSE(Job(id).held());
 }
 
 TEST_F(HoldTest, JobsThatDoNotWaitAreNamedAndNoneIsHeld) {
