@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "agents/core/registry_account.h"
 #include "agents/kubernetes/endpoint.h"
 #include "contract/errors.h"
-#include "contract/image.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -17,8 +17,6 @@ namespace {
 
 constexpr char kDataKey[] = ".dockerconfigjson";
 constexpr char kSecretType[] = "kubernetes.io/dockerconfigjson";
-constexpr char kNvidiaRegistry[] = "nvcr.io";
-constexpr char kNvidiaUser[] = "$oauthtoken";
 constexpr char kDockerHub[] = "docker.io";
 // The key by which kubelets find the credentials of Docker Hub.
 constexpr char kDockerHubKey[] = "https://index.docker.io/v1/";
@@ -123,24 +121,9 @@ class Installer {
 }  // namespace
 
 absl::StatusOr<RegistryCredential> CheckRegistryCredential(RegistryCredential credential) {
-  // An image's name has the same first part; the rest only makes it one.
-  const absl::StatusOr<contract::Image> image =
-      contract::ParseImage(credential.registry + "/a/b:1");
-  if (!image.ok() || image->repository != "a/b" || image->registry.empty()) {
-    return contract::BadField(
-        "registry",
-        fmt::format("\"{}\" is not a registry's name; use HOST or HOST:PORT, for example nvcr.io",
-                    credential.registry));
-  }
-  credential.registry = image->registry;
-  const bool is_nvidia = credential.registry == kNvidiaRegistry;
-  if (is_nvidia && credential.user.empty()) credential.user = kNvidiaUser;
-  if (is_nvidia && credential.user != kNvidiaUser) {
-    return contract::BadField("user",
-                              fmt::format("{} takes no user but {} (leave it out, or put it into "
-                                          "single quotes), with an API key as the secret",
-                                          kNvidiaRegistry, kNvidiaUser));
-  }
+  const absl::Status completed =
+      agent::CompleteRegistryAccount(&credential.registry, &credential.user);
+  if (!completed.ok()) return completed;
   if (!IsPrintable(credential.user) || credential.user.size() > kMaxUserBytes ||
       credential.user.find(':') != std::string::npos) {
     return contract::BadField("user", fmt::format("\"{}\" is not a user's name; use up to {} "

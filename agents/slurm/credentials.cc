@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "agents/core/registry_account.h"
 #include "agents/slurm/fields.h"
 #include "contract/errors.h"
 #include "contract/image.h"
@@ -13,9 +14,6 @@
 namespace muster::slurm {
 namespace {
 
-constexpr std::string_view kNvidiaRegistry = "nvcr.io";
-constexpr std::string_view kNvidiaUser = "$oauthtoken";
-constexpr std::string_view kDockerHub = "docker.io";
 constexpr size_t kMaxUserBytes = 128;
 constexpr uint32_t kPrivateDirectory = 0700;
 constexpr uint32_t kPrivateFile = 0600;
@@ -52,18 +50,6 @@ bool ContinuesEntry(std::string_view line) {
   return !words.empty() && std::find(kRest.begin(), kRest.end(), words[0]) != kRest.end();
 }
 
-absl::StatusOr<std::string> NormalRegistry(const std::string& registry) {
-  // An image's name has the same first part; the rest only makes it one.
-  const absl::StatusOr<contract::Image> image = contract::ParseImage(registry + "/a/b:1");
-  const bool is_hub = image.ok() && image->registry == kDockerHub;
-  const bool is_written = image.ok() && image->repository == "a/b";
-  if (is_written && (is_hub || !image->registry.empty())) return image->registry;
-  return contract::BadField(
-      "registry", fmt::format("\"{}\" is not a registry's name; use HOST or HOST:PORT, for example "
-                              "nvcr.io",
-                              registry));
-}
-
 // name:password:uid:gid:comment:home:shell, of whoever commands run as there.
 absl::StatusOr<std::string> HomeOn(hosts::Host* host) {
   hosts::Command command;
@@ -93,17 +79,9 @@ std::string DirectoryIn(const std::string& home) { return home + "/.config/enroo
 }  // namespace
 
 absl::StatusOr<Credential> CheckCredential(Credential credential) {
-  absl::StatusOr<std::string> registry = NormalRegistry(credential.registry);
-  if (!registry.ok()) return registry.status();
-  credential.registry = *std::move(registry);
-  const bool is_nvidia = credential.registry == kNvidiaRegistry;
-  if (is_nvidia && credential.user.empty()) credential.user = kNvidiaUser;
-  if (is_nvidia && credential.user != kNvidiaUser) {
-    return contract::BadField("user",
-                              fmt::format("{} takes no user but {} (leave it out, or put it into "
-                                          "single quotes), with an API key as the secret",
-                                          kNvidiaRegistry, kNvidiaUser));
-  }
+  const absl::Status completed =
+      agent::CompleteRegistryAccount(&credential.registry, &credential.user);
+  if (!completed.ok()) return completed;
   if (!IsWord(credential.user) || credential.user.size() > kMaxUserBytes) {
     return contract::BadField("user", fmt::format("\"{}\" is not a user's name; use up to {} "
                                                   "printable ASCII characters without blanks",
@@ -124,8 +102,8 @@ absl::StatusOr<Credential> CheckCredential(Credential credential) {
 }
 
 std::vector<std::string> CredentialHosts(std::string_view registry) {
-  if (registry == kNvidiaRegistry) return {std::string(registry), "authn.nvidia.com"};
-  if (registry == kDockerHub) return {"registry-1.docker.io", "auth.docker.io"};
+  if (registry == "nvcr.io") return {std::string(registry), "authn.nvidia.com"};
+  if (registry == "docker.io") return {"registry-1.docker.io", "auth.docker.io"};
   return {std::string(registry.substr(0, registry.find(':')))};
 }
 
