@@ -42,10 +42,15 @@ int Count(const v1::ClusterChecks& checks, v1::CheckResult result) {
 
 std::string CheckReport(const v1::ClusterChecks& checks) {
   std::string text;
-  for (const v1::ClusterCheck& check : checks.checks()) {
+  for (int i = 0; i < checks.checks_size(); ++i) {
+    const v1::ClusterCheck& check = checks.checks(i);
     text += fmt::format("{:<8}{}: {}\n", Word(check.result()), OneLine(check.subject()),
                         OneLine(check.seen()));
-    if (!check.remedy().empty()) text += fmt::format("        -> {}\n", OneLine(check.remedy()));
+    // Lines of one cause have their remedy once, below the last of them.
+    const bool goes_on =
+        i + 1 < checks.checks_size() && checks.checks(i + 1).remedy() == check.remedy();
+    if (!check.remedy().empty() && !goes_on)
+      text += fmt::format("        -> {}\n", OneLine(check.remedy()));
   }
   return text +
          fmt::format("{} ok, {} warn, {} fail, {} skipped\n", Count(checks, v1::CHECK_RESULT_OK),

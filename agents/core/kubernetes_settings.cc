@@ -132,8 +132,10 @@ std::vector<Setting> ServerSettings(KubernetesConfig* config) {
       {"kubernetes.context", "the context in them [the current one]", TextInto(&config->context)},
       {"kubernetes.namespace", "where runs are that name none [the context's]",
        TextInto(&config->name_space)},
-      {"kubernetes.namespaces", "further ones that runs may name, NAME,... [none]",
-       [config](const std::string& value) { return SetNamespaces(config, value); }},
+      {.key = "kubernetes.namespaces",
+       .help = "further ones that runs may name, NAME,... [none]",
+       .set = [config](const std::string& value) { return SetNamespaces(config, value); },
+       .is_list = true},
   };
 }
 
@@ -141,17 +143,20 @@ std::vector<Setting> RunSettings(KubernetesConfig* config) {
   return {
       {"kubernetes.default_image", "of jobs that name none [such jobs go elsewhere]",
        ImageInto(&config->default_image)},
-      {"kubernetes.image_pull_secrets", "Secrets with registries' credentials, NAME,... [none]",
-       ListInto(&config->image_pull_secrets)},
+      {.key = "kubernetes.image_pull_secrets",
+       .help = "Secrets with registries' credentials, NAME,... [none]",
+       .set = ListInto(&config->image_pull_secrets),
+       .is_list = true},
       {"kubernetes.default_cpus", "cores of jobs that ask for none, 1 to 10000 [1]",
        NumberInto(1, kMaxCpuMillis / 1000,
                   [config](uint64_t cores) { config->default_cpu_millis = cores * 1000; })},
       {"kubernetes.default_memory", "memory of jobs that ask for none [1Gi]",
        [config](const std::string& value) { return SetMemory(config, value); }},
-      {"kubernetes.gpu_resources",
-       "resources that are GPUs, the first one for jobs without a type "
-       "[nvidia.com/gpu,amd.com/gpu]",
-       ListInto(&config->gpu_resources)},
+      {.key = "kubernetes.gpu_resources",
+       .help = "resources that are GPUs, the first one for jobs without a type "
+               "[nvidia.com/gpu,amd.com/gpu]",
+       .set = ListInto(&config->gpu_resources),
+       .is_list = true},
       {"kubernetes.gpu_type_label", "node label with the GPUs' type [nvidia.com/gpu.product]",
        TextInto(&config->gpu_type_label)},
       {"kubernetes.allow_host_path", "whether jobs may mount directories of nodes [no]",

@@ -24,6 +24,9 @@ void JudgeVersion(const std::string& version, agent::CheckList* checks);
 // `known`: of the cluster that has the agent's runs; empty: not known.
 void JudgeIdentity(const absl::StatusOr<std::string>& identity, const std::string& known,
                    agent::CheckList* checks);
+// Whether anything else is worth a look there. `answer` is that to a GET of the namespace.
+bool JudgePresence(const std::string& name_space, const absl::StatusOr<Json>& answer,
+                   agent::CheckList* checks);
 // `answer`: what became of a Job that was only tried.
 void JudgeTrial(const std::string& name_space, const absl::StatusOr<ApiAnswer>& answer,
                 agent::CheckList* checks);

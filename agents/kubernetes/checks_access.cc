@@ -10,13 +10,18 @@
 namespace muster::kubernetes {
 namespace {
 
-constexpr char kRightsRemedy[] =
-    "give the agent's account the rights of deploy/kubernetes/rights.yaml in this namespace";
 constexpr char kClusterRightsRemedy[] =
     "give the agent's account the rights of deploy/kubernetes/cluster-rights.yaml, if it may have "
     "them";
 // Since then the pods of an Indexed Job have their index as a label, and a policy for replacement.
 constexpr int kMinorForSeveralNodes = 28;
+
+std::string RightsRemedy(const std::string& name_space) {
+  return fmt::format(
+      "give the agent's account its rights in namespace {0}: kubectl apply -n {0} -f "
+      "deploy/kubernetes/rights.yaml; make the namespace first if it is not there",
+      name_space);
+}
 
 std::string WordsOf(const absl::Status& status) { return std::string(ToStd(status.message())); }
 
@@ -97,6 +102,18 @@ void JudgeIdentity(const absl::StatusOr<std::string>& identity, const std::strin
   checks->Ok(kSubject, "the UID of kube-system is " + *identity);
 }
 
+bool JudgePresence(const std::string& name_space, const absl::StatusOr<Json>& answer,
+                   agent::CheckList* checks) {
+  if (!absl::IsNotFound(answer.status())) return true;
+  checks->Fail("namespace " + name_space, "there is none: " + WordsOf(answer.status()),
+               fmt::format("make the namespace (kubectl create namespace {0}) and give the agent's "
+                           "account its rights there (kubectl apply -n {0} -f "
+                           "deploy/kubernetes/rights.yaml), or take it out of kubernetes.namespace "
+                           "and kubernetes.namespaces",
+                           name_space));
+  return false;
+}
+
 void JudgeTrial(const std::string& name_space, const absl::StatusOr<ApiAnswer>& answer,
                 agent::CheckList* checks) {
   const std::string subject = fmt::format("a Job in namespace {}", name_space);
@@ -105,7 +122,7 @@ void JudgeTrial(const std::string& name_space, const absl::StatusOr<ApiAnswer>& 
   }
   if (answer->ok()) return checks->Ok(subject, "is taken by the API server in a dry run");
   std::string remedy = "correct what the server's message names";
-  if (answer->status == 403) remedy = kRightsRemedy;
+  if (answer->status == 403) remedy = RightsRemedy(name_space);
   // A webhook or a namespace that is going also answers 403; what the server says tells.
   if (answer->message.find("being terminated") != std::string::npos || answer->status == 404) {
     remedy = fmt::format(
@@ -118,13 +135,9 @@ void JudgeTrial(const std::string& name_space, const absl::StatusOr<ApiAnswer>& 
 }
 
 std::vector<Right> RightsOf(const KubernetesConfig& config) {
+  // What one may have by the cluster role comes first: the others lack for one cause, and have
+  // their remedy once.
   std::vector<Right> rights = {
-      {"batch", "jobs", "", true, {"create", "get", "list", "watch", "patch", "delete"}, true, ""},
-      {"", "secrets", "", true, {"create", "delete"}, true, ""},
-      {"", "services", "", true, {"create", "delete"}, true, ""},
-      {"", "pods", "", true, {"get", "list", "watch"}, true, ""},
-      {"", "pods/log", "", true, {"get"}, true, ""},
-      {"", "events", "", true, {"list", "watch"}, true, ""},
       {"",
        "namespaces",
        "",
@@ -132,6 +145,12 @@ std::vector<Right> RightsOf(const KubernetesConfig& config) {
        {"get"},
        false,
        "that it is missing or being deleted is not told"},
+      {"batch", "jobs", "", true, {"create", "get", "list", "watch", "patch", "delete"}, true, ""},
+      {"", "secrets", "", true, {"create", "delete"}, true, ""},
+      {"", "services", "", true, {"create", "delete"}, true, ""},
+      {"", "pods", "", true, {"get", "list", "watch"}, true, ""},
+      {"", "pods/log", "", true, {"get"}, true, ""},
+      {"", "events", "", true, {"list", "watch"}, true, ""},
       {"", "resourcequotas", "", true, {"list", "watch"}, false, "quotas are not told in advance"},
       {"",
        "limitranges",
@@ -195,7 +214,7 @@ void JudgeRight(const Right& right, const std::string& name_space,
   if (missing.empty()) return checks->Ok(subject, fmt::format("{}", fmt::join(right.verbs, ", ")));
   const std::string seen = fmt::format("not allowed: {}{}{}", fmt::join(missing, ", "),
                                        right.loss.empty() ? "" : "; ", right.loss);
-  const char* remedy = right.in_namespace ? kRightsRemedy : kClusterRightsRemedy;
+  const std::string remedy = right.in_namespace ? RightsRemedy(name_space) : kClusterRightsRemedy;
   if (right.is_required) return checks->Fail(subject, seen, remedy);
   checks->Warn(subject, seen, remedy);
 }

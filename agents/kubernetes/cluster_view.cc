@@ -67,7 +67,11 @@ class ClusterView::Impl {
     if (!version.ok()) return version.status();
     const absl::StatusOr<std::string> identity = identity_.Learn(&api_);
     if (!identity.ok()) return identity.status();
-    const Seen seen = AwaitAndLook();
+    AwaitFirstAnswers();
+    for (const auto& space : namespaces_) {
+      space->Judge(runs_state_ == nullptr ? absl::OkStatus() : runs_state_(space->name()));
+    }
+    const Seen seen = Look();
     v1::Inventory inventory;
     inventory.set_identity(*identity);
     inventory.set_scheduler_version("kubernetes " + *version);
@@ -88,7 +92,8 @@ class ClusterView::Impl {
   std::string KnownIdentity() const { return identity_.known(); }
 
   absl::StatusOr<v1::ClusterDetails> Describe() {
-    const Seen seen = AwaitAndLook();
+    AwaitFirstAnswers();
+    const Seen seen = Look();
     if (!seen.knows_nodes && !absl::IsPermissionDenied(seen.nodes_problem))
       return absl::UnavailableError(seen.nodes_problem.message());
     v1::ClusterDetails details = DetailsOf(seen, config_);
@@ -107,19 +112,14 @@ class ClusterView::Impl {
   }
 
  private:
-  Seen AwaitAndLook() {
+  void AwaitFirstAnswers() {
     nodes_.AwaitFirstAnswer(kFirstListTimeout);
     pods_->AwaitFirstAnswer(kFirstListTimeout);
     // A cluster whose pods are all hidden may show those of some namespaces.
     if (AreAllPodsHidden()) {
       for (const auto& space : namespaces_) space->WatchItsPods();
     }
-    for (const auto& space : namespaces_) {
-      const absl::Status runs =
-          runs_state_ == nullptr ? absl::OkStatus() : runs_state_(space->name());
-      space->Await(kFirstListTimeout, runs);
-    }
-    return Look();
+    for (const auto& space : namespaces_) space->Await(kFirstListTimeout);
   }
 
   bool AreAllPodsHidden() const { return absl::IsPermissionDenied(pods_->state()); }

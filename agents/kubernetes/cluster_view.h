@@ -27,7 +27,7 @@ class ClusterView {
   using RunsState = std::function<absl::Status(const std::string& name_space)>;
 
   // Begins to watch at once. `api` must outlive this object. The cluster's identity is remembered
-  // in `state_dir`, the agent's own directory. `runs_state` is asked by Inventory and Describe.
+  // in `state_dir`, the agent's own directory. `runs_state` is asked by Inventory.
   ClusterView(const KubernetesConfig& config, Api* api, const std::string& state_dir,
               RunsState runs_state = nullptr);
   ~ClusterView();
@@ -40,8 +40,9 @@ class ClusterView {
   absl::StatusOr<v1::Inventory> Inventory();
   // Which cluster's runs are here, as was learnt once; empty: not known.
   std::string KnownIdentity() const;
-  // As it is now. Asks for the namespaces and waits for the first lists. UNAVAILABLE: nodes could
-  // never be listed for another reason than that the agent may not.
+  // As it is now; whether namespaces take runs is what the latest inventory told, so that both say
+  // the same. Waits for the first lists. UNAVAILABLE: nodes could never be listed for another
+  // reason than that the agent may not.
   absl::StatusOr<v1::ClusterDetails> Describe();
 
   // Why the run can never start here, in words for its user; nothing: it may, or what would tell is

@@ -152,15 +152,19 @@ std::string ProblemOf(const SeenNamespace& space) {
 }
 
 std::string RemedyFor(const SeenNamespace& space) {
+  const std::string rights = fmt::format(
+      "give the agent's account its rights there (kubectl apply -n {} -f rights.yaml, of "
+      "deploy/kubernetes)",
+      space.name);
   if (space.state == kForbidden) {
     return fmt::format(
-        "give the agent's account its rights there (kubectl apply -n {} -f rights.yaml, of "
-        "deploy/kubernetes), make the namespace if it is not there, or take it out of "
-        "kubernetes.namespaces",
-        space.name);
+        "{}, make the namespace first if it is not there (kubectl create namespace {}), or take "
+        "it out of kubernetes.namespaces",
+        rights, space.name);
   }
   return fmt::format(
-      "make it (kubectl create namespace {}), or take it out of kubernetes.namespaces", space.name);
+      "make it (kubectl create namespace {}) and {}, or take it out of kubernetes.namespaces",
+      space.name, rights);
 }
 
 // What of the use cannot be seen; empty: nothing.
@@ -230,7 +234,7 @@ std::vector<v1::Pool> PoolsOf(const Seen& seen, const KubernetesConfig& config) 
     v1::Pool& pool = pools.emplace_back();
     pool.set_name(space.name);
     pool.set_is_default(pools.size() == 1);
-    pool.set_available(has_nodes);
+    pool.set_available(has_nodes && space.state.empty());
     pool.set_state(space.state);
     for (const v1::NodeGroup& group : groups) *pool.add_node_groups() = group;
   }
@@ -245,7 +249,10 @@ std::vector<std::string> WarningsOf(const Seen& seen, const KubernetesConfig& co
   if (const std::string unknown = UnknownUse(seen); !unknown.empty())
     warnings.push_back(unknown + "; " + RightsRemedy("pods"));
   for (const SeenNamespace& space : seen.namespaces) {
-    if (!space.state.empty()) warnings.push_back(ProblemOf(space) + "; " + RemedyFor(space));
+    if (!space.state.empty()) {
+      warnings.push_back(fmt::format("{}; its pool takes no jobs until then: {}", ProblemOf(space),
+                                     RemedyFor(space)));
+    }
     for (const QuotaLine& line : space.quotas) {
       if (!line.IsExhausted() || line.has_scope) continue;
       warnings.push_back(

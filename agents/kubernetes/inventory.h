@@ -22,7 +22,7 @@ enum class PodScope { kNone, kNamespace, kCluster };
 struct SeenNamespace {
   std::string name;
   // "missing", "terminating", "forbidden": the server takes no runs there, and `problem` has its
-  // words. Empty: nothing is known against it.
+  // words; its pool takes no jobs. Empty: nothing is known against it.
   std::string state = {};
   std::string problem = {};
   std::vector<QuotaLine> quotas = {};
@@ -51,7 +51,7 @@ void JudgeNamespace(const absl::StatusOr<Json>& answer, const absl::Status& runs
                     SeenNamespace* space);
 
 // The namespaces as pools. Without node groups if nodes are not known; on a cluster that has none
-// they are not available.
+// they are not available, and neither is one that the server takes no runs in.
 std::vector<v1::Pool> PoolsOf(const Seen& seen, const KubernetesConfig& config);
 // What is missing or odd, with what to do about it.
 std::vector<std::string> WarningsOf(const Seen& seen, const KubernetesConfig& config);

@@ -37,10 +37,13 @@ class NamespaceView {
   const std::string& name() const { return name_; }
   // Begins to watch its pods; only once.
   void WatchItsPods();
-  // Asks the server for the namespace, and waits for the first answers of the watches, `timeout`
-  // for each. `runs`: whether what runs make there can be seen.
-  void Await(absl::Duration timeout, const absl::Status& runs);
+  // Waits for the first answers of the watches, `timeout` for each.
+  void Await(absl::Duration timeout);
+  // Asks the server for the namespace. `runs`: whether what runs make there can be seen; if not,
+  // the server is asked for that as well, because watches try again seldom.
+  void Judge(const absl::Status& runs);
 
+  // Whether it is there is what the latest Judge found.
   SeenNamespace Look() const;
   // OK: they are told of, once they are watched.
   absl::Status pods_state() const;
@@ -48,6 +51,7 @@ class NamespaceView {
 
  private:
   ObjectWatch* pods() const;
+  absl::Status MayListJobs();
 
   const std::string name_;
   Api& api_;

@@ -49,6 +49,8 @@ class Preflight {
 
   // What is asked of each namespace that runs are in.
   void CheckNamespace(const std::string& name_space) {
+    const std::string path = "/api/v1/namespaces/" + Escape(name_space);
+    if (!JudgePresence(name_space, api_.Get(path, "namespace " + name_space), &checks_)) return;
     for (const Right& right : RightsOf(config_)) {
       if (right.in_namespace) CheckRight(right, name_space);
     }

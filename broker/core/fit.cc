@@ -121,7 +121,17 @@ Fit CheckNodes(const v1::JobSpec& shape, const v1::Pool& pool) {
   return {};
 }
 
-Fit CheckPool(const v1::JobSpec& shape, const v1::Pool& pool, v1::ClusterKind kind) {
+// Why the pool takes nobody's jobs now.
+Fit NotNow(const v1::Pool& pool, const PutCluster& cluster) {
+  const std::string state =
+      pool.state().empty() ? std::string() : fmt::format(": it is {}", pool.state());
+  return {Fit::Verdict::kNotNow,
+          fmt::format("pool \"{}\" takes no jobs at the moment{}; muster clusters {} tells more",
+                      pool.name(), state, cluster.name)};
+}
+
+Fit CheckPool(const v1::JobSpec& shape, const v1::Pool& pool, const PutCluster& cluster) {
+  const v1::ClusterKind kind = cluster.kind;
   // An agent on Kubernetes may be kept from seeing nodes. They are not known then, which is not the
   // same as none: the cluster is asked by trying.
   const bool knows_nodes = kind != v1::CLUSTER_KIND_KUBERNETES || pool.node_groups_size() > 0;
@@ -133,11 +143,7 @@ Fit CheckPool(const v1::JobSpec& shape, const v1::Pool& pool, v1::ClusterKind ki
                         contract::FormatDuration(absl::Seconds(pool.max_time_limit().seconds())),
                         contract::FormatDuration(absl::Seconds(shape.time_limit().seconds())))};
   }
-  if (!pool.available()) {
-    return {Fit::Verdict::kNotNow,
-            fmt::format("pool \"{}\" takes no jobs at the moment", pool.name())};
-  }
-  return {};
+  return pool.available() ? Fit{} : NotNow(pool, cluster);
 }
 
 // The names of the pools that the job may use; empty: the cluster's default.
@@ -245,12 +251,12 @@ Fit CheckFit(const v1::JobSpec& shape, const PutCluster& cluster) {
   if (wanted.empty()) {
     const v1::Pool* pool = DefaultPool(cluster.inventory);
     if (pool == nullptr) return {Fit::Verdict::kNoPool, "it has no pool"};
-    return CheckPool(shape, *pool, cluster.kind);
+    return CheckPool(shape, *pool, cluster);
   }
   Fit best{Fit::Verdict::kNotNamed, ""};
   for (std::string_view name : wanted) {
     const v1::Pool* pool = FindPool(cluster.inventory, name);
-    Fit fit = pool != nullptr ? CheckPool(shape, *pool, cluster.kind)
+    Fit fit = pool != nullptr ? CheckPool(shape, *pool, cluster)
                               : Fit{Fit::Verdict::kNoPool, NoSuchPool(name, cluster.inventory)};
     if (fit.verdict > best.verdict) best = std::move(fit);
   }

@@ -46,7 +46,8 @@ std::string ChecksText(const google::protobuf::RepeatedPtrField<v1::ClusterCheck
     width = std::max(width, Width(OneLine(check.subject())));
   }
   std::string text;
-  for (const v1::ClusterCheck& check : checks) {
+  for (int i = 0; i < checks.size(); ++i) {
+    const v1::ClusterCheck& check = checks[i];
     const Cell result = ResultCell(check.result());
     const std::string subject = OneLine(check.subject());
     const std::string seen = OneLine(check.seen());
@@ -54,7 +55,9 @@ std::string ChecksText(const google::protobuf::RepeatedPtrField<v1::ClusterCheck
             std::string(kRemedyIndent - result.text.size(), ' ') + subject;
     if (!seen.empty()) text += std::string(width - Width(subject) + 2, ' ') + seen;
     text += '\n';
-    if (check.remedy().empty()) continue;
+    // Lines of one cause have their remedy once, below the last of them.
+    const bool goes_on = i + 1 < checks.size() && checks[i + 1].remedy() == check.remedy();
+    if (check.remedy().empty() || goes_on) continue;
     text +=
         fmt::format("{}What to do: {}\n", std::string(kRemedyIndent, ' '), OneLine(check.remedy()));
   }

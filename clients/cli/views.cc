@@ -78,6 +78,18 @@ std::string Holdings(const v1::Cluster& cluster) {
   return text;
 }
 
+// Namespaces that take no runs; empty: all do. Partitions of Slurm's may be down for good, by their
+// operator's will.
+std::string ShutPools(const v1::Cluster& cluster) {
+  if (cluster.kind() != v1::CLUSTER_KIND_KUBERNETES) return "";
+  std::vector<std::string> shut;
+  for (const v1::Pool& pool : cluster.inventory().pools()) {
+    if (!pool.available() && !pool.state().empty())
+      shut.push_back(fmt::format("pool {} is {}", Harmless(pool.name()), Harmless(pool.state())));
+  }
+  return fmt::format("{}", fmt::join(shut, ", "));
+}
+
 Cell ClusterStateCell(const v1::Cluster& cluster) {
   if (cluster.state() != v1::CLUSTER_STATE_CONNECTED) return {"DISCONNECTED", Colour::kRed};
   if (!cluster.scheduler_error().empty()) return {"NO ANSWER", Colour::kYellow};
@@ -87,7 +99,9 @@ Cell ClusterStateCell(const v1::Cluster& cluster) {
 }  // namespace
 
 bool AreNodesUnknown(const v1::Pool& pool, v1::ClusterKind kind) {
-  return kind == v1::CLUSTER_KIND_KUBERNETES && pool.available() && pool.node_groups().empty();
+  // A pool that says why it takes no jobs may have nodes all the same.
+  const bool has_none = !pool.available() && pool.state().empty();
+  return kind == v1::CLUSTER_KIND_KUBERNETES && !has_none && pool.node_groups().empty();
 }
 
 // In Slurm's word behind the explanation, or in that of a cluster of machines.
@@ -250,6 +264,7 @@ Table::Row ClusterRow(const v1::Cluster& cluster, const Style& style, absl::Time
   }
   // What its inventory warns of is no problem of now; the cluster's page has it.
   std::string problem = OneLine(cluster.scheduler_error());
+  if (problem.empty()) problem = ShutPools(cluster);
   if (cluster.state() != v1::CLUSTER_STATE_CONNECTED) {
     problem = fmt::format("its agent was last seen {}", Ago(cluster.last_seen(), now));
   }

@@ -76,6 +76,11 @@ class YamlFile {
         text += fmt::format("{}{}:{}", text.empty() ? "" : ",", entry.first.Scalar(),
                             entry.second.Scalar());
       }
+    } else if (value.IsSequence() && setting.is_list) {
+      for (const YAML::Node& item : value) {
+        if (!item.IsScalar()) return At(item.Mark(), fmt::format("{} takes words", setting.key));
+        text += fmt::format("{}{}", text.empty() ? "" : ",", item.Scalar());
+      }
     } else {
       return At(value.Mark(), fmt::format("{} takes one value", setting.key));
     }

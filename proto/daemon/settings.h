@@ -26,6 +26,8 @@ struct Setting {
   std::function<absl::Status(const std::string& value)> set;
   // In the file also a mapping {a: 1, b: 2}, given as "a:1,b:2".
   bool is_mapping = false;
+  // In the file also a list [a, b], given as "a,b".
+  bool is_list = false;
 };
 
 // As an environment variable and as a flag.

@@ -194,11 +194,26 @@ def test_a_namespace_that_is_not_there_or_is_going(kubernetes, world, api, bad_n
     agent = kubernetes.make_agent(world, namespace=name)
     check_told(agent, words, f"make the namespace (kubectl create namespace {name})")
     agent.start()
-    failure = api.wait_state(api.submit(script_spec("true")), FAILED).failure
-    assert failure.failure_class == job_pb2.FAILURE_CLASS_CONFIG and not failure.retriable
-    assert words in failure.message
-    assert "choose a namespace that is there" in failure.suggestion
+    job_id = api.submit(script_spec("true"))
+    assert f'pool "{name}" takes no jobs at the moment: it is ' in world.cli("why", job_id).stdout
+    assert f"make it (kubectl create namespace {name})" in world.cli("clusters", "lab").stdout
     assert not any(kubernetes.objects(kind, namespace=name) for kind in KINDS)
+
+
+def test_a_namespace_that_is_not_there_has_one_remedy_also_for_an_account_of_least_rights(kubernetes, world, broker):
+    del broker
+    agent = kubernetes.make_least_agent(world, kubernetes.make_namespace(), namespaces="nowhere")
+    said = check_told(agent, 'namespace nowhere: there is none: get namespace nowhere: the API server answered 404')
+    assert len([line for line in said.splitlines() if "nowhere" in line]) == 2, "its line, and the remedy"
+    assert "        -> make the namespace (kubectl create namespace nowhere)" in said
+
+
+def test_a_namespace_without_rights_has_its_remedy_once(kubernetes, world, broker):
+    del broker
+    shut = kubernetes.make_namespace()
+    agent = kubernetes.make_least_agent(world, kubernetes.make_namespace(), namespaces=shut)
+    said = check_told(agent, f"fail    rights to jobs in namespace {shut}")
+    assert said.count(f"kubectl apply -n {shut} -f deploy/kubernetes/rights.yaml") == 1, said
 
 
 # ---- the rights

@@ -76,6 +76,23 @@ def test_one_that_the_agent_does_not_work_in_is_refused_by_name(agent, api):
     assert 'no pool "elsewhere"' in caught.value.details()
 
 
+def test_jobs_of_one_without_its_rights_wait_for_them(kubernetes, world, agent, api, names):
+    _, _, shut = names
+    job_id = api.submit(in_namespace(shut, "echo at last"))
+    assert f'pool "{shut}" takes no jobs at the moment: it is forbidden; muster clusters lab tells more' in \
+        world.cli("why", job_id).stdout
+    assert f"pool {shut} is forbidden" in world.cli("clusters", "-o", "wide").stdout
+    page = world.cli("clusters", "lab").stdout
+    assert f"namespace {shut} is forbidden: " in page and f"kubectl apply -n {shut} -f rights.yaml" in page
+    assert not kubernetes.objects("events", namespace=shut), "nothing was tried there"
+    kubernetes.least_rights_token(shut)
+    # The agent would see them within a minute; one that starts looks at once.
+    agent.kill()
+    agent.start()
+    assert [run.number for run in api.wait_state(job_id, SUCCEEDED).runs] == [1]
+    assert api.stdout(job_id) == b"at last\n"
+
+
 def test_a_quota_holds_back_the_jobs_of_its_namespace_alone(kubernetes, world, agent, api, names):
     del agent
     home, team, _ = names

@@ -67,7 +67,8 @@ def test_other_namespaces_are_not_the_agents(kubernetes, token):
 def test_the_optional_role_shows_nodes_and_the_clusters_identity(kubernetes, token):
     assert all(may(kubernetes, token, verb, "", kind, "") for verb in ("list", "watch") for kind in ("nodes", "pods"))
     assert may(kubernetes, token, "get", "", "namespaces", "", "kube-system")
-    assert not may(kubernetes, token, "get", "", "namespaces", "", "default")
+    assert may(kubernetes, token, "get", "", "namespaces", "", "default")
+    assert not may(kubernetes, token, "list", "", "namespaces", "")
     assert may(kubernetes, token, "list", "node.k8s.io", "runtimeclasses", "")
     assert may(kubernetes, token, "list", "storage.k8s.io", "storageclasses", "")
     assert not may(kubernetes, token, "patch", "", "nodes", "")

@@ -27,6 +27,19 @@ TEST(CheckReportTest, EachCheckIsALineWithItsRemedyBelow) {
             "1 ok, 0 warn, 1 fail, 0 skipped\n");
 }
 
+TEST(CheckReportTest, LinesOfOneCauseHaveTheirRemedyOnce) {
+  v1::ClusterChecks checks = TwoChecks();
+  v1::ClusterCheck* other = checks.add_checks();
+  *other = checks.checks(1);
+  other->set_seen("no space");
+  EXPECT_EQ(CheckReport(checks),
+            "ok      slurmctld: it is UP\n"
+            "fail    run_dir /x: two lines [31m\n"
+            "fail    run_dir /x: no space\n"
+            "        -> mend it\n"
+            "1 ok, 0 warn, 2 fail, 0 skipped\n");
+}
+
 TEST(CheckReportTest, OnlyAFailureFails) {
   v1::ClusterChecks checks = TwoChecks();
   EXPECT_TRUE(HasFailed(checks));

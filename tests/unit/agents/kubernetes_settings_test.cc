@@ -30,6 +30,17 @@ TEST_F(KubernetesSettingsTest, NamespacesAreAListOfNames) {
               HasSubstr("\"Team_B\" is not a namespace's name"));
 }
 
+TEST_F(KubernetesSettingsTest, ListsMayBeWrittenAsYamlHasThem) {
+  const absl::Status good = ApplyYaml(
+      "kubernetes:\n  namespaces: [team-a, team-b]\n  image_pull_secrets: [one, two]\n"
+      "  gpu_resources: [nvidia.com/mig-1g.5gb]\n",
+      "lab.yaml", "muster-agent", KubernetesSettings(&config_));
+  ASSERT_TRUE(good.ok()) << good;
+  EXPECT_THAT(config_.namespaces, ElementsAre("team-a", "team-b"));
+  EXPECT_THAT(config_.image_pull_secrets, ElementsAre("one", "two"));
+  EXPECT_THAT(config_.gpu_resources, ElementsAre("nvidia.com/mig-1g.5gb"));
+}
+
 TEST_F(KubernetesSettingsTest, OneAgentWorksInABoundedNumberOfNamespaces) {
   std::string names = "n-1";
   for (size_t i = 2; i <= kubernetes::kMaxNamespaces; ++i) names += fmt::format(",n-{}", i);

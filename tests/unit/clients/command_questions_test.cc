@@ -40,12 +40,16 @@ TEST_F(CommandTest, CheckShowsEachLineWithItsRemedyAndFailsIfOneDoes) {
             "warn     slurmdbd          is away | since noon\n"
             "         What to do: start it\n");
   AddCheck(&checks, "host key", v1::CHECK_RESULT_FAIL, "it has changed", "ask the site");
+  AddCheck(&checks, "account", v1::CHECK_RESULT_FAIL, "is closed", "ask the site");
   AddCheck(&checks, "partition gpu", v1::CHECK_RESULT_SKIPPED, "", "");
   const Outcome bad = Run({"check", "lab"});
   EXPECT_EQ(bad.code, 1);
-  EXPECT_THAT(bad.out, HasSubstr("FAIL     host key          it has changed\n"));
+  // Lines of one cause have their remedy once.
+  EXPECT_THAT(bad.out, HasSubstr("FAIL     host key          it has changed\n"
+                                 "FAIL     account           is closed\n"
+                                 "         What to do: ask the site\n"));
   EXPECT_THAT(bad.out, HasSubstr("skipped  partition gpu\n"));
-  EXPECT_EQ(Run({"check", "-q", "lab"}).out, "host key\n");
+  EXPECT_EQ(Run({"check", "-q", "lab"}).out, "host key\naccount\n");
   EXPECT_THAT(Run({"check", "-o", "json", "lab"}).out, HasSubstr("CHECK_RESULT_FAIL"));
   EXPECT_EQ(Run({"check"}).code, 2);
 }

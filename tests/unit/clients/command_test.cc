@@ -359,6 +359,25 @@ TEST_F(CommandTest, ClustersAreListedAndShown) {
   EXPECT_EQ(unknown.err, "muster: no cluster \"elsewhere\"\n");
 }
 
+TEST_F(CommandTest, ANamespaceThatTakesNoRunsIsAProblemAndHidesNoNodes) {
+  v1::Cluster cluster;
+  cluster.set_name("lab");
+  cluster.set_kind(v1::CLUSTER_KIND_KUBERNETES);
+  cluster.set_state(v1::CLUSTER_STATE_CONNECTED);
+  v1::Pool* pool = cluster.mutable_inventory()->add_pools();
+  pool->set_name("team-a");
+  pool->set_state("forbidden");
+  broker_.list_clusters = [&](const auto&) -> absl::StatusOr<v1::ListClustersResponse> {
+    v1::ListClustersResponse response;
+    *response.add_clusters() = cluster;
+    return response;
+  };
+  EXPECT_THAT(Run({"clusters"}).out, HasSubstr("nodes not known   pool team-a is forbidden\n"));
+  pool->clear_state();
+  pool->set_available(true);
+  EXPECT_THAT(Run({"clusters"}).out, Not(HasSubstr("pool team-a")));
+}
+
 TEST_F(CommandTest, ColoursAreForTerminalsOnly) {
   broker_.list_jobs = [&](const auto&) -> absl::StatusOr<v1::ListJobsResponse> {
     v1::ListJobsResponse page;

@@ -153,10 +153,12 @@ TEST_F(PlaceTest, AClusterThatShrinksTakesNoMoreOfWhatItCannotRun) {
 TEST_F(PlaceTest, APoolThatTakesNoJobsMakesThemWait) {
   v1::AgentHello hello = Hello("a");
   hello.mutable_inventory()->mutable_pools(0)->set_available(false);
+  hello.mutable_inventory()->mutable_pools(0)->set_state("forbidden");
   const SessionId a = Connect(hello);
   const uint64_t id = MustSubmit(Spec());
   EXPECT_EQ(Job(id).state(), v1::JOB_STATE_QUEUED);
-  EXPECT_THAT(Explain(id), HasSubstr("takes no jobs at the moment"));
+  EXPECT_THAT(Explain(id), HasSubstr("takes no jobs at the moment: it is forbidden; muster "
+                                     "clusters a tells more"));
   v1::AgentHeartbeat beat;
   *beat.mutable_inventory() = Hello("a").inventory();
   Beat(a, beat);

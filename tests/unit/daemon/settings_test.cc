@@ -27,11 +27,13 @@ class SettingsTest : public testing::Test {
 
   std::string cluster_;
   std::string gpus_;
+  std::string teams_;
   uint64_t cpus_ = 0;
   const std::vector<Setting> settings_ = {
       {"cluster", "", TextInto(&cluster_)},
       {"machines.cpus", "", NumberInto(1, 64, [this](uint64_t n) { cpus_ = n; })},
       {"machines.gpus", "", TextInto(&gpus_), /*is_mapping=*/true},
+      {.key = "teams", .help = "", .set = TextInto(&teams_), .is_list = true},
   };
 };
 
@@ -40,6 +42,15 @@ TEST_F(SettingsTest, AFileSetsWhatItHas) {
   EXPECT_EQ(cluster_, "here");
   EXPECT_EQ(cpus_, 8);
   EXPECT_EQ(gpus_, "a100:4,h100:2");
+}
+
+TEST_F(SettingsTest, AListIsAlsoTakenAsOneText) {
+  ASSERT_TRUE(Yaml("teams: [vision, speech]\n").ok());
+  EXPECT_EQ(teams_, "vision,speech");
+  ASSERT_TRUE(Yaml("teams: vision,speech\n").ok());
+  EXPECT_EQ(teams_, "vision,speech");
+  ASSERT_TRUE(Yaml("teams: []\n").ok());
+  EXPECT_EQ(teams_, "");
 }
 
 TEST_F(SettingsTest, AnEmptyFileOrSectionSetsNothing) {
@@ -86,6 +97,7 @@ TEST_F(SettingsTest, ABadValueIsQuotedWithItsPlace) {
             "agent.yaml:2:9: machines.cpus: \"65\" is not a number from 1 to 64");
   EXPECT_THAT(ErrorOf("machines:\n  cpus: -1\n"), HasSubstr("\"-1\""));
   EXPECT_THAT(ErrorOf("machines:\n  cpus: [1]\n"), HasSubstr("takes one value"));
+  EXPECT_EQ(ErrorOf("teams: [a, [b]]\n"), "agent.yaml:1:12: teams takes words");
 }
 
 TEST_F(SettingsTest, WhatIsNoYamlIsRefusedWithItsPlace) {

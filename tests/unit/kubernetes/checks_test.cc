@@ -1,5 +1,7 @@
 #include "agents/kubernetes/checks.h"
 
+#include <set>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -107,6 +109,34 @@ TEST(KubernetesChecksTest, ARightThatIsMissingIsNamedWithItsVerbs) {
              "not allowed: create, delete; a loss");
   ExpectLine(judge(true, {{"create", absl::UnavailableError("down")}, {"delete", true}}),
              v1::CHECK_RESULT_SKIPPED, "down");
+}
+
+TEST(KubernetesChecksTest, ANamespaceThatIsNotThereIsToBeMade) {
+  agent::CheckList checks;
+  EXPECT_FALSE(JudgePresence("lab", absl::NotFoundError("namespaces \"lab\" not found"), &checks));
+  const v1::ClusterCheck line = Only(std::move(checks));
+  ExpectLine(line, v1::CHECK_RESULT_FAIL, "there is none: namespaces \"lab\" not found");
+  EXPECT_THAT(line.remedy(), HasSubstr("make the namespace (kubectl create namespace lab) and"));
+  EXPECT_THAT(line.remedy(), HasSubstr("kubectl apply -n lab -f deploy/kubernetes/rights.yaml"));
+  // Who may not look cannot tell.
+  EXPECT_TRUE(JudgePresence("lab", absl::PermissionDeniedError("no"), nullptr));
+  EXPECT_TRUE(JudgePresence("lab", Json(), nullptr));
+}
+
+TEST(KubernetesChecksTest, AllRightsOfANamespaceHaveOneRemedy) {
+  agent::CheckList checks;
+  for (const Right& right : RightsOf(KubernetesConfig())) {
+    std::map<std::string, absl::StatusOr<bool>> allowed;
+    for (const std::string& verb : right.verbs) allowed.emplace(verb, false);
+    if (right.in_namespace) JudgeRight(right, "lab", allowed, &checks);
+  }
+  ApiAnswer refused;
+  refused.status = 403;
+  JudgeTrial("lab", refused, &checks);
+  std::set<std::string> remedies;
+  for (const v1::ClusterCheck& check : checks.checks().checks()) remedies.insert(check.remedy());
+  EXPECT_EQ(remedies.size(), 1u);
+  EXPECT_THAT(*remedies.begin(), HasSubstr("make the namespace first if it is not there"));
 }
 
 TEST(KubernetesChecksTest, WhatTheServerSaysOfAJobReachesTheOperator) {
