@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "absl/strings/numbers.h"
 #include "fmt/format.h"
@@ -82,17 +81,6 @@ std::string GpuObjection(const RunNeed& need, const NodeObject& node) {
 
 std::string Written(const Taint& taint) {
   return taint.key + (taint.value.empty() ? "" : "=" + taint.value) + ":" + taint.effect;
-}
-
-bool SameIgnoringCase(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
-    return std::tolower(x) == std::tolower(y);
-  });
-}
-
-bool NamesResource(std::string_view type, std::string_view resource) {
-  return SameIgnoringCase(type, resource) ||
-         SameIgnoringCase(type, resource.substr(resource.find('/') + 1));
 }
 
 std::vector<std::string> Objections(const RunNeed& need, const NodeObject& node) {

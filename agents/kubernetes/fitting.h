@@ -23,10 +23,6 @@ std::string OutOfService(const RunNeed& need, const NodeObject& node);
 // "team=vision:NoSchedule".
 std::string Written(const Taint& taint);
 
-// Whether a type that a job asks for is that resource: by its name, or by what is behind its '/'.
-bool NamesResource(std::string_view type, std::string_view resource);
-bool SameIgnoringCase(std::string_view a, std::string_view b);
-
 }  // namespace muster::kubernetes
 
 #endif  // MUSTER_AGENTS_KUBERNETES_FITTING_H_

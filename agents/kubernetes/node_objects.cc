@@ -1,6 +1,7 @@
 #include "agents/kubernetes/node_objects.h"
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 
 #include "agents/kubernetes/objects.h"
@@ -157,6 +158,17 @@ Json TrimPod(const Json& object) {
       pod["spec"][list].push_back(keep(container, {"resources", "restartPolicy"}));
   }
   return pod;
+}
+
+bool SameIgnoringCase(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
+    return std::tolower(x) == std::tolower(y);
+  });
+}
+
+bool NamesResource(std::string_view type, std::string_view resource) {
+  return SameIgnoringCase(type, resource) ||
+         SameIgnoringCase(type, resource.substr(resource.find('/') + 1));
 }
 
 bool HasPodEnded(const Json& object) {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "agents/kubernetes/fitting.h"
+#include "agents/kubernetes/node_objects.h"
 #include "agents/kubernetes/objects.h"
 #include "agents/kubernetes/pod_template.h"
 
