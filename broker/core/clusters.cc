@@ -123,10 +123,12 @@ std::string Core::Impl::KnownClusters() const {
   return text;
 }
 
-std::string Core::Impl::DescribeLacks(const v1::JobSpec& shape) const {
+std::string Core::Impl::DescribeLacks(const v1::JobSpec& shape, const Refusals& refused) const {
   std::vector<std::pair<Fit, const Cluster*>> found;
   for (const auto& [name, cluster] : clusters_by_name_) {
     Fit fit = CheckFit(shape, cluster->saved);
+    if (const auto words = refused.find(name); words != refused.end() && fit.ever())
+      fit.lacks = words->second;
     if (fit.verdict != Fit::Verdict::kNotNamed) found.emplace_back(std::move(fit), cluster);
   }
   std::stable_sort(found.begin(), found.end(),

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <variant>
@@ -47,9 +48,14 @@ struct Options {
 
 // ---- inputs
 
+// Clusters and what their agents say against a job.
+using Refusals = std::map<std::string, std::string>;
+
 struct SubmitItem {
   std::shared_ptr<const v1::JobSpec> spec;  // normalized by the caller
   std::string request_id;
+  // Those that can never run it, whatever their inventory promises; it is placed on none of them.
+  Refusals refused_by = {};
 };
 struct Submit {
   Ticket ticket = 0;

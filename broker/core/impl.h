@@ -70,7 +70,9 @@ class Core::Impl {
   absl::Status CheckRoom(const std::vector<Candidate>& candidates) const;
   uint64_t Accept(Candidate& candidate, const std::string& user, Step& step);
   absl::Status CheckNamedClusters(const v1::JobSpec& spec) const;
-  absl::Status CheckPlaceable(const v1::JobSpec& spec) const;
+  absl::Status CheckPlaceable(const v1::JobSpec& shape, const Refusals& refused) const;
+  // Leaves the job to the others. One of them is known to fit.
+  void LeaveOut(const Refusals& refused, v1::JobSpec* shape) const;
 
   // ---- cancel.cc
   void On(Cancel& in, Step& step);
@@ -115,7 +117,7 @@ class Core::Impl {
   void Refit(Cluster* cluster);
   void PutNow(const Cluster& cluster, Step& step);
   // What each cluster lacks, the nearest first, at most a few.
-  std::string DescribeLacks(const v1::JobSpec& shape) const;
+  std::string DescribeLacks(const v1::JobSpec& shape, const Refusals& refused) const;
   std::string KnownClusters() const;
 
   // ---- sessions.cc

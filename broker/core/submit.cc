@@ -103,9 +103,14 @@ absl::Status Core::Impl::Examine(const SubmitItem& item, Batch& batch) {
     candidate.shape = ShapeOf(*item.spec);
     candidate.shape_bytes = DeterministicBytes(candidate.shape);
     const Shape* shape = shapes_.Find(candidate.shape_bytes);
-    if (shape == nullptr || shape->lane->fits.empty()) {
+    if (shape == nullptr || shape->lane->fits.empty() || !item.refused_by.empty()) {
       if (absl::Status status = CheckNamedClusters(*item.spec); !status.ok()) return status;
-      if (absl::Status status = CheckPlaceable(candidate.shape); !status.ok()) return status;
+      if (absl::Status status = CheckPlaceable(candidate.shape, item.refused_by); !status.ok())
+        return status;
+    }
+    if (!item.refused_by.empty()) {
+      LeaveOut(item.refused_by, &candidate.shape);
+      candidate.shape_bytes = DeterministicBytes(candidate.shape);
     }
   }
   batch.candidates.push_back(std::move(candidate));
@@ -125,13 +130,27 @@ absl::Status Core::Impl::CheckNamedClusters(const v1::JobSpec& spec) const {
   return absl::OkStatus();
 }
 
-absl::Status Core::Impl::CheckPlaceable(const v1::JobSpec& spec) const {
+absl::Status Core::Impl::CheckPlaceable(const v1::JobSpec& shape, const Refusals& refused) const {
   if (clusters_by_name_.empty()) return absl::OkStatus();
   for (const auto& [name, cluster] : clusters_by_name_) {
-    if (CheckFit(spec, cluster->saved).ever()) return absl::OkStatus();
+    if (!refused.contains(name) && CheckFit(shape, cluster->saved).ever()) return absl::OkStatus();
   }
-  return contract::Error(absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED",
-                         fmt::format("no cluster can ever run this job: {}", DescribeLacks(spec)));
+  return contract::Error(
+      absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED",
+      fmt::format("no cluster can ever run this job: {}", DescribeLacks(shape, refused)));
+}
+
+void Core::Impl::LeaveOut(const Refusals& refused, v1::JobSpec* shape) const {
+  std::vector<std::string> left(shape->placement().clusters().begin(),
+                                shape->placement().clusters().end());
+  if (left.empty()) {
+    for (const auto& [name, cluster] : clusters_by_name_) left.push_back(name);
+  }
+  auto* clusters = shape->mutable_placement()->mutable_clusters();
+  clusters->Clear();
+  for (std::string& name : left) {
+    if (!refused.contains(name)) clusters->Add(std::move(name));
+  }
 }
 
 absl::Status Core::Impl::CheckRoom(const std::vector<Candidate>& candidates) const {

@@ -54,10 +54,12 @@ SteadyClock::time_point DeadlineAfter(absl::Duration patience, absl::Time client
 // As many plans as clusters; the last one to come hands all of them on.
 class PlanCollector {
  public:
-  PlanCollector(size_t count, std::function<void(std::vector<v1::JobPlan>)> done)
-      : plans_(count), missing_(count), done_(std::move(done)) {}
+  PlanCollector(size_t count, std::function<void(JobPlans)> done)
+      : plans_(count, absl::UnknownError("no answer yet")),
+        missing_(count),
+        done_(std::move(done)) {}
 
-  void Put(size_t index, v1::JobPlan plan) {
+  void Put(size_t index, absl::StatusOr<v1::JobPlan> plan) {
     {
       std::lock_guard lock(mutex_);
       plans_[index] = std::move(plan);
@@ -68,29 +70,22 @@ class PlanCollector {
 
  private:
   std::mutex mutex_;
-  std::vector<v1::JobPlan> plans_;
+  JobPlans plans_;
   size_t missing_;
-  const std::function<void(std::vector<v1::JobPlan>)> done_;
+  const std::function<void(JobPlans)> done_;
 };
 
-v1::JobPlan ToPlan(const v1::Cluster& cluster, absl::StatusOr<v1::AgentAnswer> answer) {
+absl::StatusOr<v1::JobPlan> ToPlan(const v1::Cluster& cluster, absl::Duration patience,
+                                   absl::StatusOr<v1::AgentAnswer> answer) {
   absl::Status status = answer.status();
-  v1::JobPlan plan;
   if (status.ok() && !answer->has_plan()) status = absl::InternalError("the agent told no plan");
   if (status.ok() && answer->plan().ByteSizeLong() > kMaxPlanBytes) {
     status =
         absl::ResourceExhaustedError(fmt::format("the agent's plan has {} bytes; the most is {}",
                                                  answer->plan().ByteSizeLong(), kMaxPlanBytes));
   }
-  if (status.ok()) {
-    plan = std::move(*answer->mutable_plan());
-  } else {
-    v1::ClusterCheck* check = plan.add_checks();
-    check->set_subject("the agent's answer");
-    check->set_result(v1::CHECK_RESULT_FAIL);
-    check->set_seen(std::string(ToStd(Named(status, cluster, kPlanPatience).message())));
-    check->set_remedy(fmt::format("muster check {} says more", cluster.name()));
-  }
+  if (!status.ok()) return Named(status, cluster, patience);
+  v1::JobPlan plan = std::move(*answer->mutable_plan());
   plan.set_cluster(cluster.name());
   return plan;
 }
@@ -129,21 +124,23 @@ void AskCluster(const Context& context, const std::string& cluster, v1::AgentQue
 }
 
 void AskPlans(const Context& context, const std::vector<v1::Cluster>& clusters,
-              const v1::PlanQuestion& question, absl::Time client_deadline,
-              std::function<void(std::vector<v1::JobPlan>)> done) {
+              const v1::PlanQuestion& question, absl::Duration patience, absl::Time client_deadline,
+              std::function<void(JobPlans)> done) {
+  if (clusters.empty()) return done({});
   auto collector = std::make_shared<PlanCollector>(clusters.size(), std::move(done));
   for (size_t i = 0; i < clusters.size(); ++i) {
     const std::shared_ptr<AskedAgent> agent = context.agents->Find(clusters[i].name());
     if (agent == nullptr) {
-      collector->Put(i, ToPlan(clusters[i], NotConnected(clusters[i].name())));
+      collector->Put(i, NotConnected(clusters[i].name()));
       continue;
     }
     v1::AgentQuestion asked;
     *asked.mutable_plan() = question;
-    agent->Ask(std::move(asked), DeadlineAfter(kPlanPatience, client_deadline),
-               [collector, i, cluster = clusters[i]](absl::StatusOr<v1::AgentAnswer> answer) {
-                 collector->Put(i, ToPlan(cluster, std::move(answer)));
-               });
+    agent->Ask(
+        std::move(asked), DeadlineAfter(patience, client_deadline),
+        [collector, i, patience, cluster = clusters[i]](absl::StatusOr<v1::AgentAnswer> answer) {
+          collector->Put(i, ToPlan(cluster, patience, std::move(answer)));
+        });
   }
 }
 

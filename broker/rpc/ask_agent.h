@@ -37,11 +37,13 @@ using ClusterAnswerDone = std::function<void(absl::StatusOr<ClusterAnswer>)>;
 void AskCluster(const Context& context, const std::string& cluster, v1::AgentQuestion question,
                 absl::Duration patience, absl::Time client_deadline, ClusterAnswerDone done);
 
-// One plan from each of the clusters, which are connected, in their order. An agent that could not
-// tell has a failed check in place of its plan.
+using JobPlans = std::vector<absl::StatusOr<v1::JobPlan>>;
+
+// One plan from each of the clusters, in their order, with its name; the errors are AskCluster's.
+// `done` is called once. Does not block.
 void AskPlans(const Context& context, const std::vector<v1::Cluster>& clusters,
-              const v1::PlanQuestion& question, absl::Time client_deadline,
-              std::function<void(std::vector<v1::JobPlan>)> done);
+              const v1::PlanQuestion& question, absl::Duration patience, absl::Time client_deadline,
+              std::function<void(JobPlans)> done);
 
 }  // namespace muster::broker
 

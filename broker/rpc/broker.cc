@@ -16,6 +16,7 @@
 #include "broker/rpc/context.h"
 #include "broker/rpc/listen_address.h"
 #include "broker/rpc/stream_registry.h"
+#include "broker/rpc/submit_questions.h"
 #include "broker/rpc/unix_listener.h"
 #include "broker/rpc/users.h"
 #include "broker/rpc/watch_hub.h"
@@ -126,6 +127,7 @@ class RunningBroker final : public Broker {
     context.streams = &streams_;
     context.watches = &watches_;
     context.agents = &agents_;
+    context.submit_questions = &submit_questions_;
     context.users = &users_;
     context.log_grace = options_.log_grace;
     services_.push_back(MakeJobsService(context));
@@ -173,6 +175,7 @@ class RunningBroker final : public Broker {
   const std::unique_ptr<logs::Archive> archive_;
   Users users_;
   ConnectedAgents agents_;
+  SubmitQuestions submit_questions_;
   WatchHub watches_;
   WorkerPool readers_;
   WorkerPool archivers_;

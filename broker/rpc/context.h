@@ -23,6 +23,7 @@ class ConnectedAgents;
 class Engine;
 class WorkerPool;
 class StreamRegistry;
+class SubmitQuestions;
 class Users;
 class WatchHub;
 
@@ -35,6 +36,7 @@ struct Context {
   StreamRegistry* streams = nullptr;
   WatchHub* watches = nullptr;
   ConnectedAgents* agents = nullptr;
+  SubmitQuestions* submit_questions = nullptr;
   const Users* users = nullptr;
   absl::Duration log_grace;  // as in BrokerOptions
 };

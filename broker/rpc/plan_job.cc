@@ -1,8 +1,8 @@
 #include "broker/rpc/plan_job.h"
 
+#include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
-#include <iterator>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -11,6 +11,7 @@
 #include "broker/rpc/ask_agent.h"
 #include "broker/rpc/requests.h"
 #include "broker/rpc/unary.h"
+#include "contract/text.h"
 
 namespace muster::broker {
 namespace {
@@ -29,6 +30,18 @@ struct Planning {
   void End(const absl::Status& status) const { reactor->Finish(rpc::ToGrpc(status)); }
 };
 
+// A failed check in place of a plan.
+v1::JobPlan CouldNotTell(const std::string& cluster, const absl::Status& why) {
+  v1::JobPlan plan;
+  plan.set_cluster(cluster);
+  v1::ClusterCheck* check = plan.add_checks();
+  check->set_subject("the agent's answer");
+  check->set_result(v1::CHECK_RESULT_FAIL);
+  check->set_seen(std::string(ToStd(why.message())));
+  check->set_remedy(fmt::format("muster check {} says more", cluster));
+  return plan;
+}
+
 void AskClusters(const std::shared_ptr<Planning>& planning,
                  const std::vector<v1::Cluster>& clusters) {
   if (clusters.empty()) {
@@ -37,11 +50,13 @@ void AskClusters(const std::shared_ptr<Planning>& planning,
         "no cluster that could take the job is connected; `muster clusters` shows those that are "
         "known"));
   }
-  AskPlans(planning->context, clusters, planning->question,
-           absl::FromChrono(planning->call->deadline()),
-           [planning](std::vector<v1::JobPlan> plans) {
-             planning->out->mutable_plans()->Add(std::make_move_iterator(plans.begin()),
-                                                 std::make_move_iterator(plans.end()));
+  AskPlans(planning->context, clusters, planning->question, kPlanPatience,
+           absl::FromChrono(planning->call->deadline()), [planning, clusters](JobPlans plans) {
+             for (size_t i = 0; i < plans.size(); ++i) {
+               *planning->out->add_plans() =
+                   plans[i].ok() ? *std::move(plans[i])
+                                 : CouldNotTell(clusters[i].name(), plans[i].status());
+             }
              planning->End(absl::OkStatus());
            });
 }

@@ -179,6 +179,30 @@ TEST_F(SubmitTest, ARefusalNamesAtMostFiveClusters) {
   EXPECT_THAT(std::string(status.message()), Not(HasSubstr("c5")));
 }
 
+TEST_F(SubmitTest, AJobIsNeverPlacedWhereItsAgentRefusedIt) {
+  const SessionId refuses = Connect("a");
+  const SessionId away = Connect("b");
+  Gone(away);
+  SubmitItem item = Item(Spec());
+  item.refused_by = {{"a", "it allows no host_path"}};
+  const SubmitReply reply = Submit({item});
+  ASSERT_TRUE(reply.result.ok()) << reply.result.status();
+  EXPECT_THAT(Assigned(refuses), IsEmpty());
+  Restart();
+  EXPECT_THAT(Assigned(Connect("a")), IsEmpty());
+  EXPECT_EQ(Assigned(Connect("b")).size(), 1u);
+}
+
+TEST_F(SubmitTest, AJobThatEveryAgentRefusesIsRefusedInTheirWords) {
+  Connect("a");
+  SubmitItem item = Item(Spec());
+  item.refused_by = {{"a", "it allows no host_path"}};
+  const SubmitReply reply = Submit({item});
+  EXPECT_EQ(ReasonOf(reply.result.status()), "CANNOT_BE_PLACED");
+  EXPECT_THAT(std::string(reply.result.status().message()),
+              HasSubstr("cluster \"a\": it allows no host_path"));
+}
+
 TEST_F(SubmitTest, AJobThatFitsOnlyADisconnectedClusterIsAccepted) {
   Gone(Connect("a"));
   const uint64_t id = MustSubmit(Spec());
