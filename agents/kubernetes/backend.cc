@@ -90,11 +90,13 @@ uint32_t KubernetesBackend::PodsOf(const agent::RunHandle& run) {
 
 absl::Status KubernetesBackend::Probe() {
   const absl::StatusOr<v1::Inventory> inventory = view_.Inventory();
-  // A server that is away or in trouble now may be well later; what somebody has to correct stays.
+  // A server that is away or in trouble now may be well later, and files are there to be renewed;
+  // what somebody has to correct stays.
   switch (inventory.status().code()) {
+    case absl::StatusCode::kUnauthenticated:
+      return api_.endpoint().identity.IsOfFiles() ? absl::OkStatus() : inventory.status();
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kUnauthenticated:
     case absl::StatusCode::kPermissionDenied:
       return inventory.status();
     default:

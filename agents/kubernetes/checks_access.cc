@@ -25,7 +25,14 @@ std::string RightsRemedy(const std::string& name_space) {
 
 std::string WordsOf(const absl::Status& status) { return std::string(ToStd(status.message())); }
 
-std::string RemedyFor(const absl::Status& status) {
+std::string RemedyFor(const absl::Status& status, const Endpoint& endpoint) {
+  const std::string& token_file = endpoint.identity.token_file;
+  if (absl::IsUnauthenticated(status) && !token_file.empty()) {
+    return fmt::format(
+        "have a new token written to {}, as deploy/kubernetes/README.md shows; kubectl get --raw "
+        "/version with the same kubeconfig and context must work",
+        token_file);
+  }
   if (absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status)) {
     return "renew the credentials in the kubeconfig; kubectl get --raw /version with the same file "
            "and context must work";
@@ -43,7 +50,7 @@ bool JudgeServer(const Endpoint& endpoint, const absl::StatusOr<std::string>& ve
                  agent::CheckList* checks) {
   const std::string subject = "API server " + endpoint.server;
   if (!version.ok()) {
-    checks->Fail(subject, WordsOf(version.status()), RemedyFor(version.status()));
+    checks->Fail(subject, WordsOf(version.status()), RemedyFor(version.status(), endpoint));
     return false;
   }
   const std::string who = endpoint.context.empty() ? "as the account of the agent's own pod"

@@ -15,9 +15,6 @@
 namespace muster::kubernetes {
 namespace {
 
-// Tokens of service accounts are renewed in their file at 80 % of their life, which is ten minutes
-// at least; certificates live longer.
-constexpr absl::Duration kFileAge = absl::Minutes(1);
 // A token that ends while its request is under way is of no use.
 constexpr absl::Duration kExpiryMargin = absl::Seconds(10);
 // Cloud providers' plug-ins ask their cloud for a token; one that takes longer hangs.
@@ -45,9 +42,11 @@ std::string EndOf(const std::string& text) {
 
 absl::StatusOr<std::string> ReadSecretFile(const std::string& file, const char* what) {
   absl::StatusOr<std::string> text = client::ReadFile(file, kMaxFileBytes);
-  if (text.ok()) return text;
-  return absl::UnauthenticatedError(
-      fmt::format("{} for the API server: {}", what, std::string(ToStd(text.status().message()))));
+  if (text.ok()) text = std::string(absl::StripAsciiWhitespace(*text));
+  if (text.ok() && !text->empty()) return text;
+  const std::string words =
+      text.ok() ? file + " is empty" : std::string(ToStd(text.status().message()));
+  return absl::UnauthenticatedError(fmt::format("{} for the API server: {}", what, words));
 }
 
 std::string ExecInfo(const ExecPlugin& plugin, const Endpoint& endpoint) {
@@ -128,13 +127,13 @@ absl::StatusOr<Credential> Credentials::Make() {
     absl::StatusOr<std::string> text = ReadSecretFile(*file, "the certificate");
     if (!text.ok()) return text.status();
     *pem = *std::move(text);
-    credential.expiry = absl::Now() + kFileAge + kExpiryMargin;
+    credential.expiry = absl::Now() + file_age_ + kExpiryMargin;
   }
   if (!identity.token_file.empty()) {
     const absl::StatusOr<std::string> token = ReadSecretFile(identity.token_file, "the token");
     if (!token.ok()) return token.status();
-    credential.authorization = Bearer(std::string(absl::StripAsciiWhitespace(*token)));
-    credential.expiry = absl::Now() + kFileAge + kExpiryMargin;
+    credential.authorization = Bearer(*token);
+    credential.expiry = absl::Now() + file_age_ + kExpiryMargin;
   } else if (!identity.token.empty()) {
     credential.authorization = Bearer(identity.token);
   } else if (!identity.user.empty()) {
@@ -155,6 +154,8 @@ absl::StatusOr<Credential> Credentials::Get(absl::Time deadline) {
   if (!endpoint_.identity.exec.has_value()) {
     absl::StatusOr<Credential> made = Make();
     if (made.ok()) credential_ = *made;
+    // Whoever renews a file may be writing it just now; what is known holds until it is refused.
+    if (!made.ok() && credential_.has_value()) return *credential_;
     return made;
   }
   if (absl::Now() < failure_end_) return made_.status();

@@ -32,18 +32,27 @@ absl::StatusOr<Credential> ParseExecCredential(const std::string& text,
 // within a second, and one program that hangs for each of them in turn would hold them all.
 inline constexpr absl::Duration kFailureHolds = absl::Seconds(3);
 
+// Tokens of service accounts are renewed in their file at 80 % of their life, which is ten minutes
+// at least; certificates live longer.
+inline constexpr absl::Duration kFileAge = absl::Minutes(1);
+
 // Thread-safe. Errors name the file or the program and what to do; no secret is in them.
 class Credentials {
  public:
   // `host` is this machine, for plug-ins; it must outlive this object.
-  Credentials(Endpoint endpoint, hosts::Host* host, absl::Duration failure_holds = kFailureHolds)
-      : endpoint_(std::move(endpoint)), host_(*host), failure_holds_(failure_holds) {}
+  Credentials(Endpoint endpoint, hosts::Host* host, absl::Duration failure_holds = kFailureHolds,
+              absl::Duration file_age = kFileAge)
+      : endpoint_(std::move(endpoint)),
+        host_(*host),
+        failure_holds_(failure_holds),
+        file_age_(file_age) {}
   // Waits for a plug-in that runs.
   ~Credentials();
   Credentials(const Credentials&) = delete;
   Credentials& operator=(const Credentials&) = delete;
 
-  // The present one; a token file is read again each minute, a plug-in runs again when what it
+  // The present one; a token file is read again each minute, and one that is empty or gone by then
+  // changes nothing; a plug-in runs again when what it
   // gave has expired: once for all who ask meanwhile. UNAUTHENTICATED: there is none.
   // DEADLINE_EXCEEDED: the plug-in still runs.
   absl::StatusOr<Credential> Get(absl::Time deadline = absl::InfiniteFuture());
@@ -62,6 +71,7 @@ class Credentials {
   const Endpoint endpoint_;
   hosts::Host& host_;
   const absl::Duration failure_holds_;
+  const absl::Duration file_age_;
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   std::optional<Credential> credential_;

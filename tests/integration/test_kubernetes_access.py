@@ -136,6 +136,20 @@ def test_a_token_that_the_server_does_not_take(broker, config):
     check_stops(agent, *words)
 
 
+@pytest.mark.parametrize("text,words", [
+    (None, "No such file or directory"), ("", "is empty"), ("of-another-time", "401 Unauthorized"),
+], ids=["missing", "empty", "refused"])
+def test_a_token_file_that_is_of_no_use_yet_is_waited_for(kubernetes, world, api, config, text, words):
+    path = world.path("token")
+    if text is not None:
+        path.write_text(text)
+    agent = config(user={"tokenFile": str(path)})
+    check_told(agent, words, f"have a new token written to {path}")
+    check_waits(agent, words)
+    path.write_text(kubernetes.admin_token)
+    api.wait_state(api.submit(script_spec("true")), SUCCEEDED)
+
+
 def test_a_user_without_credentials(broker, config):
     del broker
     agent = config(user={})

@@ -146,6 +146,25 @@ TEST(CredentialsTest, ATokenFileIsReadAgainAfterARefusal) {
   EXPECT_EQ(credentials.Get()->authorization, "Bearer second");
 }
 
+TEST(CredentialsTest, AnEmptyTokenFileIsNamedAndTakesNothingAwayFromWhatIsKnown) {
+  const hosts::TempDir directory;
+  hosts::LocalHost host;
+  Endpoint endpoint;
+  endpoint.identity.token_file = directory / "token";
+  std::ofstream(endpoint.identity.token_file) << "\n";
+  Credentials credentials(endpoint, &host, kFailureHolds, /*file_age=*/absl::ZeroDuration());
+  const absl::Status empty = credentials.Get().status();
+  EXPECT_EQ(empty.code(), absl::StatusCode::kUnauthenticated);
+  EXPECT_EQ(std::string(empty.message()),
+            "the token for the API server: " + endpoint.identity.token_file + " is empty");
+  std::ofstream(endpoint.identity.token_file) << "first";
+  EXPECT_EQ(credentials.Get()->authorization, "Bearer first");
+  std::ofstream(endpoint.identity.token_file).close();
+  EXPECT_EQ(credentials.Get()->authorization, "Bearer first");
+  credentials.Refuse(*credentials.Get());
+  EXPECT_FALSE(credentials.Get().ok()) << "the server does not take it any more";
+}
+
 TEST(CredentialsTest, ACertificateThatIsRenewedInItsFileIsReadAgain) {
   const hosts::TempDir directory;
   Endpoint endpoint;
