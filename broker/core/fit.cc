@@ -1,9 +1,12 @@
 #include "broker/core/fit.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -28,16 +31,24 @@ struct Need {
   uint64_t cpus = 0;
   uint64_t memory_bytes = 0;
   std::string gpu_type;  // empty: any
+  // The type is the name of a resource, which is that of GPUs with any label for a type.
+  bool is_of_any_label = false;
   uint64_t gpus = 0;
 };
 
-Need NeedOf(const v1::JobSpec& shape) {
+// "nvidia.com/gpu" or "gpu": where labels tell types, an inventory has these instead.
+bool NamesAllGpus(std::string_view type) {
+  return SameIgnoringCase(type.substr(type.rfind('/') + 1), "gpu");
+}
+
+Need NeedOf(const v1::JobSpec& shape, v1::ClusterKind kind) {
   Need need;
   need.cpus = std::max<uint64_t>(1, (shape.resources().cpu_millis() + kMillis - 1) / kMillis);
   need.memory_bytes = shape.resources().memory_bytes();
   if (shape.resources().gpus_size() > 0) {
     const v1::GpuRequest& gpus = shape.resources().gpus(0);
     need.gpu_type = gpus.type();
+    need.is_of_any_label = kind == v1::CLUSTER_KIND_KUBERNETES && NamesAllGpus(gpus.type());
     need.gpus = (gpus.count_millis() + kMillis - 1) / kMillis;
   }
   return need;
@@ -53,7 +64,9 @@ bool IsOfType(std::string_view type, std::string_view wanted) {
 uint64_t GpusFor(const Need& need, const v1::NodeGroup& group) {
   uint64_t most = 0;
   for (const auto& [type, count] : group.gpus()) {
-    if (need.gpu_type.empty() || IsOfType(type, need.gpu_type)) {
+    const bool is_label = type.find('/') == type.npos;
+    if (need.gpu_type.empty() || IsOfType(type, need.gpu_type) ||
+        (need.is_of_any_label && is_label)) {
       most = std::max<uint64_t>(most, count);
     }
   }
@@ -62,6 +75,21 @@ uint64_t GpusFor(const Need& need, const v1::NodeGroup& group) {
 
 bool HasMemory(const Need& need, const v1::NodeGroup& group) {
   return group.memory_bytes() == 0 || group.memory_bytes() >= need.memory_bytes;
+}
+
+// "(it has A, B)": the types of GPUs there are; empty: there are none.
+std::string GpuTypesText(const v1::Pool& pool) {
+  constexpr size_t kMaxNamed = 8;  // keeps the message readable
+  std::set<std::string_view> types;
+  for (const v1::NodeGroup& group : pool.node_groups()) {
+    for (const auto& [type, count] : group.gpus()) {
+      if (count > 0 && group.count() > 0) types.insert(type);
+    }
+  }
+  if (types.empty()) return "";
+  const bool is_cut = types.size() > kMaxNamed;
+  if (is_cut) types.erase(std::next(types.begin(), kMaxNamed), types.end());
+  return fmt::format(" (it has {}{})", fmt::join(types, ", "), is_cut ? ", ..." : "");
 }
 
 // What the largest node of the pool is short of; empty if each thing alone is there.
@@ -77,7 +105,8 @@ std::string LacksOnANode(const Need& need, const v1::Pool& pool) {
   }
   const std::string kind =
       need.gpu_type.empty() ? std::string("GPUs") : fmt::format("GPUs of type {}", need.gpu_type);
-  if (need.gpus > 0 && gpus == 0) return fmt::format("pool \"{}\" has no {}", pool.name(), kind);
+  if (need.gpus > 0 && gpus == 0)
+    return fmt::format("pool \"{}\" has no {}{}", pool.name(), kind, GpuTypesText(pool));
   if (gpus < need.gpus) {
     return fmt::format("pool \"{}\" has at most {} {} on a node, {} are needed", pool.name(), gpus,
                        kind, need.gpus);
@@ -93,8 +122,8 @@ std::string LacksOnANode(const Need& need, const v1::Pool& pool) {
   return "";
 }
 
-Fit CheckNodes(const v1::JobSpec& shape, const v1::Pool& pool) {
-  const Need need = NeedOf(shape);
+Fit CheckNodes(const v1::JobSpec& shape, const v1::Pool& pool, v1::ClusterKind kind) {
+  const Need need = NeedOf(shape, kind);
   const uint64_t nodes = std::max<uint32_t>(1, shape.nodes());
   uint64_t good = 0;
   for (const v1::NodeGroup& group : pool.node_groups()) {
@@ -135,7 +164,7 @@ Fit CheckPool(const v1::JobSpec& shape, const v1::Pool& pool, const PutCluster& 
   // An agent on Kubernetes may be kept from seeing nodes. They are not known then, which is not the
   // same as none: the cluster is asked by trying.
   const bool knows_nodes = kind != v1::CLUSTER_KIND_KUBERNETES || pool.node_groups_size() > 0;
-  if (Fit fit = knows_nodes ? CheckNodes(shape, pool) : Fit{}; !fit.now()) return fit;
+  if (Fit fit = knows_nodes ? CheckNodes(shape, pool, kind) : Fit{}; !fit.now()) return fit;
   if (pool.has_max_time_limit() && shape.has_time_limit() &&
       shape.time_limit().seconds() > pool.max_time_limit().seconds()) {
     return {Fit::Verdict::kTooShort,
@@ -177,14 +206,19 @@ const v1::Pool* FindPool(const v1::Inventory& inventory, std::string_view name) 
   return nullptr;
 }
 
-std::string NoSuchPool(std::string_view wanted, const v1::Inventory& inventory) {
+std::string NoSuchPool(const v1::JobSpec& shape, std::string_view wanted,
+                       const v1::Inventory& inventory) {
   constexpr int kMaxNamed = 8;  // keeps the message readable
   std::string known;
   for (int i = 0; i < std::min(kMaxNamed, inventory.pools_size()); ++i) {
     known += fmt::format("{}\"{}\"", i > 0 ? ", " : "", inventory.pools(i).name());
   }
   if (inventory.pools_size() > kMaxNamed) known += ", ...";
-  return fmt::format("it has no pool \"{}\" (it has {})", wanted, known.empty() ? "none" : known);
+  const bool is_namespace = !shape.kubernetes().namespace_().empty();
+  return fmt::format(
+      "{} \"{}\" (it has {})",
+      is_namespace ? "kubernetes.namespace: its agent works in no namespace" : "it has no pool",
+      wanted, known.empty() ? "none" : known);
 }
 
 // Why a job with roles cannot run there; empty: it can.
@@ -256,8 +290,9 @@ Fit CheckFit(const v1::JobSpec& shape, const PutCluster& cluster) {
   Fit best{Fit::Verdict::kNotNamed, ""};
   for (std::string_view name : wanted) {
     const v1::Pool* pool = FindPool(cluster.inventory, name);
-    Fit fit = pool != nullptr ? CheckPool(shape, *pool, cluster)
-                              : Fit{Fit::Verdict::kNoPool, NoSuchPool(name, cluster.inventory)};
+    Fit fit = pool != nullptr
+                  ? CheckPool(shape, *pool, cluster)
+                  : Fit{Fit::Verdict::kNoPool, NoSuchPool(shape, name, cluster.inventory)};
     if (fit.verdict > best.verdict) best = std::move(fit);
   }
   return best;

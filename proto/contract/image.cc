@@ -188,9 +188,13 @@ absl::Status CheckParts(std::string_view text, const Parts& parts, std::string_v
   }
   if (!IsRepository(parts.repository)) {
     const bool has_capital = IsRepository(LowerCase(parts.repository));
-    return Bad(text, fmt::format("names the image {}; {}", Quoted(parts.repository),
-                                 has_capital ? "write it in lower case, registries know no other"
-                                             : fmt::format("write it like {}", kExample)));
+    return Bad(text,
+               fmt::format("names the image {}; {}", Quoted(parts.repository),
+                           has_capital ? "write it in lower case, registries know no other"
+                                       : fmt::format("its parts between '/' may have "
+                                                     "lower-case letters, digits and, between "
+                                                     "them, '.', '-' and '_'; write it like {}",
+                                                     kExample)));
   }
   if (parts.has_tag && !IsTag(parts.tag)) {
     return Bad(text, fmt::format("has the tag {}; use 1 to {} letters, digits, '_', '.' and '-', "

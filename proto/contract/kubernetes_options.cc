@@ -173,6 +173,10 @@ class Checker {
 
   void Reserved(const std::string& field, std::string_view key) {
     if (!IsReservedLabelKey(key)) return;
+    if (key == "kueue.x-k8s.io/queue-name") {
+      errors_.Add(field, "the queue is chosen by kubernetes.queue");
+      return;
+    }
     errors_.Add(field,
                 fmt::format("the prefix of {} is Muster's or Kubernetes' own; use another one",
                             Quoted(key)));

@@ -1,7 +1,9 @@
 #include "contract/nearest.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstddef>
+#include <string>
 
 namespace muster::contract {
 namespace {
@@ -26,6 +28,16 @@ size_t Distance(std::string_view a, std::string_view b) {
   return cost[a.size()][b.size()];
 }
 
+// "priorityClass", "priority-class" and "priority_class" are one name, written in several ways.
+std::string Plain(std::string_view name) {
+  std::string plain;
+  for (const char c : name) {
+    if (c != '_' && c != '-')
+      plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return plain;
+}
+
 }  // namespace
 
 std::string_view Nearest(std::string_view name, const std::vector<std::string_view>& candidates) {
@@ -33,9 +45,10 @@ std::string_view Nearest(std::string_view name, const std::vector<std::string_vi
   constexpr size_t kMaxName = 64;
   if (name.size() > kMaxName) return {};
   std::string_view best;
+  const std::string plain = Plain(name);
   size_t best_distance = std::max<size_t>(1, name.size() / 3) + 1;
   for (std::string_view candidate : candidates) {
-    const size_t distance = Distance(name, candidate);
+    const size_t distance = Distance(plain, Plain(candidate));
     if (distance < best_distance) {
       best = candidate;
       best_distance = distance;

@@ -225,8 +225,8 @@ void CheckContainer(const v1::JobSpec& spec, FieldErrors* errors) {
     }
   } else if (spec.mounts_size() > 0) {
     errors->Add("mounts",
-                "a job without an image sees the cluster's directories as they are; add "
-                "an image, or leave mounts out");
+                "only the container of an image that the job names has mounts (a default of the "
+                "cluster's operator does not count); name an image, or leave mounts out");
   }
   CheckAtMost("mounts", spec.mounts_size(), kMaxMounts, errors);
   for (int i = 0; i < spec.mounts_size(); ++i) {
@@ -267,9 +267,11 @@ void CheckStorage(const v1::JobSpec& spec, FieldErrors* errors) {
     if (input.path().empty()) continue;
     const std::string field = fmt::format("inputs[{}].path", i);
     if (spec.image().empty()) {
-      errors->Add(field,
-                  "a job without an image sees its data where the cluster has it; add an image, or "
-                  "leave path out");
+      errors->Add(
+          field,
+          "only the container of an image that the job names has its data at a path of its "
+          "own (a default of the cluster's operator does not count); name an image, or leave "
+          "path out");
     } else if (input.path().front() != '/' || input.path().size() > kMaxPathBytes ||
                HasControlCharacter(input.path()) || !IsUtf8(input.path())) {
       errors->Add(field, fmt::format("{} is not a usable path; use an absolute one of at most {} "

@@ -116,6 +116,7 @@ TEST(ParseImage, ErrorsNameTheFieldTheTextAndTheRemedy) {
       {"-x.io/a", "names the registry"},
       {"u:secret@nvcr.io#a", "passwords"},
       {"a b", "names the image"},
+      {"UPPER CASE:::bad", "lower-case letters, digits and, between them, '.', '-' and '_'"},
       {"$(id)", "names the image"},
       {"dockerd://a", "daemon"},
       {"podman://a", "daemon"},

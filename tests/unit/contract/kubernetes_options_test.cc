@@ -99,6 +99,13 @@ TEST(KubernetesOptions, NamesThatKubernetesWouldRefuseAreNamed) {
   });
 }
 
+TEST(KubernetesOptions, TheLabelOfKueuesQueueIsToldWithTheFieldForIt) {
+  const auto spec = NormalizeJobSpec(
+      WithOptions([](auto* o) { (*o->mutable_labels())["kueue.x-k8s.io/queue-name"] = "team-a"; }));
+  EXPECT_THAT(std::string(spec.status().message()),
+              testing::HasSubstr("the queue is chosen by kubernetes.queue"));
+}
+
 TEST(KubernetesOptions, LabelsOfMusterAndKubernetesCannotBeSet) {
   for (const char* key : {"muster.dev/x", "a.muster.dev/x", "kubernetes.io/x",
                           "app.kubernetes.io/x", "k8s.io/x", "kueue.x-k8s.io/x"})

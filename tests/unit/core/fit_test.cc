@@ -48,6 +48,35 @@ TEST(Fit, ASlurmSectionNeedsSlurm) {
   EXPECT_THAT(fit.lacks, HasSubstr("machines"));
 }
 
+TEST(Fit, OnKubernetesTheGpusOfAResourceAreThoseOfAnyLabel) {
+  v1::Pool pool = PoolOf("lab", {.gpus = {{"NVIDIA-H100-80GB-HBM3", 4}}});
+  for (const char* type : {"nvidia.com/gpu", "gpu", "GPU"}) {
+    const v1::JobSpec spec = SpecWithGpus(type, 4);
+    EXPECT_TRUE(CheckFit(spec, Cluster({pool}, v1::CLUSTER_KIND_KUBERNETES)).now()) << type;
+    EXPECT_FALSE(CheckFit(spec, Cluster({pool})).ever()) << type;
+  }
+  pool = PoolOf("lab", {.gpus = {{"nvidia.com/mig-1g.5gb", 4}}});
+  EXPECT_FALSE(
+      CheckFit(SpecWithGpus("gpu", 1), Cluster({pool}, v1::CLUSTER_KIND_KUBERNETES)).ever());
+}
+
+TEST(Fit, AnUnknownGpuTypeIsToldWithThoseThatThereAre) {
+  const v1::Pool pool = PoolOf("lab", {.gpus = {{"NVIDIA-H100-80GB-HBM3", 4}, {"a100", 2}}});
+  EXPECT_EQ(CheckFit(SpecWithGpus("H100", 1), Cluster({pool})).lacks,
+            "pool \"lab\" has no GPUs of type H100 (it has NVIDIA-H100-80GB-HBM3, a100)");
+  EXPECT_EQ(CheckFit(SpecWithGpus("H100", 1), Cluster({PoolOf("cpu")})).lacks,
+            "pool \"cpu\" has no GPUs of type H100");
+}
+
+TEST(Fit, AnUnknownNamespaceIsToldByItsField) {
+  v1::JobSpec spec = Spec();
+  spec.mutable_kubernetes()->set_namespace_("team-a");
+  const Fit fit = CheckFit(spec, Cluster({PoolOf("jobs")}, v1::CLUSTER_KIND_KUBERNETES));
+  EXPECT_EQ(fit.verdict, Verdict::kNoPool);
+  EXPECT_THAT(fit.lacks, HasSubstr("kubernetes.namespace"));
+  EXPECT_THAT(fit.lacks, HasSubstr("no namespace \"team-a\" (it has \"jobs\")"));
+}
+
 TEST(Fit, AGpuTypeMayBeAResourceByItsWholeNameOrWithoutItsDomain) {
   v1::Pool pool = PoolOf("lab");
   (*pool.mutable_node_groups(0)->mutable_gpus())["nvidia.com/mig-1g.5gb"] = 7;
@@ -228,7 +257,7 @@ TEST(Fit, GpuTypesAreComparedWithoutCase) {
   EXPECT_TRUE(CheckFit(SpecWithGpus("H100", 8), cluster).now());
   EXPECT_TRUE(CheckFit(SpecWithGpus("", 8), cluster).now());
   EXPECT_EQ(CheckFit(SpecWithGpus("A100", 1), cluster).lacks,
-            "pool \"gpu\" has no GPUs of type A100");
+            "pool \"gpu\" has no GPUs of type A100 (it has h100)");
   EXPECT_EQ(CheckFit(SpecWithGpus("H100", 9), cluster).lacks,
             "pool \"gpu\" has at most 8 GPUs of type H100 on a node, 9 are needed");
 }
