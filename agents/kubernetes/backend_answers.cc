@@ -2,8 +2,10 @@
 #include <string>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "agents/core/check_list.h"
 #include "agents/core/job_storage.h"
+#include "agents/core/proto_time.h"
 #include "agents/kubernetes/backend.h"
 #include "agents/kubernetes/preflight.h"
 #include "agents/kubernetes/yaml_text.h"
@@ -74,10 +76,15 @@ absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
     checks.Fail("the job", agent::WhatIsWrong(objects.status()), "Correct the job.");
   } else {
     plan.set_submission(ManifestOf(*objects));
-    CheckDryRun(calls_.Try(*objects), &checks);
+    const absl::StatusOr<std::optional<std::string>> refusal = calls_.Try(*objects);
+    CheckDryRun(refusal, &checks);
     const std::optional<Misfit> waits = view_.TakeSnapshot()->WaitsFor(planned);
     checks.Ok("room", waits.has_value() ? "it would wait: " + waits->words
                                         : "nothing stands against its start");
+    // When Kueue will let a run go, only Kueue knows.
+    const bool starts = refusal.ok() && !refusal->has_value() && !waits.has_value();
+    if (starts && spec.kubernetes().queue().empty())
+      *plan.mutable_estimated_start_time() = agent::ToProto(absl::Now());
   }
   *plan.mutable_checks() = checks.checks().checks();
   return plan;

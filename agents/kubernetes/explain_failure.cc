@@ -57,6 +57,16 @@ v1::ExitStatus ExitOf(const Culprit& culprit) {
 }
 
 // Why the cluster itself ended the pod; nothing if it did not.
+// For people, the cause first: tables cut what is behind it. The evidence has the versions.
+std::string Told(const PodObject& pod, std::string_view what) {
+  return fmt::format("{} (pod {}{}{})", what, pod.name.name, pod.node.empty() ? "" : " on ",
+                     pod.node);
+}
+
+std::string Told(const JobObject& job, std::string_view what) {
+  return fmt::format("{} (Job {}/{})", what, job.name.name_space, job.name.name);
+}
+
 // Source:
 // https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions.
 std::optional<v1::Failure> ExplainDisruption(const PodObject& pod) {
@@ -64,7 +74,7 @@ std::optional<v1::Failure> ExplainDisruption(const PodObject& pod) {
   // Drains and lost nodes mark pods that have ended before as well.
   const absl::Time end = pod.HasEnded() ? EndOf(pod) : absl::InfiniteFuture();
   if (disruption != nullptr && disruption->since.value_or(absl::InfinitePast()) <= end) {
-    const std::string words = PodWords(pod, Joined(disruption->reason, disruption->message));
+    const std::string words = Told(pod, Joined(disruption->reason, disruption->message));
     if (disruption->reason == "PreemptionByScheduler") {
       return MakeFailure(v1::FAILURE_CLASS_PREEMPTED, true,
                          "A pod of a higher priority took its place: " + words,
@@ -74,7 +84,7 @@ std::optional<v1::Failure> ExplainDisruption(const PodObject& pod) {
                        kAgain);
   }
   if (pod.phase != "Failed") return std::nullopt;
-  const std::string words = PodWords(pod, Joined(pod.reason, pod.message));
+  const std::string words = Told(pod, Joined(pod.reason, pod.message));
   // Of one that used more of the node's disk than it may the kubelet tells no disruption.
   if (pod.reason == "Evicted" && Has(pod.message, "exceeds")) {
     return MakeFailure(v1::FAILURE_CLASS_CONFIG, false, "The pod used too much disk: " + words,
@@ -100,7 +110,7 @@ v1::Failure ExplainOwnExit(const Culprit& culprit, const std::string& words) {
         "that it may run. Read the end of its output.";
   }
   return MakeFailure(v1::FAILURE_CLASS_PROGRAM, false,
-                     "The program failed: " + PodWords(*culprit.pod, words), suggestion);
+                     "The program failed: " + Told(*culprit.pod, words), suggestion);
 }
 
 // Who deleted the pod while its program ran; nothing: nobody did.
@@ -110,7 +120,7 @@ std::optional<v1::Failure> ExplainDeletion(const JobObject& job, const PodObject
   // Of what has not run nothing is lost by another attempt.
   if (job.is_suspended && HasStarted(pod)) return ExplainSuspension(PodWords(pod, words));
   return MakeFailure(v1::FAILURE_CLASS_INFRA, true,
-                     "The pod was deleted, not by Muster: " + PodWords(pod, words), kAgain);
+                     "The pod was deleted, not by Muster: " + Told(pod, words), kAgain);
 }
 
 // Then its exit code is nobody's: the program never ran.
@@ -122,22 +132,22 @@ bool WasNotStarted(const ContainerObject& container) {
 v1::Failure ExplainExit(const JobObject& job, const Culprit& culprit) {
   const ContainerObject& container = *culprit.container;
   const PodObject& pod = *culprit.pod;
-  const std::string words =
-      fmt::format("container {} ended with code {}{}{}", container.name, container.exit_code,
-                  container.reason.empty() ? "" : ", ", container.reason);
+  const bool says_more = !container.reason.empty() && container.reason != "Error";
+  const std::string words = fmt::format("exit code {} of container {}{}", container.exit_code,
+                                        container.name, says_more ? ", " + container.reason : "");
   if (container.reason == "OOMKilled") {
     return MakeFailure(v1::FAILURE_CLASS_OOM, false,
-                       "The memory limit of the container was reached: " + PodWords(pod, words),
+                       "The memory limit of the container was reached: " + Told(pod, words),
                        "Ask for more memory, or make the batch smaller.");
   }
   if (WasNotStarted(container)) {
     return MakeFailure(
         v1::FAILURE_CLASS_CONFIG, false,
-        "The command could not be started: " + PodWords(pod, words + ": " + container.message),
+        "The command could not be started: " + Told(pod, words + ": " + container.message),
         "Check that the image has the program, and that it may be executed.");
   }
   if (container.is_init || container.message.starts_with(kSetupFailed)) {
-    return MakeFailure(v1::FAILURE_CLASS_CONFIG, false, "The setup failed: " + PodWords(pod, words),
+    return MakeFailure(v1::FAILURE_CLASS_CONFIG, false, "The setup failed: " + Told(pod, words),
                        "Read the end of its output, and correct the setup.");
   }
   if (!culprit.was_stopped) {
@@ -161,7 +171,7 @@ uint32_t RankIn(const JobObject& job, std::string_view message) {
 // What the Job alone says, whose pods are gone. Source of its words: matchPodFailurePolicy in
 // pkg/controller/job/pod_failure_policy.go of Kubernetes.
 Ending ExplainByJob(const JobObject& job, const Condition& failed) {
-  const std::string words = JobWords(job, Joined(failed.reason, failed.message));
+  const std::string words = Told(job, Joined(failed.reason, failed.message));
   constexpr std::string_view kExit = "failed with exit code ";
   const std::string_view message = failed.message;
   int code = 0;
@@ -234,8 +244,8 @@ Ending ExplainFailure(const JobObject& job, const Condition& failed,
   const PodObject* overdue = FindOverdue(culprit, pods);
   if (overdue != nullptr || failed.reason == "DeadlineExceeded") {
     const std::string words = overdue != nullptr
-                                  ? PodWords(*overdue, Joined(overdue->reason, overdue->message))
-                                  : JobWords(job, Joined(failed.reason, failed.message));
+                                  ? Told(*overdue, Joined(overdue->reason, overdue->message))
+                                  : Told(job, Joined(failed.reason, failed.message));
     return {MakeFailure(v1::FAILURE_CLASS_TIMEOUT, false, "The time limit was reached: " + words,
                         "Ask for more time, or write checkpoints."),
             std::nullopt};

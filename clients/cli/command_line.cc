@@ -196,7 +196,8 @@ class Grammar {
   void AddPlan() {
     CLI::App* sub = Sub("plan", Verb::kPlan,
                         "Show what would be submitted for a job file or a command, and when it "
-                        "would start; submits nothing. With -o wide, all of it",
+                        "would start; submits nothing. -o wide: with the batch script that "
+                        "is alike for all jobs",
                         "plan --time 4h job.yaml");
     sub->add_option("FILE", out_.file, "A job file in YAML; - is standard input");
     AddSpec(sub);

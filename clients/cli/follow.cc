@@ -237,7 +237,7 @@ absl::StatusOr<v1::LogEnd> CopyLog(client::Client& client, Terminal& terminal,
     }
     expected = (*piece)->offset() + data.size();
     write(is_terminal && !raw ? harmless.Next(data) : data);
-    if (pieces != nullptr) pieces->fetch_add(1);
+    if (pieces != nullptr && !data.empty()) pieces->fetch_add(1);
     end = (*piece)->end();
     if (end == v1::LOG_END_UNSPECIFIED) continue;
     if (is_terminal && !raw) write(harmless.Finish());

@@ -29,6 +29,8 @@ class Page {
     if (value.empty() || value == "-") return;
     out_ += fmt::format("  {:<11} {}\n", label, Paint(value, colour, colours_));
   }
+  // What it is about follows in lines of its own.
+  void Label(std::string_view label) { out_ += fmt::format("  {}\n", label); }
   void Time(std::string_view label, const google::protobuf::Timestamp& time, absl::Time now) {
     if (time.seconds() == 0) return;
     Line(label, fmt::format("{} ({})", Rfc3339(time), Ago(time, now)));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "clients/cli/page.h"
+#include "clients/cli/render.h"
 #include "clients/cli/text.h"
 #include "clients/cli/views.h"
 #include "contract/roles.h"
@@ -51,11 +52,21 @@ std::string Script(std::string_view script) {
   return text;
 }
 
+std::string Indented(std::string_view lines) {
+  std::string text;
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    text += fmt::format("    {}\n", Harmless(line));
+    lines.remove_prefix(std::min(lines.size(), line.size() + 1));
+  }
+  return text;
+}
+
 std::string ResourcesText(const v1::JobSpec& spec) {
   const v1::Resources& resources = spec.resources();
   const std::string each = spec.nodes() > 1 ? fmt::format("{} nodes, each ", spec.nodes()) : "";
   const std::string cpus = resources.cpu_millis() == 0
-                               ? "default cpus"
+                               ? "the cluster's default of cpus"
                                : contract::FormatCpus(resources.cpu_millis()) + " cpu";
   std::string text = each + cpus;
   if (resources.memory_bytes() > 0) {
@@ -76,7 +87,7 @@ void AppendCommand(const v1::Command& command, Page* page) {
   if (command.has_argv()) {
     page->Line("Command", CommandLine(command.argv().args()));
   } else if (!command.script().empty()) {
-    page->Line("Script", " ");
+    page->Label("Script");
     page->Raw(Script(command.script()));
     page->Line("Arguments", CommandLine(command.script_arguments()));
   }
@@ -86,10 +97,15 @@ void AppendSpec(const v1::JobSpec& spec, Page* page) {
   page->Line("Needs", ResourcesText(spec));
   page->Line("Clusters", Harmless(fmt::format("{}", fmt::join(spec.placement().clusters(), ", "))));
   page->Line("Pool", Harmless(spec.placement().pool()));
+  page->Line("Image", Harmless(spec.image()));
+  if (spec.has_kubernetes()) {
+    page->Label("Kubernetes");
+    page->Raw(Indented(ToYaml(spec.kubernetes())));
+  }
   page->Line("Directory", Harmless(spec.working_directory()));
   page->Line("Environment", Sorted(spec.env()));
   if (!spec.setup().empty()) {
-    page->Line("Setup", " ");
+    page->Label("Setup");
     page->Raw(Script(spec.setup()));
   }
   AppendCommand(spec.command(), page);
@@ -97,9 +113,11 @@ void AppendSpec(const v1::JobSpec& spec, Page* page) {
   for (int i = 0; i < spec.roles_size(); ++i) {
     const v1::Role& role = spec.roles(i);
     const uint32_t first_rank = first_ranks[static_cast<size_t>(i)];
-    page->Line("Role", fmt::format("{}: ranks {} to {}, from node {} on{}", Harmless(role.name()),
-                                   first_rank, first_rank + role.nodes() - 1, role.first_node(),
-                                   role.leads() ? ", leads" : ""));
+    const std::string ranks = role.nodes() == 1 ? fmt::format("rank {}", first_rank)
+                                                : fmt::format("ranks {} to {}", first_rank,
+                                                              first_rank + role.nodes() - 1);
+    page->Line("Role", fmt::format("{}: {}, from node {} on{}", Harmless(role.name()), ranks,
+                                   role.first_node(), role.leads() ? ", leads" : ""));
     page->Line("Environment", Sorted(role.env()));
     AppendCommand(role.command(), page);
   }

@@ -67,7 +67,13 @@ std::string ChecksText(const google::protobuf::RepeatedPtrField<v1::ClusterCheck
 std::string PlanPage(const v1::JobPlan& plan, const Style& style, absl::Time now) {
   Page page(style.colours);
   page.Heading(fmt::format("On cluster {}", Harmless(plan.cluster())));
-  page.Time("Would start", plan.estimated_start_time(), now);
+  // Clocks differ a little, and a plan takes a moment.
+  constexpr absl::Duration kAtOnce = absl::Seconds(2);
+  if (plan.has_estimated_start_time() && ToTime(plan.estimated_start_time()) <= now + kAtOnce) {
+    page.Line("Would start", "at once");
+  } else {
+    page.Time("Would start", plan.estimated_start_time(), now);
+  }
   if (!plan.has_estimated_start_time()) page.Line("Would start", "the cluster does not say when");
   page.Line("On nodes", Harmless(fmt::format("{}", fmt::join(plan.nodes(), ", "))));
   if (!plan.checks().empty()) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <string>
 #include <vector>
@@ -84,6 +85,20 @@ absl::StatusOr<std::map<uint64_t, uint64_t>> LatestSteps(Session& session) {
   return latest;
 }
 
+// Why nothing was printed.
+void NoteEmpty(Session& session, const v1::Job& job, const v1::ReadLogRequest& request) {
+  if (request.stream() == v1::LOG_STREAM_STDERR) {
+    session.terminal.Note(
+        fmt::format("nothing was written to standard error, or the cluster keeps both outputs in "
+                    "one: muster logs {}.{}",
+                    job.id(), request.run()));
+  } else if (contract::IsTerminal(job.state())) {
+    session.terminal.Note("the log is empty");
+  } else {
+    session.terminal.Note(Summary(job) + "; nothing has been written yet");
+  }
+}
+
 }  // namespace
 
 int Logs(Session& session) {
@@ -112,8 +127,10 @@ int Logs(Session& session) {
     }
   }
   request.set_follow(call.follow || IsOnItsWay(*job, request.run()));
-  const auto end = CopyLog(session.client, session.terminal, request, 1, call.raw);
+  std::atomic<uint64_t> pieces = 0;
+  const auto end = CopyLog(session.client, session.terminal, request, 1, call.raw, &pieces);
   if (!end.ok()) return Fail(session, end.status());
+  if (pieces == 0 && *end != v1::LOG_END_EXPIRED) NoteEmpty(session, *job, request);
   return *end == v1::LOG_END_INCOMPLETE ? kError : kOk;
 }
 

@@ -1,6 +1,10 @@
 // Verbs that hold jobs back and let them go on.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
 #include "clients/cli/exit_code.h"
 #include "clients/cli/verbs.h"
 #include "clients/cli/views.h"
@@ -29,6 +33,23 @@ int Report(Session& session, const absl::StatusOr<Response>& response) {
   return kOk;
 }
 
+// Those that a release leaves as they are: their rows alone would look as if it had done something.
+std::vector<uint64_t> JobsNotHeld(Session& session) {
+  std::vector<uint64_t> jobs;
+  if (!session.for_people()) return jobs;
+  constexpr size_t kMaxLookedAt = 20;  // of more nobody reads a line each
+  for (size_t i = 0; i < std::min(session.call.jobs.size(), kMaxLookedAt); ++i) {
+    v1::GetJobRequest request;
+    request.set_job_id(session.call.jobs[i].job);
+    const auto response = session.client.GetJob(request);
+    // The release itself tells what is wrong.
+    if (!response.ok()) break;
+    const v1::Job& job = response->job();
+    if (!job.held() && !SaysHeld(job.reason())) jobs.push_back(job.id());
+  }
+  return jobs;
+}
+
 }  // namespace
 
 int Hold(Session& session) {
@@ -44,8 +65,11 @@ int Hold(Session& session) {
 }
 
 int Release(Session& session) {
+  const std::vector<uint64_t> not_held = JobsNotHeld(session);
   auto response = session.client.ReleaseJobs(RequestFor<v1::ReleaseJobsRequest>(session.call));
   if (response.ok() && session.for_people()) {
+    for (const uint64_t job : not_held)
+      session.terminal.Note(fmt::format("job {} was not held", job));
     // What the cluster last said is from before.
     for (v1::Job& job : *response->mutable_jobs()) {
       if (SaysHeld(job.reason())) job.set_reason("released; its cluster is being told");

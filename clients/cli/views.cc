@@ -150,9 +150,13 @@ std::string LogCommands(const v1::Job& job) {
   if (job.runs().empty() || job.state() != v1::JOB_STATE_FAILED) return "";
   if (!job.has_start_time()) return "";
   const uint32_t rank = job.exit().rank();
+  const v1::Run& run = *job.runs().rbegin();
   const std::string command =
       fmt::format("muster logs {}{}.{}", rank > 0 ? fmt::format("--rank {} ", rank) : "", job.id(),
-                  job.runs().rbegin()->number());
+                  run.number());
+  // Of pods most clusters keep both in one.
+  if (!run.replicas().empty())
+    return fmt::format("{} (with --stderr: where it is kept apart)", command);
   return fmt::format("{}; {} --stderr", command, command);
 }
 

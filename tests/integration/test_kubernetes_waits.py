@@ -55,14 +55,50 @@ def test_what_no_node_could_ever_hold_is_refused_at_once(agent, api):
     assert not api.list_all()
 
 
-def test_what_matches_no_node_fails_by_the_node_that_comes_nearest_before_anything_is_made(kubernetes, agent, api, namespace):
+def test_what_only_the_agent_can_judge_is_refused_at_once_as_by_the_plan(kubernetes, world, agent, api, namespace):
     del agent
+    words = "none of the 2 nodes matches; node-1 comes nearest: it has no label disk=fast"
     spec = script_spec("true")
     spec.kubernetes.node_selector["disk"] = "fast"
-    failure = api.wait_state(api.submit(spec), FAILED).failure
-    assert failure.failure_class == job_pb2.FAILURE_CLASS_CONFIG
-    assert "none of the 2 nodes matches; node-1 comes nearest: it has no label disk=fast" in failure.message
+    with pytest.raises(Exception) as caught:
+        api.submit(spec)
+    assert error_info(caught.value).reason == "CANNOT_BE_PLACED"
+    assert words in caught.value.details()
+    file = world.write("never.yaml", "run: 'true'\nkubernetes: {node_selector: {disk: fast}}\n")
+    for verb in ("plan", "submit"):
+        told = world.cli(verb, file, check=False)
+        assert told.returncode == 13, verb
+        assert words in told.stdout + told.stderr, verb
+    assert not api.list_all()
     assert all(not kubernetes.objects(kind, namespace=namespace) for kind in KINDS)
+    spec.kubernetes.node_selector.clear()
+    spec.kubernetes.labels["team"] = "vision"
+    api.wait_state(api.submit(spec), SUCCEEDED)
+
+
+def test_gpus_are_asked_for_by_the_name_of_their_resource_or_by_a_type_that_there_is(world, agent, api):
+    del agent
+    for kind in ("nvidia.com/gpu", "gpu", "nvidia-h100-80gb-hbm3"):
+        spec = script_spec("echo $NUM_GPU_PER_NODE")
+        spec.resources.gpus.add(type=kind, count_millis=1000)
+        job_id = api.submit(spec)
+        api.wait_state(job_id, SUCCEEDED)
+        assert api.stdout(job_id) == b"1\n", kind
+    told = world.cli("run", "--gpus", "H100:1", "--", "true", check=False)
+    assert told.returncode == 13
+    assert "no GPUs of type H100 (it has NVIDIA-H100-80GB-HBM3)" in told.stderr
+
+
+def test_a_plan_says_whether_a_job_would_start_at_once(world, agent, api):
+    del agent
+    assert "Would start at once" in world.cli("plan", "--", "true").stdout
+    gate = world.gate()
+    blocker = api.submit(show_directory(whole_node(gate.script(), nodes=2), world.root))
+    api.wait_state(blocker, RUNNING)
+    told = world.cli("plan", "--gpus", "1", "--", "true").stdout
+    assert "Would start the cluster does not say when" in told and "it would wait: " in told
+    gate.open()
+    api.wait_state(blocker, SUCCEEDED)
 
 
 # ---- not now

@@ -146,6 +146,12 @@ int Sinfo(Session& session) {
     for (const auto& [name, cluster] : *clusters) {
       if (cluster.kind() == v1::CLUSTER_KIND_SLURM) names.push_back(name);
     }
+    if (names.empty()) {
+      session.terminal.Note(
+          "sinfo shows the nodes of Slurm, and no cluster of that kind is known; those of the "
+          "others "
+          "are in: muster clusters NAME");
+    }
   }
   int code = kOk;
   for (const std::string& name : names) {

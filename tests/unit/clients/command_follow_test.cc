@@ -206,6 +206,24 @@ TEST_F(CommandTest, LogsOfAJobThatHasNotRunSayWhy) {
   EXPECT_THAT(outcome.err, HasSubstr("job 42 QUEUED: box is full; it has no log yet"));
 }
 
+TEST_F(CommandTest, ALogWithoutABytePrintsWhyOnStandardError) {
+  broker_.read_log = [](const auto&, const auto& write) -> absl::Status {
+    write(Piece(0, "", v1::LOG_END_UNSPECIFIED));
+    return absl::OkStatus();
+  };
+  job_ = JobInState(42, v1::JOB_STATE_PENDING);
+  job_.set_reason("no node is free");
+  EXPECT_THAT(Run({"logs", "42"}).err,
+              HasSubstr("job 42 PENDING: no node is free; nothing has been written yet"));
+  const Outcome errors = Run({"logs", "--stderr", "42"});
+  EXPECT_THAT(errors.err, HasSubstr("nothing was written to standard error, or the cluster keeps "
+                                    "both outputs in one: muster logs 42.1"));
+  EXPECT_EQ(errors.out, "");
+  job_ = JobInState(42, v1::JOB_STATE_SUCCEEDED);
+  EXPECT_THAT(Run({"logs", "42"}).err, HasSubstr("the log is empty"));
+  EXPECT_EQ(Run({"logs", "-q", "42"}).err, "");
+}
+
 TEST_F(CommandTest, EventsEndWithTheLatestOneUnlessFollowed) {
   broker_.watch_jobs = [](const auto&, const auto& write) -> absl::Status {
     for (uint64_t i = 1; i <= 3; ++i) write(Step(42, i, v1::JOB_STATE_RUNNING));

@@ -192,6 +192,19 @@ TEST_F(CommandTest, AHoldThatCameTooLateIsAStepOfItsOwn) {
   EXPECT_EQ(StepText(step.transition()), "released");
 }
 
+TEST_F(CommandTest, AReleaseOfAJobThatWasNotHeldSaysSo) {
+  broker_.release_jobs = [this](const auto&) -> absl::StatusOr<v1::ReleaseJobsResponse> {
+    v1::ReleaseJobsResponse response;
+    *response.add_jobs() = job_;
+    return response;
+  };
+  job_ = JobInState(42, v1::JOB_STATE_SUCCEEDED);
+  EXPECT_THAT(Run({"release", "42"}).err, HasSubstr("job 42 was not held"));
+  job_ = JobInState(42, v1::JOB_STATE_QUEUED);
+  job_.set_held(true);
+  EXPECT_EQ(Run({"release", "42"}).err, "");
+}
+
 TEST_F(CommandTest, WhyQuotesWhatAFailureWasJudgedBy) {
   job_ = JobInState(42, v1::JOB_STATE_FAILED);
   v1::Failure& failure = *job_.mutable_failure();
@@ -236,7 +249,7 @@ TEST_F(CommandTest, PlanShowsTheSubmissionAndSubmitsNothing) {
   v1::JobPlan* plan = plans.add_plans();
   plan->set_cluster("lab");
   plan->set_submission("#!/bin/bash\n#SBATCH --nodes=1\n");
-  plan->mutable_estimated_start_time()->set_seconds(1'772'366'400);
+  plan->mutable_estimated_start_time()->set_seconds(4'102'444'800);
   broker_.plan_job = [&](const v1::PlanJobRequest& request) -> absl::StatusOr<v1::PlanJobResponse> {
     asked = request;
     return plans;
@@ -245,8 +258,10 @@ TEST_F(CommandTest, PlanShowsTheSubmissionAndSubmitsNothing) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(asked.spec().nodes(), 2u);
   EXPECT_THAT(outcome.out, HasSubstr("On cluster lab\n"));
-  EXPECT_THAT(outcome.out, HasSubstr("Would start 2026-03-01T12:00:00Z"));
+  EXPECT_THAT(outcome.out, HasSubstr("Would start 2100-01-01T00:00:00Z"));
   EXPECT_THAT(outcome.out, HasSubstr("\n#SBATCH --nodes=1\n"));
+  plan->mutable_estimated_start_time()->set_seconds(1'772'366'400);
+  EXPECT_THAT(Run({"plan", "--", "x"}).out, HasSubstr("Would start at once\n"));
   plan->set_submission("# sbatch\n# ---- alike for all jobs: batch.sh\n#!/bin/bash\nset -u\n");
   const std::string own = Run({"plan", "--", "x"}).out;
   EXPECT_THAT(own, AllOf(HasSubstr("# sbatch\n(with what"), Not(HasSubstr("set -u"))));

@@ -83,6 +83,19 @@ TEST_F(SlurmVerbsTest, AProcessOfAMachineIsNoNumberOfSlurms) {
   EXPECT_EQ(Run({"sacct", "-nP", "-j", "7", "-o", "JobID,JobIDRaw"}).out, "7|\n");
 }
 
+TEST_F(SlurmVerbsTest, SinfoSaysWhyItShowsNothingWhereNoClusterIsSlurm) {
+  broker_.list_clusters = [](const auto&) -> absl::StatusOr<v1::ListClustersResponse> {
+    v1::ListClustersResponse response;
+    *response.add_clusters() = Lab();
+    response.mutable_clusters(0)->set_kind(v1::CLUSTER_KIND_KUBERNETES);
+    return response;
+  };
+  const Outcome outcome = Run({"sinfo"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr("no cluster of that kind is known"));
+}
+
 TEST_F(SlurmVerbsTest, WhatCannotBeHonouredIsRefusedByName) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{"squeue", "--json"}, "--json is not taken; use: muster list -o json"},

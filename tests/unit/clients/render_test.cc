@@ -121,7 +121,8 @@ TEST(JobPage, TellsWhatHappenedAndWhatToDo) {
 TEST(JobPage, TellsWhatIsLeftToTheClusterFromWhatIsNotWanted) {
   v1::Job job = FailedJob();
   job.mutable_spec()->mutable_resources()->add_gpus()->set_count_millis(0);
-  EXPECT_THAT(JobPage(job, {}, {}, kNow), HasSubstr("  Needs       default cpus, no GPUs\n"));
+  EXPECT_THAT(JobPage(job, {}, {}, kNow),
+              HasSubstr("  Needs       the cluster's default of cpus, no GPUs\n"));
 }
 
 TEST(JobPage, AFailureQuotesWhatLedToItsVerdict) {
@@ -169,6 +170,32 @@ TEST(JobPage, ARunThatNeverBeganHasNoOutput) {
   EXPECT_NE(LogCommands(job), "");
   job.clear_start_time();
   EXPECT_EQ(LogCommands(job), "");
+}
+
+TEST(JobPage, ARunInPodsHasBothOutputsInOneLogOfMostClusters) {
+  v1::Job job = FailedJob();
+  job.mutable_runs(0)->add_replicas()->set_name("k7m2-42-1-0-x");
+  EXPECT_EQ(LogCommands(job), "muster logs --rank 1 42.1 (with --stderr: where it is kept apart)");
+}
+
+TEST(JobPage, TheImageAndTheKubernetesSectionAreShown) {
+  v1::Job job = FailedJob();
+  v1::JobSpec& spec = *job.mutable_spec();
+  EXPECT_THAT(JobPage(job, {}, {}, kNow), Not(HasSubstr("Kubernetes")));
+  spec.set_image("debian:12\x1b");
+  spec.set_setup("true");
+  spec.mutable_kubernetes()->set_queue("team-a");
+  (*spec.mutable_kubernetes()->mutable_node_selector())["disk"] = "ssd";
+  v1::Role* role = spec.add_roles();
+  role->set_name("controller");
+  role->set_nodes(1);
+  const std::string page = JobPage(job, {}, {}, kNow);
+  EXPECT_THAT(page, HasSubstr("  Image       debian:12\\x1b\n"));
+  EXPECT_THAT(page, HasSubstr("  Kubernetes\n"));
+  EXPECT_THAT(page, HasSubstr("    queue: team-a\n"));
+  EXPECT_THAT(page, HasSubstr("      disk: ssd\n"));
+  EXPECT_THAT(page, HasSubstr("  Setup\n    true\n"));
+  EXPECT_THAT(page, HasSubstr("controller: rank 0, from node 0 on"));
 }
 
 TEST(JobPage, AFailureNamesTheLimitItsLogAndEachLineOfItsWords) {

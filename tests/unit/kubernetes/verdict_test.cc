@@ -8,6 +8,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
 
@@ -107,6 +108,10 @@ TEST(KubernetesVerdictTest, AnExitCodeIsThatOfTheRankThatFailedFirst) {
   EXPECT_EQ(seen.exit->code(), 3);
   EXPECT_EQ(seen.exit->rank(), 1u);
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
+  EXPECT_THAT(seen.failure->message(),
+              StartsWith("The program failed: exit code 3 of container main (pod "))
+      << "the cause first: tables cut what is behind it";
+  EXPECT_THAT(seen.failure->message(), Not(HasSubstr("resourceVersion")));
   EXPECT_FALSE(seen.failure->retriable());
 }
 
