@@ -267,6 +267,21 @@ class HttpLoop::Engine {
     return CURL_WRITEFUNC_ERROR;
   }
 
+  // As kubectl, which asks no proxy of the environment for these, whatever NO_PROXY says.
+  static bool IsOfThisMachine(const std::string& text) {
+    CURLU* url = curl_url();
+    char* host = nullptr;
+    bool is_so = false;
+    if (curl_url_set(url, CURLUPART_URL, text.c_str(), 0) == CURLUE_OK &&
+        curl_url_get(url, CURLUPART_HOST, &host, 0) == CURLUE_OK) {
+      const std::string_view name = host;
+      is_so = name == "localhost" || name == "[::1]" || name.starts_with("127.");
+    }
+    curl_free(host);
+    curl_url_cleanup(url);
+    return is_so;
+  }
+
   static void SetUp(Transfer* transfer) {
     CURL* curl = transfer->curl.get();
     const HttpCall& call = transfer->call;
@@ -278,7 +293,9 @@ class HttpLoop::Engine {
     curl_easy_setopt(curl, CURLOPT_URL, call.url.c_str());
     curl_easy_setopt(curl, CURLOPT_PRIVATE, transfer);
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(curl, CURLOPT_PROXY, call.proxy_url.c_str());
+    // Unset, it is that of the environment.
+    if (!call.proxy_url.empty() || IsOfThisMachine(call.url))
+      curl_easy_setopt(curl, CURLOPT_PROXY, call.proxy_url.c_str());
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
     curl_easy_setopt(curl, CURLOPT_PIPEWAIT, 1L);

@@ -32,7 +32,7 @@ struct HttpCall {
   std::string url;
   std::vector<std::string> headers;  // "Name: value"
   std::string body;
-  std::string proxy_url;  // empty: none
+  std::string proxy_url;  // empty: as HTTPS_PROXY and NO_PROXY say
   HttpTls tls;
   // For the whole call. Infinite is for streams.
   absl::Duration timeout = absl::Seconds(30);

@@ -48,7 +48,7 @@ struct Endpoint {
   std::string server;   // "https://host:port", perhaps with a path, without a '/' at its end
   std::string ca_pem;   // empty: the machine's authorities
   std::string tls_server_name;
-  std::string proxy_url;  // empty: none; proxies of the environment are not used
+  std::string proxy_url;  // empty: as the environment says (HTTPS_PROXY, NO_PROXY)
   bool skips_tls_verify = false;
   std::string name_space = "default";
   Identity identity;

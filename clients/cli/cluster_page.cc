@@ -55,8 +55,8 @@ std::string LimitText(const google::protobuf::Duration& limit) {
   return contract::FormatDuration(absl::Seconds(limit.seconds()));
 }
 
-// "at most 2d, 1h if none is given; at most 4 nodes; AllowAccounts=vision".
-std::string LimitsText(const v1::PoolLoad& load) {
+// "at most 2d, 1h if none is given, at most 4 nodes", and each of the scheduler's own on a line.
+std::vector<std::string> LimitLines(const v1::PoolLoad& load) {
   std::vector<std::string> parts;
   if (load.now().has_max_time_limit()) {
     parts.push_back("at most " + LimitText(load.now().max_time_limit()));
@@ -67,8 +67,11 @@ std::string LimitsText(const v1::PoolLoad& load) {
   if (load.now().max_nodes() > 0) {
     parts.push_back(fmt::format("at most {} nodes", load.now().max_nodes()));
   }
-  for (const std::string& limit : load.limits()) parts.push_back(OneLine(limit));
-  return fmt::format("{}", fmt::join(parts, ", "));
+  std::vector<std::string> lines;
+  if (!parts.empty()) lines.push_back(fmt::format("{}", fmt::join(parts, ", ")));
+  for (const std::string& limit : load.limits()) lines.push_back(OneLine(limit));
+  if (lines.empty()) lines.emplace_back();
+  return lines;
 }
 
 std::string PoolTable(const v1::ClusterDetails& details, v1::ClusterKind kind, const Style& style) {
@@ -85,6 +88,7 @@ std::string PoolTable(const v1::ClusterDetails& details, v1::ClusterKind kind, c
   for (const v1::PoolLoad& load : details.pools()) {
     const bool is_up = load.now().available();
     const bool is_unknown = AreNodesUnknown(load.now(), kind);
+    const std::vector<std::string> limits = LimitLines(load);
     table.Add({{Harmless(load.pool()) + (load.now().is_default() ? "*" : "")},
                {load.now().state().empty() ? (is_up ? "up" : "down") : Harmless(load.now().state()),
                 is_up ? Colour::kNone : Colour::kYellow},
@@ -94,7 +98,12 @@ std::string PoolTable(const v1::ClusterDetails& details, v1::ClusterKind kind, c
                {fmt::format("{}", load.own_running_jobs())},
                {fmt::format("{}", load.waiting_jobs())},
                {fmt::format("{}", load.own_waiting_jobs())},
-               {LimitsText(load)}});
+               {limits.front()}});
+    for (size_t i = 1; i < limits.size(); ++i) {
+      Table::Row more(8);  // below the others' columns
+      more.push_back({limits[i]});
+      table.Add(std::move(more));
+    }
   }
   return table.Take();
 }

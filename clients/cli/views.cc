@@ -16,6 +16,9 @@ namespace {
 // A reason in a row; the page and the wide table have all of it.
 constexpr size_t kMaxReasonWidth = 60;
 
+// Of fewer runs the figure is that of the agent's start.
+constexpr uint64_t kRunsThatTell = 20;
+
 // What the agent counted since its start.
 struct Calls {
   uint64_t calls = 0;
@@ -248,7 +251,7 @@ std::vector<Table::Column> ClusterColumns(const Style& style) {
 
 std::string CallsPerRun(const v1::Cluster& cluster) {
   const Calls counts = CallsOf(cluster);
-  if (counts.runs == 0) return "";
+  if (counts.runs < kRunsThatTell) return "";
   return fmt::format("{:.2f}", static_cast<double>(counts.calls) / counts.runs);
 }
 

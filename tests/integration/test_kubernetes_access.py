@@ -11,7 +11,7 @@ from muster.v1 import job_pb2
 from harness.api import FAILED, RUNNING, SUCCEEDED, bad_fields, script_spec
 from harness.checks import check_locally
 from harness.fixtures import kubernetes_fixture
-from harness.impostors import greeting, make_certificate, serving, web_page
+from harness.impostors import greeting, make_certificate, proxy, serving, web_page
 from harness.kubernetes import show_directory
 from harness.wait import eventually
 
@@ -87,6 +87,66 @@ def test_an_address_where_something_else_answers(broker, config, impostor, schem
         agent = config(server=f"{scheme}://127.0.0.1:{port}")
         check_told(agent, words, "the server's address in the kubeconfig")
         check_waits(agent, words)
+
+
+# ---- the way there
+
+INSIDE = "kubernetes.default.svc"  # in the server's certificate, and resolved by nobody here
+
+
+@pytest.fixture
+def tunnel(kubernetes):
+    """A proxy that leads to the API server, and its URL."""
+    server = proxy(int(kubernetes.cluster_entry["server"].rpartition(":")[2]))
+    with serving(server) as port:
+        yield server, f"http://127.0.0.1:{port}"
+
+
+def test_a_proxy_of_the_kubeconfig(api, config, tunnel):
+    server, url = tunnel
+    config(server="https://api.invalid:6443", **{"proxy-url": url, "tls-server-name": INSIDE}).start()
+    job_id = api.submit(script_spec("echo through"))
+    api.wait_state(job_id, SUCCEEDED)
+    assert api.stdout(job_id) == b"through\n"
+    assert set(server.asked_for) == {"api.invalid:6443"}
+
+
+def test_a_proxy_of_the_environment(api, config, tunnel):
+    server, url = tunnel
+    agent = config(server=f"https://{INSIDE}:6443")
+    agent.env["HTTPS_PROXY"] = url
+    agent.start()
+    api.wait_state(api.submit(script_spec("true")), SUCCEEDED)
+    assert set(server.asked_for) == {f"{INSIDE}:6443"}
+
+
+def test_no_proxy_of_the_environment_where_it_says_so_or_the_server_is_of_this_machine(broker, config, tunnel):
+    del broker
+    server, url = tunnel
+    agent = config(server=f"https://{INSIDE}:6443")
+    agent.env.update({"HTTPS_PROXY": url, "NO_PROXY": "other.example,.svc"})
+    check_told(agent, f"Could not resolve host: {INSIDE}")
+    near = config()
+    near.env["HTTPS_PROXY"] = url
+    code, said = check_locally(near)
+    assert code == 0, said
+    assert not server.asked_for
+
+
+def test_a_certificate_that_is_not_looked_at_works_and_is_warned_of(kubernetes, world, api):
+    text = yaml.safe_load(kubernetes.kubeconfig_text(kubernetes.admin_token, "default"))
+    cluster = text["clusters"][0]["cluster"]
+    del cluster["certificate-authority"]
+    path = world.write("kubeconfig", yaml.safe_dump(text))
+    agent = kubernetes.make_agent(world, kubeconfig=path)
+    check_told(agent, "API server", "certificate")
+    cluster["insecure-skip-tls-verify"] = True
+    path.write_text(yaml.safe_dump(text))
+    code, said = check_locally(agent)
+    assert code == 0 and "its certificate is not looked at" in said, said
+    agent.start()
+    api.wait_state(api.submit(script_spec("true")), SUCCEEDED)
+    assert "insecure-skip-tls-verify is set" in world.cli("clusters", "lab").stdout
 
 
 def test_a_certificate_of_another_authority(broker, world, config):

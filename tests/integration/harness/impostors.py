@@ -3,6 +3,7 @@
 import contextlib
 import http.server
 import json
+import socket
 import socketserver
 import ssl
 import subprocess
@@ -63,6 +64,34 @@ class _Greeting(socketserver.BaseRequestHandler):
 def greeting():
     """Speaks first, and no HTTP; to be served."""
     return socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Greeting)
+
+
+class _Tunnel(_Quiet):
+    def do_CONNECT(self):  # pylint: disable=invalid-name
+        self.server.asked_for.append(self.path)
+        with socket.create_connection(("127.0.0.1", self.server.behind)) as server:
+            self.send_response(200)
+            self.end_headers()
+            back = threading.Thread(target=_pass_on, args=(server, self.connection))
+            back.start()
+            _pass_on(self.connection, server)
+            back.join()
+        self.close_connection = True
+
+
+def _pass_on(source, sink):
+    with contextlib.suppress(OSError):  # either end may go first
+        while data := source.recv(1 << 16):
+            sink.sendall(data)
+        sink.shutdown(socket.SHUT_WR)
+
+
+def proxy(port):
+    """An HTTP proxy that leads all tunnels to that port of this machine, whatever host is asked for: `asked_for` has these,
+    as HOST:PORT. To be served."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Tunnel)
+    server.behind, server.asked_for = port, []
+    return server
 
 
 def webhook(certificate, key, verdict):

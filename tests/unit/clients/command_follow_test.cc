@@ -249,12 +249,16 @@ TEST_F(CommandTest, TheWideTableSaysHowManyCallsARunTakes) {
     (*cluster->mutable_scheduler_calls())["sbatch"] = 200;
     (*cluster->mutable_scheduler_calls())["squeue"] = 30;
     (*cluster->mutable_scheduler_calls())["launched runs"] = 200;
-    response.add_clusters()->set_name("other");
+    v1::Cluster* young = response.add_clusters();
+    young->set_name("young");
+    (*young->mutable_scheduler_calls())["squeue"] = 168;
+    (*young->mutable_scheduler_calls())["launched runs"] = 3;
     return response;
   };
   const Outcome result = Run({"clusters", "-o", "wide"});
   EXPECT_THAT(result.out, testing::HasSubstr("CALLS/RUN"));
   EXPECT_THAT(result.out, testing::HasSubstr("1.15"));
+  EXPECT_THAT(result.out, testing::Not(testing::HasSubstr("56.00"))) << "too few runs to tell";
 }
 
 TEST_F(CommandTest, AJobOnAClusterWhoseAgentIsGoneSaysThatWhatIsKnownIsOld) {

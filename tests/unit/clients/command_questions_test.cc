@@ -84,7 +84,12 @@ TEST_F(CommandTest, AClusterIsShownAsItsAgentSeesItNow) {
   const Outcome outcome = Run({"clusters", "lab"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("gpu*      up      12/16      h100 3/8"));
-  EXPECT_THAT(outcome.out, HasSubstr("at most 1d, AllowAccounts=vision"));
+  const size_t limits = outcome.out.find("at most 1d\n");
+  ASSERT_NE(limits, std::string::npos) << outcome.out;
+  const size_t column = limits - outcome.out.rfind('\n', limits) - 1;
+  EXPECT_EQ(outcome.out.substr(limits + 11, column + 21),
+            std::string(column, ' ') + "AllowAccounts=vision\n")
+      << "one line for each";
   EXPECT_THAT(outcome.out, HasSubstr("n1        down*"));
   EXPECT_THAT(outcome.out, HasSubstr("h100 3/4"));
   EXPECT_THAT(outcome.out, HasSubstr("power"));
