@@ -70,7 +70,7 @@ constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
 
 struct Asked {
   NodeQuery query;
-  std::vector<std::string> clusters;  // empty: all of Slurm
+  std::vector<std::string> clusters;  // empty: all of Slurm, or of any kind where none is
   ColumnFormat format;
   bool with_heading = true;
 };
@@ -131,6 +131,10 @@ int ShowCluster(Session& session, const Asked& asked, const std::string& name, b
   return kOk;
 }
 
+bool IsSlurm(const std::pair<const std::string, v1::Cluster>& entry) {
+  return entry.second.kind() == v1::CLUSTER_KIND_SLURM;
+}
+
 }  // namespace
 
 int Sinfo(Session& session) {
@@ -143,14 +147,9 @@ int Sinfo(Session& session) {
   if (names.empty()) {
     const auto clusters = AllClusters(session.client);
     if (!clusters.ok()) return Fail(session, clusters.status());
-    for (const auto& [name, cluster] : *clusters) {
-      if (cluster.kind() == v1::CLUSTER_KIND_SLURM) names.push_back(name);
-    }
-    if (names.empty()) {
-      session.terminal.Note(
-          "sinfo shows the nodes of Slurm, and no cluster of that kind is known; those of the "
-          "others "
-          "are in: muster clusters NAME");
+    const bool has_slurm = std::any_of(clusters->begin(), clusters->end(), IsSlurm);
+    for (const auto& entry : *clusters) {
+      if (!has_slurm || IsSlurm(entry)) names.push_back(entry.first);
     }
   }
   int code = kOk;

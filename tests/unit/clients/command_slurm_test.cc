@@ -83,19 +83,6 @@ TEST_F(SlurmVerbsTest, AProcessOfAMachineIsNoNumberOfSlurms) {
   EXPECT_EQ(Run({"sacct", "-nP", "-j", "7", "-o", "JobID,JobIDRaw"}).out, "7|\n");
 }
 
-TEST_F(SlurmVerbsTest, SinfoSaysWhyItShowsNothingWhereNoClusterIsSlurm) {
-  broker_.list_clusters = [](const auto&) -> absl::StatusOr<v1::ListClustersResponse> {
-    v1::ListClustersResponse response;
-    *response.add_clusters() = Lab();
-    response.mutable_clusters(0)->set_kind(v1::CLUSTER_KIND_KUBERNETES);
-    return response;
-  };
-  const Outcome outcome = Run({"sinfo"});
-  EXPECT_EQ(outcome.code, 0);
-  EXPECT_EQ(outcome.out, "");
-  EXPECT_THAT(outcome.err, HasSubstr("no cluster of that kind is known"));
-}
-
 TEST_F(SlurmVerbsTest, WhatCannotBeHonouredIsRefusedByName) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{"squeue", "--json"}, "--json is not taken; use: muster list -o json"},
@@ -191,6 +178,28 @@ v1::DescribeClusterResponse Details() {
   details.mutable_nodes(2)->set_reason("power");
   details.mutable_nodes(0)->add_pools("cpu");
   return response;
+}
+
+TEST_F(SlurmVerbsTest, SinfoShowsOtherKindsWhereNoClusterIsSlurm) {
+  v1::ListClustersResponse clusters;
+  for (const char* name : {"kube", "lab"}) {
+    *clusters.add_clusters() = Lab();
+    clusters.mutable_clusters()->rbegin()->set_name(name);
+    clusters.mutable_clusters()->rbegin()->set_kind(v1::CLUSTER_KIND_KUBERNETES);
+  }
+  broker_.list_clusters = [&](const auto&) -> absl::StatusOr<v1::ListClustersResponse> {
+    return clusters;
+  };
+  broker_.describe_cluster = [](const auto&) -> absl::StatusOr<v1::DescribeClusterResponse> {
+    return Details();
+  };
+  const std::string all = Run({"sinfo"}).out;
+  EXPECT_THAT(all, HasSubstr("CLUSTER: kube\n"));
+  EXPECT_THAT(all, HasSubstr("CLUSTER: lab\n"));
+  clusters.mutable_clusters(1)->set_kind(v1::CLUSTER_KIND_SLURM);
+  const std::string slurm = Run({"sinfo"}).out;
+  EXPECT_THAT(slurm, HasSubstr("gpu"));
+  EXPECT_THAT(slurm, Not(HasSubstr("CLUSTER")));
 }
 
 TEST_F(SlurmVerbsTest, SinfoShowsPartitionsNodesAndGpus) {
