@@ -37,7 +37,7 @@ void CheckDryRun(const absl::StatusOr<std::optional<std::string>>& refusal,
                  agent::CheckList* checks) {
   constexpr char kSubject[] = "dry run";
   if (!refusal.ok()) {
-    checks->Warn(kSubject, "not known: " + std::string(ToStd(refusal.status().message())),
+    checks->Warn(kSubject, "not now: " + std::string(ToStd(refusal.status().message())),
                  "Try again.");
   } else if (refusal->has_value()) {
     checks->Fail(kSubject, **refusal, "Correct the job.");

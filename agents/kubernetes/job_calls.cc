@@ -33,6 +33,14 @@ bool IsPassing(const ApiAnswer& answer) {
          (answer.status == 409 && answer.reason == "Conflict");
 }
 
+// 408 and 429: too busy; 401 and 5xx: in trouble. It says nothing of the run, and may be another
+// answer the next time.
+bool MayPass(const ApiAnswer& answer) {
+  if (answer.IsDenied()) return false;
+  return answer.status >= 500 || answer.status == 401 || answer.status == 408 ||
+         answer.status == 429 || IsPassing(answer);
+}
+
 // "jobs.batch is forbidden: User "x" cannot create resource ..."; others may say "cannot" as well.
 bool IsRbac(const ApiAnswer& answer) {
   return answer.status == 403 && answer.message.find("is forbidden: User \"") != std::string::npos;
@@ -82,12 +90,10 @@ LaunchOutcome UnclearBecause(const absl::Status& status) {
 LaunchOutcome EndOf(const ApiAnswer& answer, std::string_view what) {
   const absl::Status status = RefusalOf(answer, what);
   const std::string words(ToStd(status.message()));
-  // 408 and 429: too busy; 401 and 5xx: in trouble. Whoever looks the run up later knows more.
-  const bool is_trouble =
-      answer.status >= 500 || answer.status == 401 || answer.status == 408 || answer.status == 429;
+  // Whoever looks the run up later knows more.
+  if (MayPass(answer)) return UnclearBecause(status);
   if (answer.IsDenied())
     return RefusedAs(v1::FAILURE_CLASS_CONFIG, words, "correct what the server's words name");
-  if (is_trouble || IsPassing(answer)) return UnclearBecause(status);
   if (IsRbac(answer)) {
     return RefusedAs(v1::FAILURE_CLASS_INFRA, words,
                      "tell the cluster's operator: the agent's account lacks this right "
@@ -238,6 +244,7 @@ absl::StatusOr<std::optional<std::string>> JobCalls::Try(const RunObjects& objec
     if (answer->ok()) continue;
     const absl::Status refusal =
         RefusalOf(*answer, fmt::format("create the {}", TextAt(*object, "kind")));
+    if (MayPass(*answer)) return refusal;
     return std::string(ToStd(refusal.message()));
   }
   return std::nullopt;

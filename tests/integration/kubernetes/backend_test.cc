@@ -380,5 +380,19 @@ TEST_F(KubernetesBackendTest, APlanShowsTheManifestAfterADryRun) {
   EXPECT_TRUE(cluster_.MustDo("GET", PathOf("jobs"))["items"].empty());
 }
 
+TEST_F(KubernetesBackendTest, APlanTakesAQuotaThatIsFullForNoRefusal) {
+  const Json quota = {{"metadata", {{"name", "few"}}}, {"spec", {{"hard", {{"secrets", "1"}}}}}};
+  cluster_.MustDo("POST", PathOf("secrets"), {{"metadata", {{"name", "others"}}}});
+  cluster_.MustDo("POST", PathOf("resourcequotas"), quota);
+  WaitFor("the quota counts", [&] {
+    return cluster_.MustDo("GET", PathOf("resourcequotas") + "/few")["status"]["used"]["secrets"] ==
+           "1";
+  });
+  const absl::StatusOr<v1::JobPlan> plan = backend().Plan(ScriptSpec("true"), "ada");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->checks(0).seen(), HasSubstr("exceeded quota: few"));
+  EXPECT_EQ(plan->checks(0).result(), v1::CHECK_RESULT_WARN);
+}
+
 }  // namespace
 }  // namespace muster::kubernetes
