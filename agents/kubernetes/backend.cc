@@ -38,6 +38,7 @@ KubernetesBackend::KubernetesBackend(KubernetesConfig config, Endpoint endpoint,
     : config_(WithNamespaces(std::move(config), endpoint)),
       api_(std::move(endpoint), &host_),
       calls_(&api_),
+      things_(&api_),
       given_up_(state_dir + "/given-up"),
       logs_(state_dir + "/logs", &api_,
             [this] {

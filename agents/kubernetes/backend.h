@@ -29,6 +29,7 @@
 #include "agents/kubernetes/kubernetes.h"
 #include "agents/kubernetes/log_follower.h"
 #include "agents/kubernetes/manifest.h"
+#include "agents/kubernetes/named_things.h"
 #include "agents/kubernetes/namespace_runs.h"
 #include "agents/kubernetes/start_queue.h"
 
@@ -137,6 +138,7 @@ class KubernetesBackend final : public agent::Backend {
   hosts::LocalHost host_;
   Api api_;
   JobCalls calls_;
+  NamedThings things_;
 
   mutable std::mutex mutex_;
   std::function<void()> wake_;       // guarded by mutex_

@@ -10,6 +10,7 @@
 #include "agents/kubernetes/preflight.h"
 #include "agents/kubernetes/yaml_text.h"
 #include "contract/text.h"
+#include "contract/units.h"
 #include "fmt/format.h"
 
 namespace muster::kubernetes {
@@ -42,7 +43,7 @@ void CheckDryRun(const absl::StatusOr<std::optional<std::string>>& refusal,
   } else if (refusal->has_value()) {
     checks->Fail(kSubject, **refusal, "Correct the job.");
   } else {
-    checks->Ok(kSubject, "the API server would take the Job, and what it owns");
+    checks->Ok(kSubject, "the API server would take the Job, and what it owns; pods are not tried");
   }
 }
 
@@ -78,6 +79,12 @@ absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
     plan.set_submission(ManifestOf(*objects));
     const absl::StatusOr<std::optional<std::string>> refusal = calls_.Try(*objects);
     CheckDryRun(refusal, &checks);
+    for (const auto& [field, words] : things_.FindAwaited(spec, objects->name_space)) {
+      checks.Warn(
+          field, words,
+          fmt::format("Make it, or name another: the run waits for it for {} and fails then.",
+                      contract::FormatDuration(config_.start_grace)));
+    }
     const std::optional<Misfit> waits = view_.TakeSnapshot()->WaitsFor(planned);
     checks.Ok("room", waits.has_value() ? "it would wait: " + waits->words
                                         : "nothing stands against its start");

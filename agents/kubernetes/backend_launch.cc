@@ -39,6 +39,9 @@ absl::StatusOr<RunObjects> KubernetesBackend::Prepare(const v1::Assignment& assi
   view_.SpellGpuType(own.mutable_spec());
   if (const std::optional<std::string> refusal = view_.Refusal(own))
     return absl::InvalidArgumentError(*refusal);
+  const std::string name_space = kubernetes::NamespaceOf(own.spec(), config_.name_space);
+  if (const std::optional<std::string> missing = things_.FindMissing(own.spec(), name_space))
+    return absl::InvalidArgumentError(*missing);
   return MakeObjects(own, config_, config_.name_space);
 }
 

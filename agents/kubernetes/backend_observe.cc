@@ -128,6 +128,12 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
                                                                        const RunFacts& facts) {
   std::optional<Observation> seen = Judge(facts, {.start_grace = config_.start_grace});
   if (!seen.has_value()) return seen;
+  if (run.assignment != nullptr) {
+    const v1::JobSpec& spec = run.assignment->spec();
+    seen->reason = WithField(std::move(seen->reason), spec);
+    if (seen->failure.has_value())
+      seen->failure->set_message(WithField(seen->failure->message(), spec));
+  }
   const std::optional<v1::Failure> given_up = given_up_.Find(run.run_key);
   if (given_up.has_value() && !facts.cancel_asked) {
     const bool goes_on =

@@ -47,6 +47,15 @@ constexpr std::array<std::string_view, 8> kRefusals = {"violates PodSecurity",
 
 bool Has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
+// The scheduler says 'persistentvolumeclaim "x" not found. not found': once is enough.
+std::string WithoutEcho(std::string words) {
+  const size_t last = words.rfind(". ");
+  if (last == words.npos) return words;
+  const std::string tail = words.substr(last + 2);
+  if (!tail.empty() && words.substr(0, last).ends_with(" " + tail)) words.resize(last);
+  return words;
+}
+
 std::optional<StartTrouble> OfContainer(const ContainerObject& container) {
   if (container.state != ContainerState::kWaiting || container.reason.empty()) return std::nullopt;
   const auto* known = std::find_if(kTroubles.begin(), kTroubles.end(), [&](const Trouble& trouble) {
@@ -69,7 +78,7 @@ std::optional<StartTrouble> OfScheduling(const PodObject& pod) {
   if (found == pod.conditions.end()) return std::nullopt;
   StartTrouble trouble;
   trouble.reason = found->reason;
-  trouble.message = found->message;
+  trouble.message = WithoutEcho(found->message);
   trouble.since = found->since;
   if (Has(found->message, "persistentvolumeclaim") && Has(found->message, "not found"))
     trouble.failure_class = v1::FAILURE_CLASS_CONFIG;

@@ -358,6 +358,40 @@ def test_names_and_labels_that_kubernetes_would_refuse_are_named_at_once(api, fi
     assert all(named.values()) and not api.list_all()
 
 
+@pytest.mark.parametrize("field,words", [
+    ("priority_class", 'there is none; it has "high", "system-cluster-critical", "system-node-critical"'),
+    ("service_account", 'there is none in namespace NS; it has "default"'),
+    ("runtime_class", "there is none; it has none"),
+])
+def test_what_a_job_names_and_is_not_there_is_told_at_once_with_what_is(kubernetes, world, api, field, words):
+    namespace = kubernetes.make_namespace()
+    classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    if kubernetes.admin("GET", classes + "/high")[0] != 200:
+        kubernetes.must("POST", classes, {"metadata": {"name": "high"}, "value": 7})
+    kubernetes.make_least_agent(world, namespace).start()
+    path = world.write("job.yaml", f"run: 'true'\nkubernetes: {{{field}: nosuch}}\n")
+    said = f'kubernetes.{field} "nosuch": {words.replace("NS", namespace)}'
+    plan = world.cli("plan", path, check=False)
+    assert plan.returncode == 13 and said in plan.stdout, plan.stdout
+    refused = world.cli("submit", path, check=False)
+    assert refused.returncode == 13 and said in refused.stderr, refused.stderr
+    assert not api.list_all() and not any(kubernetes.objects(kind, namespace=namespace) for kind in KINDS)
+    there = world.write("there.yaml", "run: 'true'\nkubernetes: {priority_class: high, service_account: default}\n")
+    assert world.cli("plan", there).returncode == 0
+
+
+def test_a_claim_that_is_not_there_is_warned_of_and_waited_for_by_its_fields_name(kubernetes, world, api):
+    namespace = kubernetes.make_namespace()
+    kubernetes.make_least_agent(world, namespace, start_grace="1s").start()
+    path = world.write("job.yaml", "run: 'true'\nkubernetes: {volumes: [{mount_path: /data, claim: nosuch}]}\n")
+    plan = world.cli("plan", path)
+    assert f'kubernetes.volumes[0].claim  "nosuch": there is none in namespace {namespace}; it has none' in plan.stdout
+    assert "the run waits for it for 1s and fails then" in plan.stdout
+    message = api.wait_state(int(world.cli("submit", "-q", path).stdout), FAILED).failure.message
+    assert 'persistentvolumeclaim "nosuch" not found (kubernetes.volumes[0].claim)' in message
+    assert "not found. not found" not in message
+
+
 @pytest.mark.parametrize("text", ["resources: {memory: 1Qx}", "resources: {memory: lots}", "resources: {cpus: -1}",
                                   "kubernetes: {shm: '64 MiBs'}", "kubernetes: {time_to_live: soon}"])
 def test_quantities_that_kubernetes_would_not_parse_are_named_with_their_line(world, broker, text):

@@ -22,11 +22,12 @@ NEEDED = [
     ("get", "", "pods"), ("list", "", "pods"), ("watch", "", "pods"), ("get", "", "pods/log"),
     ("list", "", "events"), ("watch", "", "events"),
     *((verb, "", kind) for verb in ("list", "watch") for kind in ("resourcequotas", "limitranges")),
-    ("get", "", "persistentvolumeclaims"), ("get", "", "namespaces"),
+    ("get", "", "persistentvolumeclaims"), ("list", "", "persistentvolumeclaims"), ("list", "", "serviceaccounts"),
+    ("get", "", "namespaces"),
 ]
 # What would let it, or whoever takes its token, do more than run jobs.
 FORBIDDEN = [
-    ("get", "", "secrets"), ("list", "", "secrets"), ("watch", "", "secrets"), ("update", "", "secrets"),
+    ("get", "", "configmaps"), ("get", "", "secrets"), ("list", "", "secrets"), ("watch", "", "secrets"), ("update", "", "secrets"),
     ("patch", "", "secrets"), ("create", "", "pods"), ("delete", "", "pods"), ("create", "", "pods/exec"),
     ("create", "", "pods/attach"), ("create", "", "pods/portforward"), ("update", "batch", "jobs"),
     ("deletecollection", "batch", "jobs"), ("create", "batch", "cronjobs"), ("create", "apps", "deployments"),
@@ -60,8 +61,9 @@ def test_the_account_may_do_no_more(kubernetes, token, verb, group, resource):
 def test_other_namespaces_are_not_the_agents(kubernetes, token):
     for verb, group, resource in NEEDED:
         allowed = may(kubernetes, token, verb, group, resource, namespace="default")
-        # Pods everywhere are the optional cluster role's: what they take of nodes is seen by them.
-        assert allowed == (resource == "pods" and verb in ("list", "watch")), f"{verb} {resource}"
+        # The optional cluster role's: pods everywhere, for what they take of nodes, and whether a namespace is there.
+        assert allowed == ((verb, resource) in (("list", "pods"), ("watch", "pods"), ("get", "namespaces"))), \
+            f"{verb} {resource}"
 
 
 def test_the_optional_role_shows_nodes_and_the_clusters_identity(kubernetes, token):
@@ -70,6 +72,7 @@ def test_the_optional_role_shows_nodes_and_the_clusters_identity(kubernetes, tok
     assert may(kubernetes, token, "get", "", "namespaces", "", "default")
     assert not may(kubernetes, token, "list", "", "namespaces", "")
     assert may(kubernetes, token, "list", "node.k8s.io", "runtimeclasses", "")
+    assert may(kubernetes, token, "list", "scheduling.k8s.io", "priorityclasses", "")
     assert may(kubernetes, token, "list", "storage.k8s.io", "storageclasses", "")
     assert not may(kubernetes, token, "patch", "", "nodes", "")
     identity = kubernetes.must("GET", "/api/v1/namespaces/kube-system", token=token)

@@ -200,6 +200,15 @@ TEST(KubernetesVerdictTest, ARunIsAsFarAsItsSlowestPod) {
             "Unschedulable: 0/2 nodes are available: 2 Insufficient nvidia.com/gpu.");
 }
 
+TEST(KubernetesVerdictTest, WhatTheSchedulerSaysTwiceIsToldOnce) {
+  World world;
+  world.Pod(R"({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
+      "reason": "Unschedulable",
+      "message": "0/2 nodes are available: persistentvolumeclaim \"x\" not found. not found"}]})");
+  EXPECT_EQ(world.Seen().reason,
+            "Unschedulable: 0/2 nodes are available: persistentvolumeclaim \"x\" not found");
+}
+
 TEST(KubernetesVerdictTest, AnImageWithAWrongNameEndsTheRunAtOnceAndOneThatIsMissingAfterAWhile) {
   const auto waiting = [](const std::string& reason) {
     return R"({"phase": "Pending", "containerStatuses": [{"name": "main", "state": {"waiting": {"reason": ")" +
