@@ -39,7 +39,10 @@ void CheckDryRun(const absl::StatusOr<std::optional<std::string>>& refusal,
   constexpr char kSubject[] = "dry run";
   if (!refusal.ok()) {
     checks->Warn(kSubject, "not now: " + std::string(ToStd(refusal.status().message())),
-                 "Try again.");
+                 absl::IsPermissionDenied(refusal.status()) || absl::IsNotFound(refusal.status())
+                     ? "Ask the cluster's operator, to whom muster check tells what is missing; "
+                       "until then the job waits."
+                     : "Try again.");
   } else if (refusal->has_value()) {
     checks->Fail(kSubject, **refusal, "Correct the job.");
   } else {

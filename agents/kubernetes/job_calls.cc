@@ -244,7 +244,9 @@ absl::StatusOr<std::optional<std::string>> JobCalls::Try(const RunObjects& objec
     if (answer->ok()) continue;
     const absl::Status refusal =
         RefusalOf(*answer, fmt::format("create the {}", TextAt(*object, "kind")));
-    if (MayPass(*answer)) return refusal;
+    // A namespace that takes no runs now: jobs wait for it.
+    const bool is_shut = IsRbac(*answer) || (object == &objects.job && IsNamespaceGone(*answer));
+    if (MayPass(*answer) || is_shut) return refusal;
     return std::string(ToStd(refusal.message()));
   }
   return std::nullopt;

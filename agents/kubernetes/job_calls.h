@@ -54,7 +54,7 @@ class JobCalls {
   // With its pods, which have their grace; OK as well: it is gone, or another one.
   absl::Status DeleteJob(const ObjectName& job);
   // The words with which the server would refuse the Job, or what it owns; nothing: it would take
-  // them all. None is made. Errors: it could not be asked, or has no room for them now.
+  // them all. None is made. Errors: it could not be asked, or takes none there for now.
   absl::StatusOr<std::optional<std::string>> Try(const RunObjects& objects);
 
  private:

@@ -73,7 +73,7 @@ def test_one_that_the_agent_does_not_work_in_is_refused_by_name(agent, api):
     with pytest.raises(Exception) as caught:
         api.submit(in_namespace("elsewhere", "true"))
     assert error_info(caught.value).reason == "CANNOT_BE_PLACED"
-    assert 'no pool "elsewhere"' in caught.value.details()
+    assert 'no namespace "elsewhere"' in caught.value.details()
 
 
 def test_jobs_of_one_without_its_rights_wait_for_them(kubernetes, world, agent, api, names):
@@ -81,6 +81,8 @@ def test_jobs_of_one_without_its_rights_wait_for_them(kubernetes, world, agent, 
     job_id = api.submit(in_namespace(shut, "echo at last"))
     assert f'pool "{shut}" takes no jobs at the moment: it is forbidden; muster clusters lab tells more' in \
         world.cli("why", job_id).stdout
+    plan = world.cli("plan", "--pool", shut, "--", "true").stdout
+    assert "not now: create the Job: the API server answered 403" in plan and "until then the job waits" in plan
     assert f"pool {shut} is forbidden" in world.cli("clusters", "-o", "wide").stdout
     page = world.cli("clusters", "lab").stdout
     assert f"namespace {shut} is forbidden: " in page and f"kubectl apply -n {shut} -f rights.yaml" in page
