@@ -47,6 +47,7 @@ KubernetesBackend::KubernetesBackend(KubernetesConfig config, Endpoint endpoint,
             }),
       view_(config_, &api_, state_dir,
             [this](const std::string& name_space) { return HomeOf(name_space).rights(); }),
+      queues_(config_.namespaces, &api_),
       queue_([this] { return std::make_unique<QueuesRoom>(view_.TakeSnapshot()); }),
       nowhere_("", nullptr, nullptr) {
   for (const std::string& name_space : config_.namespaces) AddHome(name_space);
@@ -117,6 +118,7 @@ absl::Status KubernetesBackend::Adopt(const std::vector<agent::RunHandle>& runs)
   given_up_.KeepOnly(run_keys);
   if (runs.empty()) queue_.Open();
   for (const auto& [name, home] : homes_) home->Watch(&api_);
+  queues_.Learn(absl::InfiniteDuration());
   // Until there are lists, looks at runs say so.
   const absl::Time end = absl::Now() + kFirstListPatience;
   for (const auto& [name, home] : homes_) home->AwaitFirstAnswers(end);

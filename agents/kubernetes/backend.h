@@ -31,6 +31,7 @@
 #include "agents/kubernetes/manifest.h"
 #include "agents/kubernetes/named_things.h"
 #include "agents/kubernetes/namespace_runs.h"
+#include "agents/kubernetes/queue_view.h"
 #include "agents/kubernetes/start_queue.h"
 
 namespace muster::kubernetes {
@@ -89,10 +90,15 @@ class KubernetesBackend final : public agent::Backend {
   absl::StatusOr<std::optional<JobObject>> FindLaunched(const agent::RunHandle& run);
   // What it waits for will never be: the run ends with the server's words.
   absl::Status GiveUp(const v1::Assignment& run, const absl::Status& refusal);
-  // Puts a Job that has not begun into a queue of Kueue's, or takes it out (empty).
-  absl::Status SetQueued(const JobObject& job, const std::string& queue);
+  // Of a Job that has not begun and names a queue of Kueue's.
+  absl::Status SetHeldInQueue(const JobObject& job, const v1::Assignment& run, bool held);
+  // Lets a Job go, by its queue if it has one, whether or not the run is held. Errors are those of
+  // JobCalls::PatchJob.
+  absl::StatusOr<JobObject> SendOff(const JobObject& job, const v1::Assignment& run);
   // OK as well: it is gone.
   absl::Status ChangeJob(const ObjectName& job, const Json& patch);
+  // Remembers the Job as it is now. OK as well: it is gone.
+  absl::Status Keep(absl::StatusOr<JobObject> patched);
   // NOT_FOUND, ABORTED: its Job is gone, or another one.
   absl::Status LetGo(const v1::Assignment& run);
 
@@ -105,8 +111,10 @@ class KubernetesBackend final : public agent::Backend {
   absl::StatusOr<RunFacts> Gather(const agent::RunHandle& run);
   absl::StatusOr<std::optional<agent::Observation>> JudgeRun(const agent::RunHandle& run,
                                                              const RunFacts& facts);
-  // Its assignment, with the namespace where it is.
+  // Its assignment, with the namespace where it is and the queue that decides there.
   StartQueue::AssignmentPtr InPlace(const agent::RunHandle& run) const;
+  StartQueue::AssignmentPtr InPlace(StartQueue::AssignmentPtr run,
+                                    const std::string& name_space) const;
   // A run that is to be let go once there is room, and what it waits for.
   void Queue(const agent::RunHandle& run, const RunFacts& facts, agent::Observation* seen);
   // The run cannot go on: why is kept, its Job is deleted, and the run has failed once that is
@@ -149,6 +157,7 @@ class KubernetesBackend final : public agent::Backend {
   GivenUpRuns given_up_;
   LogFollower logs_;
   ClusterView view_;
+  QueueView queues_;
   StartQueue queue_;
 
   std::set<std::string> asked_for_pods_;         // of the observing thread

@@ -55,6 +55,8 @@ void CheckDryRun(const absl::StatusOr<std::optional<std::string>>& refusal,
 absl::StatusOr<v1::Inventory> KubernetesBackend::Inventory() {
   absl::StatusOr<v1::Inventory> inventory = view_.Inventory();
   if (!inventory.ok()) return inventory;
+  queues_.Learn(absl::ZeroDuration());
+  for (std::string& warning : queues_.Warnings()) inventory->add_warnings(std::move(warning));
   for (std::string& warning : Sweep()) inventory->add_warnings(std::move(warning));
   if (const absl::Status health = logs_.health(); !health.ok())
     inventory->add_warnings(std::string(ToStd(health.message())));

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "agents/kubernetes/backend.h"
+#include "agents/kubernetes/kueue.h"
 
 namespace muster::kubernetes {
 
@@ -31,9 +32,8 @@ absl::Status KubernetesBackend::SetHeld(const RunHandle& run, bool held) {
     HomeOf(run).store().MarkNews(run.run_key);
     return absl::OkStatus();
   }
-  const std::string queue =
-      run.assignment == nullptr ? "" : run.assignment->spec().kubernetes().queue();
-  if (!queue.empty()) return SetQueued(**job, held ? "" : queue);
+  if (!(*job)->queue.empty() && run.assignment != nullptr)
+    return SetHeldInQueue(**job, *InPlace(run), held);
   if ((*job)->is_suspended == held) return absl::OkStatus();
   if (held) {
     const std::vector<PodObject> pods = HomeOf(run).store().Facts(run.run_key).pods;
@@ -44,18 +44,23 @@ absl::Status KubernetesBackend::SetHeld(const RunHandle& run, bool held) {
   return ChangeJob((*job)->name, SuspendPatch((*job)->name.uid, held));
 }
 
-absl::Status KubernetesBackend::SetQueued(const JobObject& job, const std::string& queue) {
+absl::Status KubernetesBackend::SetHeldInQueue(const JobObject& job, const v1::Assignment& run,
+                                               bool held) {
   // What Kueue has let go has begun. If it does so in this moment, it refuses the change, and
   // whoever asks again finds that.
   if (!job.is_suspended) return absl::OkStatus();
-  return ChangeJob(job.name, QueuePatch(job.name.uid, queue));
+  if (held) return ChangeJob(job.name, QueuePatch(job.name.uid, kHeldQueue));
+  return Keep(SendOff(job, run));
 }
 
 absl::Status KubernetesBackend::ChangeJob(const ObjectName& job, const Json& patch) {
-  absl::StatusOr<JobObject> patched = calls_.PatchJob(job, patch);
+  return Keep(calls_.PatchJob(job, patch));
+}
+
+absl::Status KubernetesBackend::Keep(absl::StatusOr<JobObject> patched) {
   if (absl::IsNotFound(patched.status())) return absl::OkStatus();
   if (!patched.ok()) return patched.status();
-  HomeOf(job.name_space).store().Put(*std::move(patched));
+  HomeOf(patched->name.name_space).store().Put(*std::move(patched));
   return absl::OkStatus();
 }
 

@@ -7,6 +7,7 @@
 #include "agents/core/job_storage.h"
 #include "agents/kubernetes/backend.h"
 #include "agents/kubernetes/explain_failure.h"
+#include "agents/kubernetes/kueue.h"
 #include "contract/run_key.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -42,7 +43,13 @@ absl::StatusOr<RunObjects> KubernetesBackend::Prepare(const v1::Assignment& assi
   const std::string name_space = kubernetes::NamespaceOf(own.spec(), config_.name_space);
   if (const std::optional<std::string> missing = things_.FindMissing(own.spec(), name_space))
     return absl::InvalidArgumentError(*missing);
-  return MakeObjects(own, config_, config_.name_space);
+  if (absl::Status good = queues_.Check(own.spec(), name_space); !good.ok()) return good;
+  absl::StatusOr<RunObjects> objects = MakeObjects(own, config_, config_.name_space);
+  // Kueue would let it go at once from a default queue, without what it owns, or held.
+  if (objects.ok() && own.spec().kubernetes().queue().empty() &&
+      queues_.MayHaveDefaultQueue(name_space))
+    objects->job["metadata"]["labels"][kQueueLabel] = kHeldQueue;
+  return objects;
 }
 
 LaunchOutcome KubernetesBackend::Launch(const v1::Assignment& assignment) {
@@ -69,7 +76,8 @@ LaunchOutcome KubernetesBackend::Launch(const v1::Assignment& assignment) {
   store.Put(job);
   if (job.is_launch_complete || job.deletion_time.has_value()) return outcome;
   if (LaunchEnd end = calls_.CreateOwned(*objects, job)) return TakeBack(*std::move(end), job);
-  queue_.Add(std::make_shared<const v1::Assignment>(assignment), assignment.held());
+  queue_.Add(InPlace(std::make_shared<const v1::Assignment>(assignment), objects->name_space),
+             assignment.held());
   // What cannot be let go now is with the next look at the runs.
   (void)StartReady();
   return outcome;
@@ -114,19 +122,32 @@ absl::Status KubernetesBackend::LetGo(const v1::Assignment& run) {
   const absl::StatusOr<std::optional<JobObject>> job = FindJob(name_space, run.run_key());
   if (!job.ok()) return job.status();
   if (!job->has_value()) return absl::NotFoundError("there is no Job");
-  v1::Assignment released = run;
-  released.set_held(false);
-  // By a namespace's default queue, which it is then up to as well.
-  if (!(*job)->queue.empty())
-    released.mutable_spec()->mutable_kubernetes()->set_queue((*job)->queue);
-  absl::StatusOr<JobObject> patched =
-      calls_.PatchJob((*job)->name, LaunchPatch((*job)->name.uid, released));
+  const absl::StatusOr<JobObject> patched = SendOff(**job, run);
   if (!patched.ok()) return patched.status();
   HomeOf(name_space).store().Put(*patched);
   // A hold that came while the server was asked.
   if (!queue_.IsHeld(run.run_key())) return absl::OkStatus();
-  if (!run.spec().kubernetes().queue().empty()) return SetQueued(*patched, "");
+  if (!patched->queue.empty()) return SetHeldInQueue(*patched, run, /*held=*/true);
   return calls_.PatchJob(patched->name, SuspendPatch(patched->name.uid, true)).status();
+}
+
+absl::StatusOr<JobObject> KubernetesBackend::SendOff(const JobObject& job,
+                                                     const v1::Assignment& run) {
+  v1::Assignment released = run;
+  released.set_held(false);
+  std::string* queue = released.mutable_spec()->mutable_kubernetes()->mutable_queue();
+  // Kueue itself has put it into a queue.
+  if (queue->empty() && job.queue != kHeldQueue) *queue = job.queue;
+  if (queue->empty() && !job.queue.empty()) {
+    const absl::StatusOr<JobObject> left = calls_.PatchJob(job.name, QueuePatch(job.name.uid, ""));
+    // Kueue refuses that where there is a default queue.
+    if (absl::IsInvalidArgument(left.status())) {
+      *queue = kDefaultQueue;
+    } else if (!left.ok()) {
+      return left;
+    }
+  }
+  return calls_.PatchJob(job.name, LaunchPatch(job.name.uid, released));
 }
 
 absl::StatusOr<std::optional<JobObject>> KubernetesBackend::FindLaunched(

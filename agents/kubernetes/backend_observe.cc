@@ -121,6 +121,8 @@ absl::StatusOr<RunFacts> KubernetesBackend::Gather(const RunHandle& run) {
   facts.last_state = run.state;
   facts.cancel_asked = WasCancelAsked(run);
   facts.held = run.held;
+  if (facts.job.has_value() && facts.job->is_suspended && !facts.job->queue.empty())
+    facts.queue_wait = queues_.WaitOf(*facts.job);
   return facts;
 }
 
@@ -155,8 +157,7 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
   }
   if (!facts.job.has_value() || facts.job->deletion_time.has_value()) return seen;
   if (run.assignment != nullptr) Queue(run, facts, &*seen);
-  const bool may_be_stuck =
-      run.assignment != nullptr && !HasOwnGangScheduler(run.assignment->spec());
+  const bool may_be_stuck = run.assignment != nullptr && !HasOwnGangScheduler(InPlace(run)->spec());
   if (std::optional<v1::Failure> stuck = FindStuckGang(facts, PodsOf(run), config_.gang_grace);
       stuck.has_value() && may_be_stuck) {
     seen->failure = *std::move(stuck);
@@ -176,11 +177,18 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::End(const JobObjec
 }
 
 StartQueue::AssignmentPtr KubernetesBackend::InPlace(const RunHandle& run) const {
-  const std::string name_space = NamespaceOf(run);
-  if (kubernetes::NamespaceOf(run.assignment->spec(), config_.name_space) == name_space)
-    return run.assignment;
-  auto own = std::make_shared<v1::Assignment>(*run.assignment);
+  return InPlace(run.assignment, NamespaceOf(run));
+}
+
+StartQueue::AssignmentPtr KubernetesBackend::InPlace(StartQueue::AssignmentPtr run,
+                                                     const std::string& name_space) const {
+  const std::string queue = queues_.QueueOf(run->spec(), name_space);
+  if (kubernetes::NamespaceOf(run->spec(), config_.name_space) == name_space &&
+      queue == run->spec().kubernetes().queue())
+    return run;
+  auto own = std::make_shared<v1::Assignment>(*run);
   own->mutable_spec()->mutable_kubernetes()->set_namespace_(name_space);
+  own->mutable_spec()->mutable_kubernetes()->set_queue(queue);
   return own;
 }
 

@@ -45,6 +45,8 @@ struct Right {
   std::string loss;
 };
 std::vector<Right> RightsOf(const KubernetesConfig& config);
+// Where Kueue is.
+std::vector<Right> RightsWithKueue();
 // By verb, in the right's order.
 void JudgeRight(const Right& right, const std::string& name_space,
                 const std::map<std::string, absl::StatusOr<bool>>& allowed,
@@ -69,6 +71,9 @@ void JudgeClaim(const std::string& root, const std::string& claim, const std::st
                 const absl::StatusOr<Json>& answer, agent::CheckList* checks);
 // `groups` is the answer to /apis.
 void JudgeQueues(const absl::StatusOr<Json>& groups, agent::CheckList* checks);
+// `list` is that of Kueue's queues in the namespace.
+void JudgeLocalQueues(const std::string& name_space, const absl::StatusOr<Json>& list,
+                      agent::CheckList* checks);
 void JudgeQuotas(const std::string& name_space,
                  const absl::StatusOr<std::vector<QuotaLine>>& quotas, agent::CheckList* checks);
 void JudgeRanges(const std::string& name_space,

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "agents/kubernetes/checks.h"
+#include "agents/kubernetes/kueue.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -221,6 +222,23 @@ std::vector<Right> RightsOf(const KubernetesConfig& config) {
                       "whether the claims of storage roots are there is not known"});
   }
   return rights;
+}
+
+std::vector<Right> RightsWithKueue() {
+  return {{kKueueGroup,
+           "localqueues",
+           "",
+           true,
+           {"get", "list", "watch"},
+           false,
+           "a queue that is not there is waited for, and not refused"},
+          {kKueueGroup,
+           "workloads",
+           "",
+           true,
+           {"get", "list", "watch"},
+           false,
+           "why runs wait in their queues is not told"}};
 }
 
 void JudgeRight(const Right& right, const std::string& name_space,

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "agents/kubernetes/checks.h"
+#include "agents/kubernetes/kueue.h"
 #include "agents/kubernetes/pull_secret.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -83,14 +84,36 @@ void JudgeQueues(const absl::StatusOr<Json>& groups, agent::CheckList* checks) {
   std::vector<std::string> found;
   for (const Json& group : At(*groups, "groups")) {
     const std::string name = TextAt(group, "name");
-    if (name == "kueue.x-k8s.io") found.emplace_back("Kueue");
+    if (name == kKueueGroup) found.emplace_back("Kueue");
     if (name == "scheduling.volcano.sh") found.emplace_back("Volcano");
     if (name == "scheduling.x-k8s.io") found.emplace_back("PodGroups of scheduler-plugins");
   }
   checks->Ok(kSubject, found.empty()
                            ? "neither Kueue nor Volcano nor PodGroups are here; jobs that ask for "
-                             "kubernetes.queue or kubernetes.gang would wait for ever"
+                             "kubernetes.queue or kubernetes.gang are refused"
                            : fmt::format("{}", fmt::join(found, ", ")));
+}
+
+void JudgeLocalQueues(const std::string& name_space, const absl::StatusOr<Json>& list,
+                      agent::CheckList* checks) {
+  const std::string subject = "queues of Kueue in namespace " + name_space;
+  if (!list.ok()) return checks->Skip(subject, WordsOf(list.status()));
+  std::vector<std::string> names;
+  bool has_default = false;
+  for (const Json& item : At(*list, "items")) {
+    const LocalQueue queue = ParseLocalQueue(item);
+    has_default |= queue.name == kDefaultQueue;
+    names.push_back(queue.trouble.empty()
+                        ? queue.name
+                        : fmt::format("{} (lets nothing go: {})", queue.name, queue.trouble));
+  }
+  if (names.empty())
+    return checks->Ok(subject, "none; jobs that name a kubernetes.queue are refused here");
+  const std::string seen = fmt::format("{}", fmt::join(names, ", "));
+  if (!has_default) return checks->Ok(subject, seen);
+  checks->Warn(subject, seen + "; Kueue puts each job that names no queue into the queue default",
+               "name a kubernetes.queue in jobs that are for another, or remove the queue default "
+               "if jobs without one are to start without Kueue");
 }
 
 }  // namespace muster::kubernetes

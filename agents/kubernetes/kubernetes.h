@@ -16,8 +16,8 @@
 
 namespace muster::kubernetes {
 
-// Namespaces of one agent: it keeps five to six watches in each, with a thread and a stream of its
-// connections for every one.
+// Namespaces of one agent: it keeps five to eight watches in each, with a thread and a stream of
+// its connections for every one.
 inline constexpr size_t kMaxNamespaces = 32;
 
 // Where the jobs' data is, by the name that slurm://NAME/... gives it: in a claim of the run's

@@ -5,6 +5,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_join.h"
+#include "agents/kubernetes/kueue.h"
 #include "agents/kubernetes/objects.h"
 #include "agents/kubernetes/pod_template.h"
 #include "agents/kubernetes/pod_volumes.h"
@@ -107,11 +108,9 @@ Json MakeJob(const v1::Assignment& assignment, const std::string& name_space, Js
                 {"template", {{"metadata", std::move(pod_metadata)}, {"spec", std::move(pod)}}}}}};
   AddSuccessPolicy(assignment.spec(), &job);
   // From the beginning, for a cluster may take none without. Kueue may then start it before its
-  // Secret is there, for which its pods wait. It would start a held one as well.
-  if (const std::string& queue = assignment.spec().kubernetes().queue();
-      !queue.empty() && !assignment.held()) {
-    job["metadata"]["labels"][kQueueLabel] = queue;
-  }
+  // Secret is there, for which its pods wait.
+  if (const std::string& queue = assignment.spec().kubernetes().queue(); !queue.empty())
+    job["metadata"]["labels"][kQueueLabel] = assignment.held() ? kHeldQueue : queue;
   return job;
 }
 

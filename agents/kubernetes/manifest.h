@@ -65,8 +65,9 @@ Json OwnedBy(Json object, const std::string& job_name, const std::string& job_ui
 Json LaunchPatch(const std::string& uid, const v1::Assignment& assignment);
 // Holds a Job that has not begun back, or lets it go.
 Json SuspendPatch(const std::string& uid, bool suspend);
-// Likewise for one that Kueue lets go: a suspended Job may change its queue, and Kueue leaves one
-// without a queue alone (kueue: pkg/controller/jobframework/validation.go). Empty: none.
+// Likewise for one that Kueue lets go: a suspended Job may change its queue (kueue:
+// pkg/controller/jobframework/validation.go). Empty: none, which Kueue refuses where there is a
+// default queue.
 Json QueuePatch(const std::string& uid, const std::string& queue);
 // How long Kubernetes keeps the Job once it has ended.
 Json TimeToLivePatch(const std::string& uid, int64_t seconds);

@@ -5,6 +5,8 @@
 #include "agents/kubernetes/checks.h"
 #include "agents/kubernetes/cluster_identity.h"
 #include "agents/kubernetes/endpoint.h"
+#include "agents/kubernetes/kueue.h"
+#include "agents/kubernetes/queue_view.h"
 #include "fmt/format.h"
 
 namespace muster::kubernetes {
@@ -35,7 +37,7 @@ class Preflight {
     }
     CheckNodes();
     CheckNeeds();
-    JudgeQueues(Get("/apis"), &checks_);
+    CheckQueues();
     for (const std::string& name_space : config_.namespaces) CheckNamespace(name_space);
     return std::move(checks_).Take();
   }
@@ -67,6 +69,23 @@ class Preflight {
     }
     JudgeQuotas(name_space, LinesOf(name_space, "resourcequotas", &ParseQuota), &checks_);
     JudgeRanges(name_space, LinesOf(name_space, "limitranges", &ParseLimitRange), &checks_);
+    CheckQueuesOf(name_space);
+  }
+
+  void CheckQueues() {
+    const absl::StatusOr<Json> apis = Get("/apis");
+    JudgeQueues(apis, &checks_);
+    if (apis.ok()) groups_ = ParseGroups(*apis);
+  }
+
+  void CheckQueuesOf(const std::string& name_space) {
+    const auto kueue = groups_.find(kKueueGroup);
+    if (kueue == groups_.end()) return;
+    for (const Right& right : RightsWithKueue()) CheckRight(right, name_space);
+    JudgeLocalQueues(name_space,
+                     Get(fmt::format("/apis/{}/{}/namespaces/{}/localqueues", kKueueGroup,
+                                     kueue->second, Escape(name_space))),
+                     &checks_);
   }
 
   void CheckRight(const Right& right, const std::string& name_space) {
@@ -170,6 +189,7 @@ class Preflight {
   const KubernetesConfig config_;
   Api& api_;
   agent::CheckList checks_;
+  ApiGroups groups_;
 };
 
 }  // namespace

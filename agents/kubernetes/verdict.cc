@@ -254,8 +254,9 @@ v1::RunState StateOf(const PodObject& pod) {
 }
 
 Observation JudgeSuspended(const RunFacts& facts, const JobObject& job) {
-  const std::string why =
-      facts.held ? "held: it starts once it is released" : "suspended by its queue, or by others";
+  std::string why = "suspended by others";
+  if (!facts.queue_wait.empty()) why = facts.queue_wait;
+  if (facts.held) why = "held: it starts once it is released";
   // Pods in which nothing has run just go, and the run waits as before.
   const auto lives = [](const PodObject& pod) { return !pod.HasEnded() && HasStarted(pod); };
   if (std::any_of(facts.pods.begin(), facts.pods.end(), lives)) return Finishing(facts, job, why);

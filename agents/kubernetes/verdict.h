@@ -23,7 +23,8 @@ struct RunFacts {
   std::vector<PodObject> pods;      // those of the Job, deleted ones that had ended included
   std::vector<EventObject> events;  // about the Job and its pods
   bool cancel_asked = false;
-  bool held = false;  // by Muster, with `suspend`
+  bool held = false;       // by Muster, with `suspend`
+  std::string queue_wait;  // what its Job waits for in its queue, in words; empty: in none
 };
 
 struct Patience {

@@ -24,6 +24,7 @@ NEEDED = [
     *((verb, "", kind) for verb in ("list", "watch") for kind in ("resourcequotas", "limitranges")),
     ("get", "", "persistentvolumeclaims"), ("list", "", "persistentvolumeclaims"), ("list", "", "serviceaccounts"),
     ("get", "", "namespaces"),
+    *((verb, "kueue.x-k8s.io", kind) for verb in ("get", "list", "watch") for kind in ("localqueues", "workloads")),
 ]
 # What would let it, or whoever takes its token, do more than run jobs.
 FORBIDDEN = [
@@ -34,6 +35,7 @@ FORBIDDEN = [
     ("create", "", "serviceaccounts/token"), ("impersonate", "", "serviceaccounts"), ("update", "", "resourcequotas"),
     ("delete", "", "events"), ("deletecollection", "", "secrets"), ("delete", "", "persistentvolumeclaims"),
     ("create", "rbac.authorization.k8s.io", "roles"), ("create", "rbac.authorization.k8s.io", "rolebindings"),
+    ("create", "kueue.x-k8s.io", "localqueues"), ("update", "kueue.x-k8s.io", "workloads"),
     ("escalate", "rbac.authorization.k8s.io", "roles"), ("bind", "rbac.authorization.k8s.io", "clusterroles"),
 ]
 

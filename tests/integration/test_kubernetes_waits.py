@@ -101,6 +101,17 @@ def test_a_plan_says_whether_a_job_would_start_at_once(world, agent, api):
     api.wait_state(blocker, SUCCEEDED)
 
 
+def test_a_queue_where_no_kueue_is_is_refused_by_its_field(agent, api):
+    del agent
+    spec = script_spec("true")
+    spec.kubernetes.queue = "team"
+    with pytest.raises(Exception) as caught:
+        api.submit(spec)
+    assert error_info(caught.value).reason == "CANNOT_BE_PLACED"
+    assert 'kubernetes.queue is "team", and this cluster has no Kueue' in caught.value.details()
+    assert "leave kubernetes.queue out" in caught.value.details()
+
+
 # ---- not now
 
 def test_what_a_quota_holds_back_says_so_and_goes_once_there_is_room(kubernetes, world, agent, api, namespace):

@@ -1,5 +1,6 @@
 """A real Kubernetes cluster of a test file, and the agents that live on it."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -148,6 +149,12 @@ class KubernetesCluster:
         eventually(lambda: self.may(token, "create", "batch", "jobs", namespace), "the rights hold")
         return token
 
+    def take_rights(self, namespace, group):
+        """From the agent's account, those to objects of an API group there."""
+        path = COLLECTIONS["Role"].replace("NS", namespace) + "/muster-agent"
+        rules = [rule for rule in self.must("GET", path)["rules"] if group not in rule["apiGroups"]]
+        self.must("PATCH", path, {"rules": rules})
+
     def may(self, token, verb, group, resource, namespace, name=""):
         """Whether who has the token may do so, asked as the agent asks: by the account itself."""
         resource, _, part = resource.partition("/")
@@ -198,6 +205,16 @@ class KubernetesCluster:
 
     def _pid(self, part):
         return int((self.directory / f"{part}.pid").read_text())
+
+    @contextlib.contextmanager
+    def cordoned(self):
+        """No node takes new pods meanwhile."""
+        nodes = [node["metadata"]["name"] for node in self.must("GET", "/api/v1/nodes")["items"]]
+        for name in nodes:
+            self.must("PATCH", f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True}})
+        yield
+        for name in nodes:
+            self.must("PATCH", f"/api/v1/nodes/{name}", {"spec": {"unschedulable": False}})
 
     # ---- what tests ask
 

@@ -1,40 +1,21 @@
-// Runs that Kueue lets go. Kueue itself is not here: the test does to Jobs what Kueue does, by
-// https://kueue.sigs.k8s.io/docs/tasks/run/jobs/ and its sources: it sees Jobs by their label, lets
-// one go by its `suspend`, and takes the room of one back the same way.
+// Runs whose Job is suspended: by Muster, to hold them, and by others, as Kueue does when it takes
+// the room of one back. Kueue itself is in test_kubernetes_kueue.py.
 #include <string>
 
-#include "fmt/format.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/kubernetes/backend_fixture.h"
 
 namespace muster::kubernetes {
 namespace {
 
-using testing::HasSubstr;
-
-constexpr char kQueueLabel[] = "kueue.x-k8s.io/queue-name";
-
 class KubernetesQueueTest : public BackendFixture {
  protected:
   KubernetesQueueTest() { Start(Config()); }
 
-  TestRun LaunchQueued(v1::JobSpec spec) {
-    spec.mutable_kubernetes()->set_queue("team");
-    TestRun run = NewRun(std::move(spec));
-    Launch(backend(), &run);
-    WaitFor("the label by which Kueue sees it", [&] { return QueueOf(run) == "team"; });
-    return run;
-  }
-
-  std::string QueueOf(const TestRun& run) {
-    return JobOf(run)["metadata"]["labels"].value(kQueueLabel, "");
-  }
-
   // To its end, of a program that says "begun".
   TestRun SuspendOnceBegun(const v1::JobSpec& spec) {
-    TestRun run = LaunchQueued(spec);
-    SetSuspended(run, false);
+    TestRun run = NewRun(spec);
+    Launch(backend(), &run);
     WaitFor("its output", [&] {
       EXPECT_TRUE(ObserveOnce(backend(), {&run}).ok());
       return Output(backend(), run) == "begun\n";
@@ -44,43 +25,11 @@ class KubernetesQueueTest : public BackendFixture {
     return run;
   }
 
-  // As Kueue does.
   void SetSuspended(const TestRun& run, bool suspended) {
     cluster_.MustDo("PATCH", PathOf("jobs") + "/" + run.handle.run_key,
                     {{"spec", {{"suspend", suspended}}}});
   }
 };
-
-TEST_F(KubernetesQueueTest, ARunWaitsForItsQueueAndStartsWhenThatLetsItGo) {
-  TestRun run = LaunchQueued(ScriptSpec("echo admitted"));
-  ObserveUntil(backend(), {&run}, v1::RUN_STATE_PENDING);
-  EXPECT_THAT(run.last.reason, HasSubstr("suspended by its queue"));
-  EXPECT_TRUE(ObjectsOf("pods", run).empty());
-  SetSuspended(run, false);
-  ObserveToEnd(backend(), {&run});
-  EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
-  EXPECT_EQ(Output(backend(), run), "admitted\n");
-}
-
-TEST_F(KubernetesQueueTest, AHoldTakesARunOutOfItsQueueAndAReleasePutsItBack) {
-  TestRun run = LaunchQueued(ScriptSpec("true"));
-  run.handle.held = true;
-  EXPECT_TRUE(backend().SetHeld(run.handle, true).ok());
-  EXPECT_EQ(QueueOf(run), "");
-  WaitFor("a reason", [&] {
-    EXPECT_TRUE(ObserveOnce(backend(), {&run}).ok());
-    return run.last.reason.find("held") != std::string::npos;
-  });
-  run.handle.held = false;
-  EXPECT_TRUE(backend().SetHeld(run.handle, false).ok());
-  EXPECT_EQ(QueueOf(run), "team");
-  EXPECT_TRUE(JobOf(run)["spec"]["suspend"]) << "that is Kueue's to change";
-  SetSuspended(run, false);
-  ObserveUntil(backend(), {&run}, v1::RUN_STATE_RUNNING);
-  EXPECT_TRUE(backend().SetHeld(run.handle, true).ok()) << "it has begun";
-  ObserveToEnd(backend(), {&run});
-  EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
-}
 
 // Where nodes may not be listed, what does not fit waits in Kubernetes.
 TEST_F(KubernetesQueueTest, AHoldOfARunThatWaitsInKubernetesLetsItWait) {
@@ -109,9 +58,9 @@ TEST_F(KubernetesQueueTest, AHoldOfARunThatWaitsInKubernetesLetsItWait) {
   ObserveToEnd(backend(), {&run});
 }
 
-// What Kueue preempts is suspended. Its pods then end the Job by its failure policy, or do not:
+// As Kueue does with what it preempts. Its pods then end the Job by its failure policy, or do not:
 // that is a race of the Job controller's.
-TEST_F(KubernetesQueueTest, ARunWhoseRoomTheQueueTakesBackIsPreempted) {
+TEST_F(KubernetesQueueTest, ARunThatIsSuspendedOnceItHasBegunIsPreempted) {
   v1::JobSpec spec = ScriptSpec("echo begun; sleep 1000");
   spec.mutable_kubernetes()->mutable_termination_grace()->set_seconds(1);
   const TestRun run = SuspendOnceBegun(spec);

@@ -224,6 +224,23 @@ TEST(KubernetesChecksTest, AClaimIsThereAndForSeveralNodes) {
              "/srv of each node");
 }
 
+TEST(KubernetesChecksTest, TheQueuesOfKueueAreNamedAndADefaultOneIsWarnedOf) {
+  const auto judge = [](absl::StatusOr<Json> list) {
+    return Line([&](auto* checks) { JudgeLocalQueues("lab", list, checks); });
+  };
+  const Json night = {
+      {"metadata", {{"name", "night"}}},
+      {"status",
+       {{"conditions", {{{"type", "Active"}, {"status", "False"}, {"message", "stopped"}}}}}}};
+  const Json general = {{"metadata", {{"name", "default"}}}};
+  ExpectLine(judge(Json{{"items", {night}}}), v1::CHECK_RESULT_OK,
+             "night (lets nothing go: stopped)");
+  ExpectLine(judge(Json{{"items", {night, general}}}), v1::CHECK_RESULT_WARN,
+             "each job that names no queue");
+  ExpectLine(judge(Json{{"items", Json::array()}}), v1::CHECK_RESULT_OK, "none");
+  ExpectLine(judge(absl::PermissionDeniedError("no")), v1::CHECK_RESULT_SKIPPED, "no");
+}
+
 TEST(KubernetesChecksTest, QueuesAndLimitsAreTold) {
   const Json groups = {{"groups", {{{"name", "kueue.x-k8s.io"}}, {{"name", "batch"}}}}};
   ExpectLine(Line([&](auto* checks) { JudgeQueues(groups, checks); }), v1::CHECK_RESULT_OK,

@@ -273,6 +273,16 @@ TEST(ManifestTest, APoolIsANamespaceUnlessTheSectionNamesOne) {
   EXPECT_EQ(Make(assignment).name_space, "own");
 }
 
+// So that admission which takes no Job without a queue takes it, and Kueue puts it into none.
+TEST(ManifestTest, AJobNamesItsQueueFromTheStartAndAHeldOneAQueueThatNobodyMakes) {
+  v1::Assignment assignment = MakeAssignment();
+  EXPECT_FALSE(Make(assignment).job.at("metadata").at("labels").contains(kQueueLabel));
+  assignment.mutable_spec()->mutable_kubernetes()->set_queue("team");
+  EXPECT_EQ(Make(assignment).job.at("metadata").at("labels").at(kQueueLabel), "team");
+  assignment.set_held(true);
+  EXPECT_EQ(Make(assignment).job.at("metadata").at("labels").at(kQueueLabel), "muster-held");
+}
+
 TEST(ManifestTest, AGangIsVolcanosOrAPodGroup) {
   v1::Assignment assignment = MakeAssignment(2);
   assignment.mutable_spec()->mutable_kubernetes()->set_gang(v1::KUBERNETES_GANG_VOLCANO);

@@ -269,7 +269,9 @@ TEST(KubernetesVerdictTest, OfManyPodsTheFirstRanksAreTold) {
 TEST(KubernetesVerdictTest, AHeldRunAndASuspendedOneSayWhoHoldsThem) {
   World world;
   world.facts().job->is_suspended = true;
-  EXPECT_THAT(world.Seen().reason, HasSubstr("suspended by its queue"));
+  EXPECT_EQ(world.Seen().reason, "suspended by others");
+  world.facts().queue_wait = "waits in queue team (Kueue)";
+  EXPECT_EQ(world.Seen().reason, "waits in queue team (Kueue)");
   world.facts().held = true;
   EXPECT_THAT(world.Seen().reason, HasSubstr("held"));
 }

@@ -1,0 +1,255 @@
+#include "agents/kubernetes/queue_view.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "agents/kubernetes/kept_objects.h"
+#include "agents/kubernetes/kueue.h"
+#include "agents/kubernetes/object_watch.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+namespace muster::kubernetes {
+namespace {
+
+// For the first list of queues, which a launch waits for once.
+constexpr absl::Duration kFirstListPatience = absl::Seconds(5);
+// Names in one message.
+constexpr size_t kMaxNamed = 20;
+
+struct Gang {
+  v1::KubernetesGang gang;
+  const char* name;   // as jobs have it
+  const char* group;  // that has to be there
+  const char* what;
+};
+constexpr Gang kGangs[] = {
+    {v1::KUBERNETES_GANG_VOLCANO, "volcano", "scheduling.volcano.sh", "Volcano"},
+    {v1::KUBERNETES_GANG_POD_GROUP, "pod_group", "scheduling.x-k8s.io",
+     "PodGroups of the coscheduling plug-in"},
+};
+
+std::string PathOf(const std::string& version, const std::string& name_space,
+                   const std::string& collection) {
+  return fmt::format("/apis/{}/{}/namespaces/{}/{}", kKueueGroup, version, Escape(name_space),
+                     collection);
+}
+
+std::string NamesOf(std::vector<LocalQueue> queues) {
+  std::vector<std::string> names;
+  for (LocalQueue& queue : queues) names.push_back(std::move(queue.name));
+  std::sort(names.begin(), names.end());
+  const bool is_cut = names.size() > kMaxNamed;
+  if (is_cut) names.resize(kMaxNamed);
+  return fmt::format("{}{}", fmt::join(names, ", "), is_cut ? ", ..." : "");
+}
+
+// Why Jobs wait, by their uid: many are asked for again and again.
+class WaitsOfJobs final : public ObjectSink {
+ public:
+  void OnAll(std::vector<Json> objects) override {
+    std::unordered_map<std::string, std::string> words;
+    for (const Json& object : objects) {
+      if (std::optional<Workload> workload = ParseWorkload(object))
+        words.insert_or_assign(workload->job_uid, std::move(workload->words));
+    }
+    const std::lock_guard lock(mutex_);
+    words_ = std::move(words);
+  }
+  void OnChange(Json object) override {
+    std::optional<Workload> workload = ParseWorkload(object);
+    if (!workload.has_value()) return;
+    const std::lock_guard lock(mutex_);
+    words_.insert_or_assign(workload->job_uid, std::move(workload->words));
+  }
+  void OnDelete(Json object) override {
+    const std::optional<Workload> workload = ParseWorkload(object);
+    const std::lock_guard lock(mutex_);
+    if (workload.has_value()) words_.erase(workload->job_uid);
+  }
+
+  std::string WordsOf(const std::string& job_uid) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = words_.find(job_uid);
+    return found == words_.end() ? "" : found->second;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, std::string> words_;  // guarded by mutex_
+};
+
+}  // namespace
+
+ApiGroups ParseGroups(const Json& apis) {
+  ApiGroups groups;
+  for (const Json& group : At(apis, "groups"))
+    groups[TextAt(group, "name")] = TextAt(group, "preferredVersion/version");
+  return groups;
+}
+
+absl::Status CheckSchedulers(const v1::JobSpec& spec, const ApiGroups& groups) {
+  const v1::KubernetesOptions& options = spec.kubernetes();
+  if (!options.queue().empty() && !groups.contains(kKueueGroup)) {
+    return absl::InvalidArgumentError(
+        fmt::format("kubernetes.queue is \"{}\", and this cluster has no Kueue (its API server has "
+                    "no group {}): leave kubernetes.queue out, or choose a cluster with Kueue",
+                    options.queue(), kKueueGroup));
+  }
+  for (const Gang& gang : kGangs) {
+    if (options.gang() != gang.gang || groups.contains(gang.group)) continue;
+    return absl::InvalidArgumentError(fmt::format(
+        "kubernetes.gang is {}, and this cluster has no {} (its API server has no group {}): leave "
+        "kubernetes.gang out, so that Muster itself starts all pods together, or choose a cluster "
+        "that has it",
+        gang.name, gang.what, gang.group));
+  }
+  return absl::OkStatus();
+}
+
+class QueueView::Space {
+ public:
+  Space(std::string name_space, std::string version, Api* api)
+      : name_(std::move(name_space)),
+        version_(std::move(version)),
+        kept_queues_([](const Json& queue) { return ParseLocalQueue(queue); }),
+        queues_({.path = PathOf(version_, name_, "localqueues")}, api, &kept_queues_),
+        workloads_({.path = PathOf(version_, name_, "workloads"), .trim = TrimWorkload}, api,
+                   &waits_) {}
+
+  const std::string& version() const { return version_; }
+  bool AwaitQueues(absl::Duration timeout) { return queues_.AwaitFirstAnswer(timeout); }
+  // Whether all queues are known; only then what is not there is known to be missing.
+  bool KnowsQueues() { return queues_.AwaitFirstList(absl::ZeroDuration()); }
+  std::vector<LocalQueue> Queues() const { return kept_queues_.All(); }
+  bool HasQueue(const std::string& name) const {
+    const std::vector<LocalQueue> all = Queues();
+    return std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.name == name; });
+  }
+  std::string WordsOf(const std::string& job_uid) const { return waits_.WordsOf(job_uid); }
+  // PERMISSION_DENIED: something of Kueue may not be seen here.
+  absl::Status Rights() const {
+    for (const ObjectWatch* watch : {&queues_, &workloads_}) {
+      if (absl::IsPermissionDenied(watch->state())) return watch->state();
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::string name_;
+  const std::string version_;
+  KeptObjects<LocalQueue> kept_queues_;
+  WaitsOfJobs waits_;
+  // After what they tell of changes.
+  ObjectWatch queues_;
+  ObjectWatch workloads_;
+};
+
+QueueView::QueueView(std::vector<std::string> namespaces, Api* api)
+    : namespaces_(std::move(namespaces)), api_(*api) {}
+QueueView::~QueueView() = default;
+
+void QueueView::Learn(absl::Duration max_age) {
+  const std::lock_guard one_at_a_time(learning_);
+  {
+    const std::lock_guard lock(mutex_);
+    if (absl::Now() - learnt_ < max_age) return;
+    learnt_ = absl::Now();
+  }
+  const absl::StatusOr<Json> answer = api_.Get("/apis", "/apis");
+  // Something else than an API server may answer, too.
+  if (!answer.ok() || !At(*answer, "groups").is_array()) return;
+  ApiGroups groups = ParseGroups(*answer);
+  const auto kueue = groups.find(kKueueGroup);
+  std::map<std::string, std::shared_ptr<Space>> spaces;
+  for (const std::string& name : namespaces_) {
+    if (kueue == groups.end()) break;
+    const std::shared_ptr<Space> known = Find(name);
+    spaces[name] = known != nullptr && known->version() == kueue->second
+                       ? known
+                       : std::make_shared<Space>(name, kueue->second, &api_);
+  }
+  for (const auto& [name, space] : spaces) space->AwaitQueues(kFirstListPatience);
+  const std::lock_guard lock(mutex_);
+  groups_ = std::move(groups);
+  // Those that are no more end after the lock is released.
+  spaces_.swap(spaces);
+}
+
+std::shared_ptr<QueueView::Space> QueueView::Find(const std::string& name_space) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = spaces_.find(name_space);
+  return found == spaces_.end() ? nullptr : found->second;
+}
+
+absl::Status QueueView::Check(const v1::JobSpec& spec, const std::string& name_space) {
+  const std::string& queue = spec.kubernetes().queue();
+  const bool is_asked =
+      !queue.empty() || spec.kubernetes().gang() != v1::KUBERNETES_GANG_UNSPECIFIED;
+  if (!is_asked) return absl::OkStatus();
+  Learn(kGroupsAreFresh);
+  std::optional<ApiGroups> groups;
+  {
+    const std::lock_guard lock(mutex_);
+    groups = groups_;
+  }
+  if (!groups.has_value()) return absl::OkStatus();
+  if (absl::Status good = CheckSchedulers(spec, *groups); !good.ok()) return good;
+  return queue.empty() ? absl::OkStatus() : CheckQueue(queue, name_space, (*groups)[kKueueGroup]);
+}
+
+absl::Status QueueView::CheckQueue(const std::string& queue, const std::string& name_space,
+                                   const std::string& version) {
+  const std::shared_ptr<Space> space = Find(name_space);
+  if (space == nullptr || space->HasQueue(queue)) return absl::OkStatus();
+  // It may have been made in this moment.
+  const absl::StatusOr<Json> answer =
+      api_.Get(PathOf(version, name_space, "localqueues/" + Escape(queue)), "queue " + queue);
+  if (!absl::IsNotFound(answer.status())) return absl::OkStatus();
+  std::string others = "which queues it has may not be seen";
+  if (space->KnowsQueues()) {
+    const std::string names = NamesOf(space->Queues());
+    others = names.empty() ? "it has none" : "it has " + names;
+  }
+  return absl::InvalidArgumentError(
+      fmt::format("kubernetes.queue is \"{}\", and namespace {} has no such queue of Kueue's "
+                  "(LocalQueue); {}: choose one that is there, or leave kubernetes.queue out",
+                  queue, name_space, others));
+}
+
+std::string QueueView::QueueOf(const v1::JobSpec& spec, const std::string& name_space) const {
+  if (!spec.kubernetes().queue().empty()) return spec.kubernetes().queue();
+  const std::shared_ptr<Space> space = Find(name_space);
+  return space != nullptr && space->HasQueue(kDefaultQueue) ? kDefaultQueue : "";
+}
+
+bool QueueView::MayHaveDefaultQueue(const std::string& name_space) const {
+  const std::shared_ptr<Space> space = Find(name_space);
+  if (space == nullptr) return false;
+  return !space->KnowsQueues() || space->HasQueue(kDefaultQueue);
+}
+
+std::string QueueView::WaitOf(const JobObject& job) const {
+  if (job.queue == kHeldQueue) return "is about to be put into its queue";
+  const std::shared_ptr<Space> space = Find(job.name.name_space);
+  return QueueWords(job.queue, space == nullptr ? "" : space->WordsOf(job.name.uid));
+}
+
+std::vector<std::string> QueueView::Warnings() const {
+  std::vector<std::string> warnings;
+  for (const std::string& name : namespaces_) {
+    const std::shared_ptr<Space> space = Find(name);
+    const absl::Status rights = space == nullptr ? absl::OkStatus() : space->Rights();
+    if (rights.ok()) continue;
+    warnings.push_back(fmt::format(
+        "namespace {}: Kueue is here, and why runs wait in its queues is not seen: {}; give the "
+        "agent's account the rights of deploy/kubernetes/rights.yaml in this namespace",
+        name, ToStd(rights.message())));
+  }
+  return warnings;
+}
+
+}  // namespace muster::kubernetes

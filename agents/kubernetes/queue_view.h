@@ -1,0 +1,81 @@
+// Who else decides when a run's pods start: Kueue and its queues, gang schedulers. Which of them
+// the cluster has, which queues its namespaces have, and why runs wait there.
+#ifndef MUSTER_AGENTS_KUBERNETES_QUEUE_VIEW_H_
+#define MUSTER_AGENTS_KUBERNETES_QUEUE_VIEW_H_
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "agents/kubernetes/api.h"
+#include "agents/kubernetes/objects.h"
+#include "muster/v1/job_spec.pb.h"
+
+namespace muster::kubernetes {
+
+// Of an API server's kinds of objects, as a job that needs some asks for them: operators install
+// such things once in a cluster's life.
+inline constexpr absl::Duration kGroupsAreFresh = absl::Seconds(10);
+
+// The groups of /apis that the server has, with the version of each that it prefers.
+using ApiGroups = std::map<std::string, std::string>;
+ApiGroups ParseGroups(const Json& apis);
+
+// Why a cluster with these groups cannot have the job: it asks for a queue or a gang scheduler that
+// is not there. INVALID_ARGUMENT: names the field and the remedy.
+absl::Status CheckSchedulers(const v1::JobSpec& spec, const ApiGroups& groups);
+
+// Thread-safe.
+class QueueView {
+ public:
+  // `api` must outlive this object. Nothing is known before Learn.
+  QueueView(std::vector<std::string> namespaces, Api* api);
+  ~QueueView();
+  QueueView(const QueueView&) = delete;
+  QueueView& operator=(const QueueView&) = delete;
+
+  // Asks the server which groups it has, unless it was asked within that time; where Kueue is among
+  // them, watches its queues and workloads from then on. What could not be asked stays as it was.
+  void Learn(absl::Duration max_age);
+
+  // Why the job cannot have the queue or the gang that it names, as CheckSchedulers. OK as well:
+  // that is not known. Asks the server about a queue that the watch does not know.
+  absl::Status Check(const v1::JobSpec& spec, const std::string& name_space);
+
+  // The queue that decides when such a run starts: the one that it names, or the namespace's
+  // default one. Empty: none, as far as is known.
+  std::string QueueOf(const v1::JobSpec& spec, const std::string& name_space) const;
+  // Whether Kueue may put a Job that names no queue into the namespace's default one.
+  bool MayHaveDefaultQueue(const std::string& name_space) const;
+
+  // What a suspended Job waits for in its queue, in words.
+  std::string WaitOf(const JobObject& job) const;
+  // What is not seen of Kueue, and what to do about it.
+  std::vector<std::string> Warnings() const;
+
+ private:
+  class Space;  // what is watched in one namespace
+
+  std::shared_ptr<Space> Find(const std::string& name_space) const;
+  absl::Status CheckQueue(const std::string& queue, const std::string& name_space,
+                          const std::string& version);
+
+  const std::vector<std::string> namespaces_;
+  Api& api_;
+  std::mutex learning_;  // for as long as the server is asked
+  mutable std::mutex mutex_;
+  std::optional<ApiGroups> groups_;           // guarded by mutex_; none: never learnt
+  absl::Time learnt_ = absl::InfinitePast();  // or tried to; guarded by mutex_
+  // By namespace; empty where there is no Kueue. Guarded by mutex_.
+  std::map<std::string, std::shared_ptr<Space>> spaces_;
+};
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_QUEUE_VIEW_H_
