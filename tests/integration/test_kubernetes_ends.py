@@ -110,7 +110,7 @@ def test_a_volume_that_is_not_there_is_a_fault_of_the_configuration(kubernetes, 
     spec.kubernetes.volumes.add(mount_path="/data", **{kind: "nowhere"})
     job = api.wait_state(api.submit(spec), FAILED)
     assert job.failure.failure_class == job_pb2.FAILURE_CLASS_CONFIG
-    assert '"nowhere" not found' in job.failure.message
+    assert f'"nowhere" not found (kubernetes.volumes[0].{kind})' in job.failure.message
     assert job.failure.suggestion and not job.HasField("exit")
     check_nothing_is_left(kubernetes, job)
 
