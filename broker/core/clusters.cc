@@ -12,8 +12,10 @@ namespace {
 
 bool ByName(const Cluster* a, const Cluster* b) { return a->name() < b->name(); }
 
-bool CouldTake(const Cluster& cluster, const v1::JobSpec& spec) {
-  return cluster.session && CheckFit(ShapeOf(spec), cluster.saved).ever();
+bool CouldTake(const Cluster& cluster, const v1::JobSpec& spec, bool at_once) {
+  if (!cluster.session) return false;
+  const Fit fit = CheckFit(ShapeOf(spec), cluster.saved);
+  return at_once ? fit.now() : fit.ever();
 }
 
 v1::Cluster DescribeWithoutInventory(const Cluster& cluster) {
@@ -53,7 +55,7 @@ void Core::Impl::On(ListClusters& in, Step& step) {
                                                                       : std::next(next);
   for (; next != end; ++next) {
     const Cluster& cluster = *next->second;
-    if (in.that_could_take && !CouldTake(cluster, *in.that_could_take)) continue;
+    if (in.that_could_take && !CouldTake(cluster, *in.that_could_take, in.at_once)) continue;
     if (!in.that_could_take) bytes += cluster.saved.inventory.ByteSizeLong();
     const bool is_full = reply.clusters.size() == in.max_clusters || bytes > in.max_bytes;
     if (is_full && !reply.clusters.empty()) {

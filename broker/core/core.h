@@ -92,6 +92,7 @@ struct ListClusters {
   size_t max_bytes = 2 << 20;  // of them all; the first one is given whatever its size
   // Not null: only those that are connected and could take such a job, without their inventories.
   std::shared_ptr<const v1::JobSpec> that_could_take = nullptr;
+  bool at_once = false;  // of these, only those whose pool takes jobs at the moment
 };
 struct AgentConnected {
   SessionId session = 0;

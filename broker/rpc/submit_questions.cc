@@ -125,6 +125,8 @@ void SubmitQuestions::Ask(const Context& context, core::Fingerprint alike,
   if (is_asked) return;
   core::ListClusters which;
   which.that_could_take = item.spec;
+  // What stands against a job where nobody's jobs are taken may pass, as that does.
+  which.at_once = true;
   v1::PlanQuestion question;
   *question.mutable_spec() = *item.spec;
   question.set_user(user);

@@ -114,6 +114,20 @@ TEST(SubmitQuestions, AJobThatCapacityAloneJudgesAsksNobody) {
   EXPECT_EQ(questions.get(), 0);
 }
 
+TEST(SubmitQuestions, AClusterWhosePoolTakesNoJobsNowIsNotAsked) {
+  TestBroker broker;
+  FakeAgent agent(broker);
+  ASSERT_TRUE(agent.Connect([](v1::AgentHello& hello) {
+    BeKubernetes(hello);
+    hello.mutable_inventory()->mutable_pools(0)->set_available(false);
+  }));
+  auto questions = RefuseAll(agent);
+  Submitting submit(broker);
+  EXPECT_TRUE(submit.status.get().ok());
+  agent.Drop();
+  EXPECT_EQ(questions.get(), 0);
+}
+
 TEST(SubmitQuestions, AClusterThatRefusesIsLeftOut) {
   TestBroker broker;
   FakeAgent refuses(broker, "a-refuses");
