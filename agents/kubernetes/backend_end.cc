@@ -60,7 +60,8 @@ absl::Status KubernetesBackend::ChangeJob(const ObjectName& job, const Json& pat
 absl::Status KubernetesBackend::Keep(absl::StatusOr<JobObject> patched) {
   if (absl::IsNotFound(patched.status())) return absl::OkStatus();
   if (!patched.ok()) return patched.status();
-  HomeOf(patched->name.name_space).store().Put(*std::move(patched));
+  RunStore& store = HomeOf(patched->name.name_space).store();
+  store.Put(*std::move(patched));
   return absl::OkStatus();
 }
 
