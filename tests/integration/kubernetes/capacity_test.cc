@@ -377,7 +377,7 @@ TEST(KubernetesPreflightTest, AMissingNamespaceFailsWithTheWayToMakeIt) {
   View view;
   view.config().name_space = "nowhere";
   const auto lines = Lines(Check(view.config(), view.api()));
-  const v1::ClusterCheck& line = lines.at("a Job in namespace nowhere");
+  const v1::ClusterCheck& line = lines.at("namespace nowhere");
   EXPECT_EQ(line.result(), v1::CHECK_RESULT_FAIL);
   EXPECT_THAT(line.seen(), HasSubstr("namespaces \"nowhere\" not found"));
   EXPECT_THAT(line.remedy(), HasSubstr("kubectl create namespace nowhere"));
