@@ -367,6 +367,7 @@ class Agent::Impl {
     ++calls_in_flight_;
     calls_.SetHeld(std::move(hold.run), hold.held);
   }
+  void Do(DoNoteHold& note) { backend_.NoteHold(note.run_key, note.held); }
   void Do(ShipLogs& ship) { shipper_.Ship(ship.run, ship.ended); }
   void Do(DoForget& forget) {
     ++calls_in_flight_;

@@ -115,7 +115,7 @@ class AgentCore::Impl {
   void On(CancelAsked& asked, const Step& step) { runs_.OnCancelAsked(asked, step); }
   void On(HoldAsked& asked, const Step& step) { runs_.OnHoldAsked(asked, step); }
   void On(LogsShipped& shipped, const Step& step) { runs_.OnLogsShipped(shipped.run_key, step); }
-  void On(Forgotten& forgotten, const Step& step) { runs_.OnForgotten(forgotten.run_key, step); }
+  void On(Forgotten& forgotten, const Step& step) { runs_.OnForgotten(forgotten, step); }
 
   void On(Observed& observed, const Step& step) {
     session_.OnScheduler(observed.outcome.scheduler, std::move(observed.scheduler_calls),

@@ -126,9 +126,10 @@ struct Observed {
 struct LogsShipped {
   std::string run_key;
 };
-// The backend has nothing more to do for a run that was let go.
+// The backend has nothing more to do for a run that was let go; or it has, and says why not yet.
 struct Forgotten {
   std::string run_key;
+  absl::Status status = {};
 };
 struct InventoryRead {
   v1::Inventory inventory;
@@ -162,6 +163,11 @@ struct DoHold {
   RunHandle run;
   bool held = false;
 };
+// The wish about a run whose launch is under way, see Backend::NoteHold.
+struct DoNoteHold {
+  std::string run_key;
+  bool held = false;
+};
 // Ship its logs from now on, until LogsShipped.
 struct ShipLogs {
   RunHandle run;
@@ -186,8 +192,8 @@ struct Redial {
 struct Stop {
   absl::Status status;
 };
-using Effect = std::variant<DoLaunch, DoLookup, DoCancel, DoHold, ShipLogs, DoForget, DoAllowStarts,
-                            SendToBroker, Redial, Stop>;
+using Effect = std::variant<DoLaunch, DoLookup, DoCancel, DoHold, DoNoteHold, ShipLogs, DoForget,
+                            DoAllowStarts, SendToBroker, Redial, Stop>;
 
 struct Output {
   std::vector<JournalChange> changes;

@@ -135,6 +135,10 @@ class Backend {
   // wait. Returns at once. Nothing to do for a cluster whose scheduler starts runs without the
   // agent.
   virtual void AllowStarts() {}
+  // What the broker wants of a run that has been given to Launch, or is about to be: one of several
+  // steps may still heed it. From the agent's own thread, beside any other call; returns at once.
+  // SetHeld follows in any case, once the run is on the cluster.
+  virtual void NoteHold(const std::string& /*run_key*/, bool /*held*/) {}
   // Idempotent by run key: a run that the cluster has already is kLaunched and not launched again.
   // An assignment that is held is launched so that it does not start before SetHeld(run, false).
   virtual LaunchOutcome Launch(const v1::Assignment& assignment) = 0;
@@ -191,12 +195,15 @@ class Backend {
   }
   // Where logs and results are read, as long as the backend lives; null: on this machine.
   virtual hosts::Host* LogHost() { return nullptr; }
-  // The broker has the end and the logs: clean up what is not the user's. Idempotent: if the agent
-  // dies before it has returned, the next one calls it again.
-  virtual void Forget(const RunHandle& run) = 0;
-  // Likewise, for all that wait for it at the same time, up to kMaxForgetBatch.
-  virtual void ForgetMany(const std::vector<RunHandle>& runs) {
-    for (const RunHandle& run : runs) Forget(run);
+  // The broker has the end and the logs: clean up what is not the user's. Idempotent: unless it is
+  // OK it is called again, by the next agent if this one dies before.
+  virtual absl::Status Forget(const RunHandle& run) = 0;
+  // Likewise, for all that wait for it at the same time, up to kMaxForgetBatch. One answer each, in
+  // the same order.
+  virtual std::vector<absl::Status> ForgetMany(const std::vector<RunHandle>& runs) {
+    std::vector<absl::Status> statuses;
+    for (const RunHandle& run : runs) statuses.push_back(Forget(run));
+    return statuses;
   }
 
   // How long a look-up must go on saying "absent" before a launch is repeated.

@@ -78,8 +78,12 @@ void RunCalls::CancelMany(const std::vector<RunHandle>& runs) {
 }
 
 void RunCalls::ForgetMany(const std::vector<RunHandle>& runs) {
-  backend_.ForgetMany(runs);
-  for (const RunHandle& run : runs) answer_(Forgotten{run.run_key});
+  std::vector<absl::Status> statuses = backend_.ForgetMany(runs);
+  Complete(runs.size(), &statuses);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    LogFailure("clean_up_failed", runs[i].run_key, statuses[i]);
+    answer_(Forgotten{runs[i].run_key, std::move(statuses[i])});
+  }
 }
 
 // Holds and releases are two calls.

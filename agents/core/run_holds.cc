@@ -9,6 +9,13 @@
 #include "contract/text.h"
 
 namespace muster::agent {
+namespace {
+
+bool IsBeingLaunched(v1::RunState state) {
+  return state == v1::RUN_STATE_LAUNCHING || state == v1::RUN_STATE_LAUNCH_UNKNOWN;
+}
+
+}  // namespace
 
 void RunTable::WantHeld(const std::string& run_key, bool held, const Step& step) {
   Run* run = Find(run_key);
@@ -19,6 +26,7 @@ void RunTable::WantHeld(const std::string& run_key, bool held, const Step& step)
   if (run->record.state == v1::RUN_STATE_PENDING && !run->record.cancel_requested) {
     SetDue(*run, absl::InfiniteFuture());
   }
+  if (IsBeingLaunched(run->record.state)) step.out->effects.push_back(DoNoteHold{run_key, held});
   AskHold(*run, step);
 }
 

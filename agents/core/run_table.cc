@@ -77,6 +77,7 @@ absl::Status RunTable::Take(const v1::Assignment& assignment, const Step& step) 
     if (assignment.held()) WantHeld(key, /*held=*/true, step);
     return absl::OkStatus();
   }
+  leaving_.erase(key);
   Run& run = runs_[key];
   run.record.assignment = std::make_shared<const v1::Assignment>(assignment);
   run.record.state = v1::RUN_STATE_ASSIGNED;
@@ -260,13 +261,9 @@ void RunTable::OnLogsShipped(const std::string& run_key, const Step& step) {
   Change(*run, AgentEvent(step.wall, "the archive has all logs"), run->record.state, step);
 }
 
-void RunTable::OnForgotten(const std::string& run_key, const Step& step) {
-  // Unless the broker has assigned it anew meanwhile.
-  if (Find(run_key) == nullptr) step.out->changes.push_back(DeleteRun{run_key});
-}
-
 void RunTable::OnTime(const Step& step) {
   TellLateReplicas(step);
+  ForgetAgain(step);
   while (!due_.empty() && due_.begin()->first <= step.now) {
     Run& run = *Find(due_.begin()->second);
     if (run.record.state == v1::RUN_STATE_LAUNCH_UNKNOWN) {
@@ -387,17 +384,6 @@ void RunTable::AfterChange(Run& run, const Step& step) {
   }
   if (run.record.cancel_requested) AskFirstCancel(run, step);
   AskHold(run, step);
-}
-
-void RunTable::LetGo(Run& run, const Step& step) {
-  run.let_go = true;
-  if (run.call != Call::kNone) return;
-  // The next process, should it have to, lets go of it as it is now.
-  if (changed_.erase(run.record.order) > 0) step.out->changes.push_back(PutRun{run.record});
-  step.out->effects.push_back(DoForget{Handle(run)});
-  SetDue(run, absl::InfiniteFuture());
-  const std::string key = run.key();
-  runs_.erase(key);
 }
 
 void RunTable::SetDue(Run& run, absl::Time due) {

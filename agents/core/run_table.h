@@ -58,7 +58,7 @@ class RunTable {
   // `began`: when the cluster was looked at, or just before.
   void OnObserved(const ObserveOutcome& outcome, absl::Time began, const Step& step);
   void OnLogsShipped(const std::string& run_key, const Step& step);
-  void OnForgotten(const std::string& run_key, const Step& step);
+  void OnForgotten(const Forgotten& forgotten, const Step& step);
 
   // From now on nothing is launched.
   void Drain() { draining_ = true; }
@@ -135,6 +135,8 @@ class RunTable {
   void EndUnlaunched(Run& run, v1::RunEvent event, v1::RunState state, const Step& step);
   void AfterChange(Run& run, const Step& step);
   void LetGo(Run& run, const Step& step);
+  // What the backend could not forget, again; as late_replicas_.
+  void ForgetAgain(const Step& step);
   void SetDue(Run& run, absl::Time due);
 
   const Options& options_;
@@ -153,6 +155,13 @@ class RunTable {
       logs_event_;  // unacknowledged events with logs_complete, by sequence
   std::map<uint64_t, std::string> changed_;            // in this step, by order
   std::map<std::string, LateReplicas> late_replicas_;  // by run key
+  // Runs that were let go and that the backend has not forgotten yet, by run key: as many at most
+  // as the journal has.
+  struct Leaving {
+    RunHandle run;
+    absl::Time due;  // when it is asked again; infinite future: it has been asked
+  };
+  std::map<std::string, Leaving> leaving_;
 };
 
 }  // namespace muster::agent

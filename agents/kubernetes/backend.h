@@ -53,13 +53,14 @@ class KubernetesBackend final : public agent::Backend {
 
   absl::Status Adopt(const std::vector<agent::RunHandle>& runs) override;
   void AllowStarts() override;
+  void NoteHold(const std::string& run_key, bool held) override { queue_.SetHeld(run_key, held); }
   agent::LaunchOutcome Launch(const v1::Assignment& assignment) override;
   agent::LookupOutcome Lookup(const agent::RunHandle& run) override;
   agent::ObserveOutcome Observe(const std::vector<agent::RunHandle>& runs) override;
   absl::Status Cancel(const agent::RunHandle& run) override;
   absl::Status SetHeld(const agent::RunHandle& run, bool held) override;
   std::vector<agent::LogSource> Logs(const agent::RunHandle& run) override;
-  void Forget(const agent::RunHandle& run) override;
+  absl::Status Forget(const agent::RunHandle& run) override;
   // The API server answers from what is committed, and a launch that comes twice makes one Job.
   absl::Duration LookupGrace() const override { return absl::ZeroDuration(); }
   absl::Duration ObserveInterval() const override { return kObserveIntervalOfAll; }
@@ -84,6 +85,8 @@ class KubernetesBackend final : public agent::Backend {
   // A launch that was cut short leaves a Job that never starts; it goes at once if nobody may come
   // back to it.
   agent::LaunchOutcome TakeBack(agent::LaunchOutcome outcome, const JobObject& job);
+  // Of a run that the queue expects.
+  agent::LaunchOutcome LaunchInPlace(const StartQueue::AssignmentPtr& run);
   // Lets go whatever may start now. An error is of the API server; the runs are tried again.
   absl::Status StartReady();
   // The Job of a run of which nobody knows whether it was launched; nothing: there is none.

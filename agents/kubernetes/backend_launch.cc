@@ -53,6 +53,18 @@ absl::StatusOr<RunObjects> KubernetesBackend::Prepare(const v1::Assignment& assi
 }
 
 LaunchOutcome KubernetesBackend::Launch(const v1::Assignment& assignment) {
+  const auto run = std::make_shared<const v1::Assignment>(assignment);
+  queue_.Expect(run, assignment.held());
+  LaunchOutcome outcome = LaunchInPlace(run);
+  if (outcome.kind == LaunchOutcome::Kind::kRefused) {
+    queue_.Remove(assignment.run_key());
+    Wake();  // those behind it
+  }
+  return outcome;
+}
+
+LaunchOutcome KubernetesBackend::LaunchInPlace(const StartQueue::AssignmentPtr& run) {
+  const v1::Assignment& assignment = *run;
   const std::string& run_key = assignment.run_key();
   const absl::StatusOr<RunObjects> objects = Prepare(assignment);
   if (!objects.ok()) {
@@ -74,10 +86,12 @@ LaunchOutcome KubernetesBackend::Launch(const v1::Assignment& assignment) {
       MakeEvidence(fmt::format("Job {} (uid {}, resourceVersion {})", outcome.external_id,
                                job.name.uid, job.name.resource_version));
   store.Put(job);
-  if (job.is_launch_complete || job.deletion_time.has_value()) return outcome;
+  if (job.is_launch_complete || job.deletion_time.has_value()) {
+    queue_.Remove(run_key);
+    return outcome;
+  }
   if (LaunchEnd end = calls_.CreateOwned(*objects, job)) return TakeBack(*std::move(end), job);
-  queue_.Add(InPlace(std::make_shared<const v1::Assignment>(assignment), objects->name_space),
-             assignment.held());
+  queue_.Add(InPlace(run, objects->name_space), assignment.held());
   // What cannot be let go now is with the next look at the runs.
   (void)StartReady();
   return outcome;
@@ -92,6 +106,10 @@ LaunchOutcome KubernetesBackend::TakeBack(LaunchOutcome outcome, const JobObject
 absl::Status KubernetesBackend::StartReady() {
   absl::Status trouble;
   for (const StartQueue::AssignmentPtr& run : queue_.TakeReady()) {
+    if (queue_.IsHeld(run->run_key())) {
+      queue_.Return(run->run_key());
+      continue;
+    }
     const absl::Status status = LetGo(*run);
     if (absl::IsNotFound(status) || absl::IsAborted(status)) {
       queue_.Remove(run->run_key());  // a look at the run tells what that means

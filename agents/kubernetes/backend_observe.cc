@@ -196,10 +196,10 @@ void KubernetesBackend::Queue(const RunHandle& run, const RunFacts& facts, Obser
   const JobObject& job = *facts.job;
   if (!job.is_launch_complete) {
     // Also the runs of an agent that was started anew come here.
+    // What `run` says of holds may be older than what SetHeld has said since.
     queue_.Add(InPlace(run), run.held);
-    queue_.SetHeld(run.run_key, run.held);
     const std::string reason = queue_.ReasonOf(run.run_key);
-    if (run.held) {
+    if (queue_.IsHeld(run.run_key)) {
       seen->reason = "held: it starts once it is released";
     } else {
       seen->reason = reason.empty() ? "waits for its turn to start" : reason;

@@ -34,7 +34,7 @@ std::string UnknownRuns(const std::vector<std::string>& jobs) {
 
 }  // namespace
 
-void KubernetesBackend::Forget(const agent::RunHandle& run) {
+absl::Status KubernetesBackend::Forget(const agent::RunHandle& run) {
   queue_.Remove(run.run_key);
   logs_.Forget(run.run_key);
   given_up_.Forget(run.run_key);
@@ -42,10 +42,19 @@ void KubernetesBackend::Forget(const agent::RunHandle& run) {
     const std::lock_guard lock(mutex_);
     canceled_.erase(run.run_key);
   }
-  const std::optional<Leftover> left = HomeOf(run).store().Forget(run.run_key);
-  if (!left.has_value()) return;
-  // The sweep tries again.
-  if (const absl::Status done = CleanUpAfter(*left); !done.ok()) LogFailure(left->job, done);
+  NamespaceRuns& home = HomeOf(run);
+  if (const std::optional<Leftover> left = home.store().Forget(run.run_key)) {
+    // The sweep tries again.
+    if (const absl::Status done = CleanUpAfter(*left); !done.ok()) LogFailure(left->job, done);
+    return absl::OkStatus();
+  }
+  // What the watch has not listed yet may be there all the same.
+  if (&home == &nowhere_ || home.state().ok()) return absl::OkStatus();
+  const absl::StatusOr<std::optional<JobObject>> job =
+      calls_.FindRun(NamespaceOf(run), run.run_key);
+  if (!job.ok()) return job.status();
+  if (!job->has_value()) return absl::OkStatus();
+  return CleanUpAfter({**job, CleanUpOf(**job, /*was_let_go=*/true, absl::Now())});
 }
 
 absl::Status KubernetesBackend::CleanUpAfter(const Leftover& leftover) {

@@ -118,7 +118,7 @@ std::optional<v1::Failure> ExplainDeletion(const JobObject& job, const PodObject
                                            absl::Time end, const std::string& words) {
   if (!pod.deletion_time.has_value() || *pod.deletion_time > end) return std::nullopt;
   // Of what has not run nothing is lost by another attempt.
-  if (job.is_suspended && HasStarted(pod)) return ExplainSuspension(PodWords(pod, words));
+  if (job.is_suspended && HasStarted(pod)) return ExplainSuspension(job, PodWords(pod, words));
   return MakeFailure(v1::FAILURE_CLASS_INFRA, true,
                      "The pod was deleted, not by Muster: " + Told(pod, words), kAgain);
 }
@@ -261,7 +261,12 @@ Ending ExplainFailure(const JobObject& job, const Condition& failed,
   return {ExplainExit(job, culprit), exit};
 }
 
-v1::Failure ExplainSuspension(const std::string& words) {
+v1::Failure ExplainSuspension(const JobObject& job, const std::string& words) {
+  if (job.is_held) {
+    return MakeFailure(v1::FAILURE_CLASS_INFRA, true,
+                       "A hold came as the program began, and Kubernetes ended it: " + words,
+                       kAgain);
+  }
   return MakeFailure(
       v1::FAILURE_CLASS_PREEMPTED, true,
       "The Job was suspended, by its queue or by others, which ended its pods: " + words,

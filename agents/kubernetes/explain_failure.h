@@ -40,7 +40,7 @@ Ending ExplainFailure(const JobObject& job, const Condition& failed,
 std::optional<v1::Failure> ExplainStop(const JobObject& job, const std::vector<PodObject>& pods);
 
 // A run whose pods were ended by who suspended its Job. `words` say which object tells so.
-v1::Failure ExplainSuspension(const std::string& words);
+v1::Failure ExplainSuspension(const JobObject& job, const std::string& words);
 
 // Whether a container of it has started that is no init container.
 bool HasStarted(const PodObject& pod);

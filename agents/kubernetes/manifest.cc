@@ -218,6 +218,7 @@ Json LaunchPatch(const std::string& uid, const v1::Assignment& assignment) {
 
 Json SuspendPatch(const std::string& uid, bool suspend) {
   Json patch = PatchOf(uid);
+  patch["metadata"]["annotations"][kHeldAnnotation] = suspend ? Json("true") : Json();
   patch["spec"]["suspend"] = suspend;
   return patch;
 }

@@ -134,6 +134,7 @@ JobObject ParseJob(const Json& object) {
   job.name = ParseName(object);
   job.is_suspended = FlagAt(object, "spec/suspend");
   job.is_launch_complete = AnnotationOf(object, kLaunchAnnotation) == kLaunchComplete;
+  job.is_held = AnnotationOf(object, kHeldAnnotation) == "true";
   if (At(object, "spec/ttlSecondsAfterFinished").is_number())
     job.time_to_live = NumberAt(object, "spec/ttlSecondsAfterFinished");
   int64_t seconds = 0;

@@ -31,6 +31,10 @@ inline constexpr char kQueueLabel[] = "kueue.x-k8s.io/queue-name";
 // policy goes with its template, and is not kept.
 inline constexpr char kLeadingAnnotation[] = "muster.dev/leading-indexes";
 
+// "true" of a Job that Muster itself has suspended after it had been let go: others do that as
+// well.
+inline constexpr char kHeldAnnotation[] = "muster.dev/held";
+
 struct ObjectName {
   std::string name_space;
   std::string name;
@@ -53,6 +57,7 @@ struct JobObject {
   ObjectName name;
   bool is_suspended = false;
   bool is_launch_complete = false;
+  bool is_held = false;  // suspended by Muster, see kHeldAnnotation
   // Seconds that Kubernetes keeps it after its end; none: for ever.
   std::optional<int64_t> time_to_live;
   std::optional<int64_t> final_time_to_live;  // of kTimeToLiveAnnotation; none: not known

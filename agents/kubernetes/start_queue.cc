@@ -2,7 +2,6 @@
 
 #include <set>
 
-#include "absl/time/clock.h"
 #include "agents/kubernetes/manifest.h"
 #include "agents/kubernetes/run_secret.h"
 #include "contract/run_key.h"
@@ -15,6 +14,9 @@ constexpr size_t kMaxMisfits = 512;
 // How long a run that was let go counts for more than what its pods have: the scheduler has found
 // nodes for them by then, or they wait in the cluster and hold nothing.
 constexpr absl::Duration kStartingCounts = absl::Minutes(1);
+// How long a launch that is under way keeps room from those behind it: its few calls take a
+// fraction of a second, and one that hangs must not stop the others.
+constexpr absl::Duration kLaunchCounts = absl::Seconds(10);
 
 // What decides whether a run fits; runs alike in it need not be asked twice.
 std::string ShapeOf(const v1::Assignment& run) {
@@ -38,7 +40,7 @@ std::string WhatBlocks(const v1::Assignment& run, const Misfit& misfit) {
 
 }  // namespace
 
-StartQueue::StartQueue(Look look) : look_(std::move(look)) {}
+StartQueue::StartQueue(Look look, Clock clock) : look_(std::move(look)), clock_(std::move(clock)) {}
 
 void StartQueue::Open() {
   const std::lock_guard lock(mutex_);
@@ -50,18 +52,37 @@ StartQueue::Place StartQueue::PlaceOf(const v1::Assignment& run) {
   return {{-int64_t{run.spec().priority()}, key.ok() ? key->job : 0}, run.run_key()};
 }
 
+StartQueue::Entry StartQueue::MakeEntryLocked(AssignmentPtr run, bool held) const {
+  const auto wish = wishes_.find(run->run_key());
+  Entry entry;
+  entry.held = wish == wishes_.end() ? held : wish->second;
+  entry.shape = ShapeOf(*run);
+  entry.run = std::move(run);
+  return entry;
+}
+
+void StartQueue::Expect(AssignmentPtr run, bool held) {
+  const std::lock_guard lock(mutex_);
+  const std::string run_key = run->run_key();
+  if (entries_.contains(run_key)) return;
+  order_[PlaceOf(*run)] = run_key;
+  Entry& entry = entries_[run_key] = MakeEntryLocked(std::move(run), held);
+  entry.launching = true;
+  entry.since = clock_();
+}
+
 void StartQueue::Add(AssignmentPtr run, bool held) {
   const std::lock_guard lock(mutex_);
-  const std::string& run_key = run->run_key();
-  if (!entries_.contains(run_key)) order_[PlaceOf(*run)] = run_key;
-  Entry& entry = entries_[run_key];
-  if (entry.run != nullptr) return;
-  std::string shape = ShapeOf(*run);
-  entry = {.run = std::move(run), .held = held, .shape = std::move(shape)};
+  const std::string run_key = run->run_key();
+  const auto known = entries_.find(run_key);
+  if (known != entries_.end() && !known->second.launching) return;
+  order_[PlaceOf(*run)] = run_key;
+  entries_[run_key] = MakeEntryLocked(std::move(run), held);
 }
 
 void StartQueue::SetHeld(const std::string& run_key, bool held) {
   const std::lock_guard lock(mutex_);
+  wishes_[run_key] = held;
   if (const auto found = entries_.find(run_key); found != entries_.end()) found->second.held = held;
 }
 
@@ -69,11 +90,12 @@ void StartQueue::SetStarting(AssignmentPtr run) {
   const std::lock_guard lock(mutex_);
   order_.erase(PlaceOf(*run));
   Entry& entry = entries_[run->run_key()];
-  if (!entry.starting) entry = {.run = std::move(run), .starting = true, .since = absl::Now()};
+  if (!entry.starting) entry = {.run = std::move(run), .starting = true, .since = clock_()};
 }
 
 void StartQueue::Remove(const std::string& run_key) {
   const std::lock_guard lock(mutex_);
+  wishes_.erase(run_key);
   const auto found = entries_.find(run_key);
   if (found == entries_.end()) return;
   order_.erase(PlaceOf(*found->second.run));
@@ -84,7 +106,7 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady() {
   const std::lock_guard lock(mutex_);
   std::vector<AssignmentPtr> ready;
   if (!is_open_ || order_.empty()) return ready;
-  const absl::Time now = absl::Now();
+  const absl::Time now = clock_();
   const std::unique_ptr<RoomLeft> room = look_();
   for (const auto& [run_key, entry] : entries_) {
     if (entry.starting && now - entry.since < kStartingCounts) room->Leave({entry.run});
@@ -96,7 +118,8 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady() {
   for (const auto& [place, run_key] : order_) {
     Entry& entry = entries_[run_key];
     const bool was_asked = resume.has_value() && place < *resume && !keepers.contains(place);
-    if (entry.held || was_asked) continue;
+    const bool is_overdue = entry.launching && now - entry.since >= kLaunchCounts;
+    if (entry.held || was_asked || is_overdue) continue;
     const auto known = misfits.find(entry.shape);
     if (known != misfits.end()) {
       entry.reason = known->second;
@@ -109,7 +132,7 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady() {
     std::optional<Misfit> misfit = room->WaitsFor(*entry.run);
     if (!misfit.has_value()) {
       room->Leave({entry.run});
-      ready.push_back(entry.run);
+      if (!entry.launching) ready.push_back(entry.run);
       continue;
     }
     // The first that is blocked keeps what room there is for it, so that smaller ones that come

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "agents/kubernetes/obstacle.h"
 #include "muster/v1/agent_link.pb.h"
@@ -29,15 +30,20 @@ class StartQueue {
 
   // `look` is called once in each TakeReady that has somebody to ask for. Nothing is ready before
   // Open.
-  explicit StartQueue(Look look);
+  using Clock = std::function<absl::Time()>;
+  explicit StartQueue(Look look, Clock clock = absl::Now);
   void Open();
 
-  // The run waits from now on; nothing happens to one that is in the queue already.
+  // Its launch has begun: it keeps its place, and what room there is for it, so that one behind it
+  // whose launch is through earlier does not go first. For kLaunchCounts, and until Add or Remove.
+  void Expect(AssignmentPtr run, bool held);
+  // The run waits from now on; nothing happens to one that waits already.
   void Add(AssignmentPtr run, bool held);
+  // The latest wish counts for more than what Expect and Add say, also if it came before them.
   void SetHeld(const std::string& run_key, bool held);
   // The run has been let go, by whomever, and its pods are not on nodes yet.
   void SetStarting(AssignmentPtr run);
-  // Its pods are on their nodes, or it is over.
+  // Its pods are on their nodes, or it is over. What was wished of it is forgotten.
   void Remove(const std::string& run_key);
 
   // The runs that may start now, higher priorities and then older jobs first. The first that finds
@@ -58,19 +64,23 @@ class StartQueue {
   struct Entry {
     AssignmentPtr run = {};
     bool held = false;
+    bool launching = false;  // Expect, and no Add yet
     bool starting = false;
-    absl::Time since = {};  // starting
+    absl::Time since = {};  // launching, starting
     std::string reason = {};
     std::string shape = {};  // what decides whether it fits
   };
   // Negative priority, job, run key: the order in which runs are asked.
   using Place = std::pair<std::pair<int64_t, uint64_t>, std::string>;
   static Place PlaceOf(const v1::Assignment& run);
+  Entry MakeEntryLocked(AssignmentPtr run, bool held) const;
 
   const Look look_;
+  const Clock clock_;
   mutable std::mutex mutex_;
   bool is_open_ = false;
   std::map<std::string, Entry> entries_;  // by run key
+  std::map<std::string, bool> wishes_;    // whether held, of SetHeld, by run key
   std::map<Place, std::string> order_;    // of those that wait
   std::optional<Place> resume_;           // where the latest call stopped; none: at the end
   std::set<Place> keepers_;               // for which it kept what there was

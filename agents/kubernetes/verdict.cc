@@ -256,19 +256,20 @@ v1::RunState StateOf(const PodObject& pod) {
 Observation JudgeSuspended(const RunFacts& facts, const JobObject& job) {
   std::string why = "suspended by others";
   if (!facts.queue_wait.empty()) why = facts.queue_wait;
-  if (facts.held) why = "held: it starts once it is released";
+  if (facts.held || job.is_held) why = "held: it starts once it is released";
   // Pods in which nothing has run just go, and the run waits as before.
   const auto lives = [](const PodObject& pod) { return !pod.HasEnded() && HasStarted(pod); };
-  if (std::any_of(facts.pods.begin(), facts.pods.end(), lives)) return Finishing(facts, job, why);
+  if (std::any_of(facts.pods.begin(), facts.pods.end(), lives))
+    return Finishing(facts, job, job.is_held ? "the hold came as its program began" : why);
   const bool has_begun = facts.last_state == v1::RUN_STATE_RUNNING ||
                          facts.last_state == v1::RUN_STATE_FINISHING ||
                          std::any_of(facts.pods.begin(), facts.pods.end(), HasStarted);
-  if (facts.held || !has_begun) return Pending(facts, why, JobWords(job, "suspended"));
+  if (!has_begun) return Pending(facts, why, JobWords(job, "suspended"));
   // Its controller may count pods that end so as failed, and the Job with them, or may not.
   Observation seen = MakeObservation(facts, v1::RUN_STATE_FAILED);
   SetEvidence(facts, JobWords(job, why), &seen);
   SetTimes(facts, &seen);
-  seen.failure = ExplainSuspension(JobWords(job, why));
+  seen.failure = ExplainSuspension(job, JobWords(job, why));
   return seen;
 }
 

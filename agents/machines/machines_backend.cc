@@ -135,7 +135,10 @@ class MachinesBackend : public agent::Backend {
   absl::Status SetHeld(const RunHandle& run, bool held) override;
   std::vector<agent::LogSource> Logs(const RunHandle& run) override;
   std::string ResultsDirectory(const RunHandle& run) override;
-  void Forget(const RunHandle& run) override { scheduler_.Forget(run.run_key); }
+  absl::Status Forget(const RunHandle& run) override {
+    scheduler_.Forget(run.run_key);
+    return absl::OkStatus();
+  }
   // A directory is there or is not.
   absl::Duration LookupGrace() const override { return absl::ZeroDuration(); }
   absl::Duration ObserveInterval() const override { return kFullReportInterval; }

@@ -143,12 +143,12 @@ std::vector<agent::LogSource> SlurmBackend::Logs(const agent::RunHandle& run) {
   return sources;
 }
 
-void SlurmBackend::Forget(const agent::RunHandle& run) { ForgetMany({run}); }
+absl::Status SlurmBackend::Forget(const agent::RunHandle& run) { return ForgetMany({run})[0]; }
 
 // What the command left in its working directory is the user's, and then the claim stays, too: a
 // stray job of the run that starts later must find it. Files that cannot be removed cost disk, no
 // truth.
-void SlurmBackend::ForgetMany(const std::vector<agent::RunHandle>& runs) {
+std::vector<absl::Status> SlurmBackend::ForgetMany(const std::vector<agent::RunHandle>& runs) {
   std::vector<std::string> works;
   for (const agent::RunHandle& run : runs) works.push_back(PathsOf(run.run_key).work());
   host_->RemoveEmptyDirectories(works).IgnoreError();
@@ -173,6 +173,7 @@ void SlurmBackend::ForgetMany(const std::vector<agent::RunHandle>& runs) {
     const std::lock_guard lock(mutex_);
     tracks_.erase(run.run_key);
   }
+  return std::vector<absl::Status>(runs.size());
 }
 
 absl::Duration SlurmBackend::ObserveInterval() const {

@@ -56,8 +56,8 @@ class SlurmBackend : public agent::Backend {
   std::string StartMark(const agent::RunHandle& run) override;
   bool MayHaveGpus(const agent::RunHandle& run) override;
   hosts::Host* LogHost() override { return config_.user_on_host.empty() ? nullptr : host_.get(); }
-  void Forget(const agent::RunHandle& run) override;
-  void ForgetMany(const std::vector<agent::RunHandle>& runs) override;
+  absl::Status Forget(const agent::RunHandle& run) override;
+  std::vector<absl::Status> ForgetMany(const std::vector<agent::RunHandle>& runs) override;
   absl::Duration LookupGrace() const override { return config_.lookup_grace; }
   absl::Duration ObserveInterval() const override;
   void SetWaker(std::function<void()> wake) override { watcher_.SetWaker(std::move(wake)); }

@@ -1,6 +1,7 @@
 """Jobs that wait for room on Kubernetes, that never have any, and that are canceled wherever they are: by an agent with the
 least rights."""
 
+import grpc
 import pytest
 from muster.v1 import job_pb2, job_spec_pb2
 
@@ -14,6 +15,7 @@ kubernetes = kubernetes_fixture(nodes=2, gpus=4)
 PENDING = job_pb2.JOB_STATE_PENDING
 KINDS = ("jobs", "pods", "secrets", "services")
 MANY = 60
+HOLDS_AT_EACH_MOMENT = 8
 
 
 @pytest.fixture
@@ -155,6 +157,49 @@ def test_a_held_job_lets_others_pass_and_runs_after_its_release(world, agent, ap
     api.release(held)
     api.wait_state(held, SUCCEEDED)
     assert api.stdout(held) == b"ran\n"
+
+
+def hold_once_it_is(api, job_id, state):
+    """Holds the job once its run is in that state, or further; whether it could still be asked for."""
+    # No pause between two looks: it is a matter of milliseconds.
+    while state and not any(run.state >= state for run in api.get(job_id).runs):
+        pass
+    try:
+        api.hold(job_id)
+    except grpc.RpcError as error:
+        assert error_info(error).reason == "NOT_WAITING", error
+        return False
+    return True
+
+
+def came_too_late(api, job_id):
+    return any(step.kind == job_pb2.TRANSITION_KIND_RELEASE_REQUESTED and
+               step.evidence.source == job_pb2.EVIDENCE_SOURCE_BROKER for step in api.transitions(job_id))
+
+
+def test_a_hold_during_the_launch_is_kept_or_the_history_says_that_it_came_too_late(kubernetes, agent, api, namespace):
+    del agent
+    moments = [job_pb2.RUN_STATE_UNSPECIFIED, job_pb2.RUN_STATE_LAUNCHING, job_pb2.RUN_STATE_PENDING]
+    asked = []
+    for moment in moments * HOLDS_AT_EACH_MOMENT:
+        job_id = api.submit(script_spec("echo ran"))
+        if hold_once_it_is(api, job_id, moment):
+            asked.append(job_id)
+    for job_id in asked:
+        eventually(lambda job_id=job_id: not api.get(job_id).held or api.get(job_id).runs[0].reason.startswith("held"),
+                   "the cluster has held it, or has begun with it")
+    kept = [job_id for job_id in asked if api.get(job_id).held]
+    late = [job_id for job_id in asked if job_id not in kept]
+    assert kept, "at least those that were asked for first"
+    for job_id in kept:
+        run_key = api.get(job_id).runs[0].run_key
+        eventually(lambda run_key=run_key: not kubernetes.objects("pods", run_key, namespace), "nothing of it is there")
+        assert api.get(job_id).state == PENDING
+        api.release(job_id)
+    for job in api.list_all():
+        assert len(api.wait_state(job.id, SUCCEEDED).runs) == 1
+        assert api.stdout(job.id) == b"ran\n", "once"
+        assert came_too_late(api, job.id) == (job.id in late)
 
 
 # ---- half a gang

@@ -47,6 +47,7 @@ class SimAgent {
   void Do(agent::DoLookup& effect);
   void Do(agent::DoCancel& effect);
   void Do(agent::DoHold& effect);
+  void Do(agent::DoNoteHold&) {}
   void Do(agent::ShipLogs& effect);
   void Do(agent::DoForget& effect);
   void Do(agent::DoAllowStarts&) {}

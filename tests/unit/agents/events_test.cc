@@ -145,6 +145,21 @@ TEST_F(EventsTest, ARunThatTheBackendHasNotForgottenIsForgottenByTheNextProcess)
   EXPECT_THAT(Effects<DoForget>(), IsEmpty());
 }
 
+TEST_F(EventsTest, ARunThatTheBackendCouldNotForgetStaysInTheJournalAndIsAskedForAgain) {
+  Have(1);
+  Observe(1, v1::RUN_STATE_SUCCEEDED);
+  ShipLogs(1);
+  Ack(4);
+  Do(agent::Forgotten{Key(1), absl::UnavailableError("no answer")});
+  EXPECT_THAT(Changes<DeleteRun>(), IsEmpty());
+  After(options().cancel_interval);
+  EXPECT_THAT(Effects<DoForget>(), SizeIs(1));
+  After(options().cancel_interval);
+  EXPECT_THAT(Effects<DoForget>(), IsEmpty()) << "it is being asked";
+  Forgotten(1);
+  EXPECT_THAT(Changes<DeleteRun>(), SizeIs(1));
+}
+
 TEST_F(EventsTest, AReleasedRunThatTheBackendHasNotForgottenTellsNothingMore) {
   Have(1);
   Release(1);

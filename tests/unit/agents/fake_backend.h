@@ -161,8 +161,9 @@ class FakeBackend : public Backend {
   std::vector<LogSource> Logs(const RunHandle& run) override {
     return {{0, v1::LOG_STREAM_STDOUT, log_dir_ + "/" + run.run_key}};
   }
-  void Forget(const RunHandle& run) override {
+  absl::Status Forget(const RunHandle& run) override {
     cluster_.With([&](ClusterState& state) { state.forgotten.push_back(run.run_key); });
+    return absl::OkStatus();
   }
   absl::Duration LookupGrace() const override { return absl::Milliseconds(50); }
   absl::Duration ObserveInterval() const override { return absl::Milliseconds(20); }

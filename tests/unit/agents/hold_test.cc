@@ -67,6 +67,22 @@ TEST_F(HoldTest, AHoldDuringTheLaunchFollowsIt) {
   EXPECT_THAT(Asked(), ElementsAre(true));
 }
 
+TEST_F(HoldTest, ALaunchThatIsUnderWayHearsOfEachWish) {
+  const auto notes = [this] {
+    std::vector<bool> held;
+    for (const DoNoteHold& note : Effects<DoNoteHold>()) held.push_back(note.held);
+    return held;
+  };
+  Assign(1);
+  Hold(1);
+  EXPECT_THAT(notes(), ElementsAre(true));
+  Hold(1, false);
+  EXPECT_THAT(notes(), ElementsAre(false));
+  Launched(1);
+  Hold(1);
+  EXPECT_THAT(notes(), IsEmpty()) << "the cluster has it, and is asked";
+}
+
 TEST_F(HoldTest, AWishThatChangesWhileTheClusterIsAskedFollows) {
   Have(1);
   Hold(1);

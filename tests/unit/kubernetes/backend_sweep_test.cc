@@ -29,11 +29,22 @@ TEST_F(BackendSweepTest, ACleanUpThatFailsIsDoneWithALaterInventory) {
   jobs_.push_back(EndedJob("k7m2-1-1"));
   Start({"k7m2-1-1"});
   Set([this] { refuses_changes_ = true; });
-  backend_->Forget(Handle("k7m2-1-1"));
+  EXPECT_TRUE(backend_->Forget(Handle("k7m2-1-1")).ok());
   Warnings();
   EXPECT_EQ(TakeChanges().size(), 2) << "tried at once, and once again";
   Set([this] { refuses_changes_ = false; });
   Warnings();
+  EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr(R"("ttlSecondsAfterFinished":60)")));
+}
+
+TEST_F(BackendSweepTest, AJobThatNoWatchHasListedYetIsCleanedUpAfterOrStaysToBeForgotten) {
+  jobs_.push_back(EndedJob("k7m2-1-1"));
+  refuses_lists_ = refuses_jobs_ = true;
+  Start({"k7m2-1-1"});
+  EXPECT_FALSE(backend_->Forget(Handle("k7m2-1-1")).ok()) << "nobody knows whether it is there";
+  EXPECT_THAT(TakeChanges(), IsEmpty());
+  Set([this] { refuses_jobs_ = false; });
+  EXPECT_TRUE(backend_->Forget(Handle("k7m2-1-1")).ok());
   EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr(R"("ttlSecondsAfterFinished":60)")));
 }
 

@@ -27,7 +27,11 @@ TEST(JobPatchTest, TheLaunchPatchLetsTheJobGoUnlessItIsHeldOrQueued) {
 
 TEST(JobPatchTest, TheOtherPatchesChangeOneThingEach) {
   EXPECT_EQ(SuspendPatch("u", true),
-            Json({{"metadata", {{"uid", "u"}}}, {"spec", {{"suspend", true}}}}));
+            Json({{"metadata", {{"uid", "u"}, {"annotations", {{"muster.dev/held", "true"}}}}},
+                  {"spec", {{"suspend", true}}}}));
+  EXPECT_EQ(SuspendPatch("u", false),
+            Json({{"metadata", {{"uid", "u"}, {"annotations", {{"muster.dev/held", nullptr}}}}},
+                  {"spec", {{"suspend", false}}}}));
   EXPECT_EQ(QueuePatch("u", "team").at("metadata").at("labels"),
             Json({{"kueue.x-k8s.io/queue-name", "team"}}));
   EXPECT_EQ(QueuePatch("u", "").at("metadata").at("labels"),

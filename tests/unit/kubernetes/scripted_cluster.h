@@ -73,6 +73,8 @@ class ScriptedClusterTest : public testing::Test {
   Json jobs_ = Json::array();
   Json pods_ = Json::array();
   bool refuses_changes_ = false;  // with 503
+  bool refuses_lists_ = false;    // with 403
+  bool refuses_jobs_ = false;     // likewise: questions about one
 
  private:
   ScriptedReply Answer(const ScriptedRequest& request) {
@@ -82,8 +84,16 @@ class ScriptedClusterTest : public testing::Test {
       return refuses_changes_ ? ScriptedReply{.status = 503} : ScriptedReply{.body = "{}"};
     }
     if (request.target.find("watch=1") != std::string::npos) return {.stays_open = true};
-    if (request.target.find("/jobs/") != std::string::npos)
+    if (refuses_lists_ && request.target.find("labelSelector") != std::string::npos)
+      return {.status = 403};
+    if (request.target.find("/jobs/") != std::string::npos) {
+      if (refuses_jobs_) return {.status = 403};
+      for (const Json& job : jobs_) {
+        if (request.target.ends_with("/" + TextAt(job, "metadata/name")))
+          return {.body = job.dump()};
+      }
       return {.status = 404, .body = R"({"kind":"Status","reason":"NotFound"})"};
+    }
     Json answer = {{"gitVersion", "v1.36.0"},
                    {"metadata", {{"uid", identity_}, {"resourceVersion", "7"}}},
                    {"items", Json::array()}};

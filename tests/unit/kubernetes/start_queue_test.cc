@@ -62,7 +62,8 @@ class StartQueueTest : public testing::Test {
   }
 
   Nodes nodes;
-  StartQueue queue{[this] { return std::make_unique<NodesLeft>(&nodes); }};
+  absl::Time now = absl::FromUnixSeconds(1'772'366'400);
+  StartQueue queue{[this] { return std::make_unique<NodesLeft>(&nodes); }, [this] { return now; }};
 };
 
 TEST_F(StartQueueTest, RunsStartAsLongAsTheyFitTogetherAndTheOthersSayWhyNot) {
@@ -91,6 +92,38 @@ TEST_F(StartQueueTest, TheFirstThatFindsNoRoomKeepsWhatThereIsAndOthersPassInWha
   nodes.free = 8;
   queue.Add(MakeRun(4, 9), true);
   EXPECT_THAT(Ready(), ElementsAre("k7m2-2-1", "k7m2-3-1"));
+}
+
+TEST_F(StartQueueTest, ALaunchThatIsUnderWayKeepsItsPlaceAndItsRoomForAWhile) {
+  queue.Expect(MakeRun(1, 4), false);
+  queue.Add(MakeRun(2, 4), false);
+  EXPECT_THAT(Ready(), IsEmpty()) << "the second is through earlier";
+  queue.Add(MakeRun(1, 4), false);
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-1-1"));
+  queue.Remove("k7m2-1-1");
+  queue.Expect(MakeRun(1, 4, 5), false);
+  EXPECT_THAT(Ready(), IsEmpty());
+  now += absl::Seconds(11);
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-2-1")) << "one that hangs stops the others no longer";
+}
+
+TEST_F(StartQueueTest, ALaunchThatIsUnderWayAndWasRefusedKeepsNothing) {
+  queue.Expect(MakeRun(1, 4), false);
+  queue.Add(MakeRun(2, 4), false);
+  queue.Remove("k7m2-1-1");
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-2-1"));
+}
+
+TEST_F(StartQueueTest, AHoldThatComesBeforeItsRunOrDuringItsLaunchIsHeeded) {
+  queue.SetHeld("k7m2-1-1", true);
+  queue.Add(MakeRun(1, 1), false);
+  queue.Expect(MakeRun(2, 1), false);
+  queue.SetHeld("k7m2-2-1", true);
+  queue.Add(MakeRun(2, 1), false);
+  EXPECT_THAT(Ready(), IsEmpty());
+  EXPECT_TRUE(queue.IsHeld("k7m2-2-1"));
+  queue.SetHeld("k7m2-1-1", false);
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-1-1"));
 }
 
 StartQueue::AssignmentPtr In(const std::string& name_space, int job, uint32_t pods) {

@@ -347,6 +347,19 @@ TEST_F(KubernetesObjectsTest, ASuspendedJobEndsItsPodsFirstAndIsPreemptedThen) {
   EXPECT_FALSE(seen.exit.has_value()) << "its code is its answer to a TERM";
 }
 
+TEST_F(KubernetesObjectsTest, AHoldThatComesAsTheProgramBeginsIsTheRunsEndAndAnotherOneMayFollow) {
+  Json held = Job();
+  held["spec"]["suspend"] = true;
+  held["metadata"]["annotations"][kHeldAnnotation] = "true";
+  Tell(Pod(0, R"({"phase": "Running"})"));
+  EXPECT_THAT(See(held).reason, HasSubstr("the hold came as its program began"));
+  Tell(Pod(0, Ended(143, "31")));
+  const agent::Observation seen = See(held);
+  EXPECT_EQ(seen.state, v1::RUN_STATE_FAILED) << "it is not held as if nothing had run";
+  EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
+  EXPECT_TRUE(seen.failure->retriable());
+}
+
 TEST_F(KubernetesObjectsTest, OfAJobThatWasSuspendedAndWentOnTheLatestPodCounts) {
   Tell(Pod(0, Ended(143, "31")));
   Tell(Pod(0, R"({"phase": "Running"})",
