@@ -120,6 +120,7 @@ absl::StatusOr<RunFacts> KubernetesBackend::Gather(const RunHandle& run) {
   facts.now = absl::Now();
   facts.last_state = run.state;
   facts.cancel_asked = WasCancelAsked(run);
+  facts.given_up = given_up_.Find(run.run_key).has_value();
   facts.held = run.held;
   if (facts.job.has_value() && facts.job->is_suspended && !facts.job->queue.empty())
     facts.queue_wait = queues_.WaitOf(*facts.job);
@@ -145,6 +146,7 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
       given_up_.Forget(run.run_key);
     } else if (goes_on || (!facts.job.has_value() && seen->state == v1::RUN_STATE_CANCELED)) {
       seen->state = v1::RUN_STATE_FAILED;
+      seen->reason.clear();
       seen->failure = given_up;
     }
   }

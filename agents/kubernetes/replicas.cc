@@ -31,6 +31,13 @@ std::optional<v1::ReadinessIssue> LaterIssue(const PodObject& pod) {
   if (!pod.reason.empty()) return MakeIssue(pod.reason, pod.message, pod.deletion_time);
   for (const ContainerObject& container : pod.containers) {
     if (container.state != ContainerState::kTerminated || container.exit_code == 0) continue;
+    // A code that the kubelet made up.
+    if (container.reason == "ContainerStatusUnknown") {
+      return MakeIssue(
+          container.reason,
+          fmt::format("container {} had not started, or its node has lost it", container.name),
+          container.finished);
+    }
     return MakeIssue(
         container.reason,
         fmt::format("container {} ended with exit code {}{}{}", container.name, container.exit_code,

@@ -45,6 +45,30 @@ constexpr std::array<std::string_view, 8> kRefusals = {"violates PodSecurity",
                                                        "usage per ",
                                                        "Invalid value"};
 
+// What a runtime says of a pull that failed because the registry does not answer, or limits how
+// much is pulled; what it does not have, or does not give, is the job's doing. Sources:
+// containerd's and CRI-O's resolvers, Go's net, the registries' own answers.
+constexpr std::array<std::string_view, 20> kRegistrysDoing = {"toomanyrequests",
+                                                              "Too Many Requests",
+                                                              "pull QPS exceeded",
+                                                              "rate limit",
+                                                              "i/o timeout",
+                                                              "timed out",
+                                                              "TLS handshake timeout",
+                                                              "deadline exceeded",
+                                                              "Client.Timeout",
+                                                              "connection refused",
+                                                              "connection reset",
+                                                              "no route to host",
+                                                              "network is unreachable",
+                                                              "server misbehaving",
+                                                              "unexpected EOF",
+                                                              "Internal Server Error",
+                                                              "Bad Gateway",
+                                                              "Service Unavailable",
+                                                              "Gateway Timeout",
+                                                              "no space left on device"};
+
 bool Has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
 // The scheduler says 'persistentvolumeclaim "x" not found. not found': once is enough.
@@ -68,6 +92,30 @@ std::optional<StartTrouble> OfContainer(const ContainerObject& container) {
   trouble.is_final = known->is_final;
   trouble.failure_class = known->failure_class;
   return trouble;
+}
+
+// Each try to pull ends in words of its own and then in those of the back-off; what is told is why,
+// and stays the same.
+void Explain(const PodObject& pod, const std::vector<EventObject>& events, StartTrouble* trouble) {
+  constexpr std::string_view kTried = "ErrImagePull";
+  constexpr std::string_view kBackOffPrefix = "ErrImagePull: ";
+  constexpr std::string_view kFailed = "Failed to pull image";
+  if (trouble->reason != kTried && trouble->reason != "ImagePullBackOff" &&
+      trouble->reason != "RegistryUnavailable")
+    return;
+  trouble->is_registrys = trouble->reason == "RegistryUnavailable";
+  trouble->reason = kTried;
+  if (const size_t at = trouble->message.find(kBackOffPrefix); at != std::string::npos)
+    trouble->message.erase(0, at + kBackOffPrefix.size());
+  const EventObject* latest = nullptr;
+  for (const EventObject& event : events) {
+    if (event.object_uid != pod.name.uid || !event.message.starts_with(kFailed)) continue;
+    if (latest == nullptr || event.last_seen > latest->last_seen) latest = &event;
+  }
+  if (latest != nullptr) trouble->message = latest->message;
+  trouble->is_registrys |=
+      std::any_of(kRegistrysDoing.begin(), kRegistrysDoing.end(),
+                  [&](std::string_view words) { return Has(trouble->message, words); });
 }
 
 // What the scheduler cannot find may still come, but for a claim that nobody is about to make.
@@ -145,6 +193,7 @@ std::optional<StartTrouble> FindStartTrouble(const PodObject& pod,
     if (container.reason == "ContainerCreating" || container.reason == "PodInitializing") continue;
     trouble = OfContainer(container);
     if (!trouble.has_value()) continue;
+    Explain(pod, events, &*trouble);
     trouble->since = SinceOf(pod, events);
     break;
   }

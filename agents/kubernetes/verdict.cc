@@ -8,12 +8,15 @@
 #include "agents/core/proto_time.h"
 #include "agents/kubernetes/explain_failure.h"
 #include "agents/kubernetes/replicas.h"
+#include "contract/text.h"
 #include "fmt/format.h"
 
 namespace muster::kubernetes {
 namespace {
 
 using agent::Observation;
+
+constexpr std::string_view kDeletedByOthers = "deleted on the cluster, not by Muster";
 
 // Nodes that are well end a pod within seconds of its grace.
 constexpr absl::Duration kOverdue = absl::Minutes(1);
@@ -213,9 +216,12 @@ Observation Finishing(const RunFacts& facts, const JobObject& job, std::string w
 // outlive it: by their grace, or for as long as their node does not answer.
 Observation Deleted(const RunFacts& facts, const JobObject& job) {
   if (std::optional<Observation> end = OwnEnd(facts, job)) return *std::move(end);
-  const char* why = facts.cancel_asked ? "deleted" : "deleted, not by Muster";
+  const std::string why(facts.cancel_asked ? "deleted"
+                        : facts.given_up   ? "deleted, because Muster had given it up"
+                                           : kDeletedByOthers);
   if (FindAlive(facts.pods) != nullptr) return Finishing(facts, job, why);
   Observation seen = MakeObservation(facts, v1::RUN_STATE_CANCELED);
+  if (why == kDeletedByOthers) seen.reason = why;
   SetEvidence(facts, JobWords(job, why), &seen);
   SetTimes(facts, &seen);
   return seen;
@@ -226,6 +232,27 @@ Observation Pending(const RunFacts& facts, const std::string& reason, const std:
   seen.reason = reason;
   SetEvidence(facts, detail, &seen);
   return seen;
+}
+
+const char* WhatHelps(const StartTrouble& trouble) {
+  if (trouble.is_registrys)
+    return "Submit the job again later; if it lasts, tell the cluster's operator: its nodes cannot "
+           "have images from this registry.";
+  return trouble.failure_class == v1::FAILURE_CLASS_IMAGE
+             ? "Check the image's name, and that the namespace has a pull secret for its registry."
+             : "Check that what the job names is in its namespace, and that pods like it are let "
+               "in.";
+}
+
+// What is told of a trouble while Muster waits for it to pass.
+std::string WhileItLasts(const RunFacts& facts, const StartTrouble& trouble,
+                         const Patience& patience) {
+  std::string words = Joined(trouble.reason, trouble.message);
+  if (trouble.failure_class == v1::FAILURE_CLASS_UNSPECIFIED) return words;
+  const absl::Time end = trouble.since.value_or(facts.now) + patience.start_grace;
+  return fmt::format("{}; Muster gives the run up at {} UTC (kubernetes.start_grace). {}", words,
+                     ToStd(absl::FormatTime("%H:%M:%S", end, absl::UTCTimeZone())),
+                     WhatHelps(trouble));
 }
 
 // The trouble has lasted too long, or cannot pass: the run is over, and the caller deletes the Job.
@@ -239,11 +266,9 @@ std::optional<Observation> GiveUp(const RunFacts& facts, const std::string& word
   SetEvidence(facts, words, &seen);
   const bool is_image = trouble.failure_class == v1::FAILURE_CLASS_IMAGE;
   seen.failure = MakeFailure(
-      trouble.failure_class, false,
+      trouble.failure_class, trouble.is_registrys,
       fmt::format("{} {}", is_image ? "The image cannot be had:" : "The pod cannot start:", words),
-      is_image
-          ? "Check the image's name, and that the namespace has a pull secret for its registry."
-          : "Check that what the job names is in its namespace, and that pods like it are let in.");
+      WhatHelps(trouble));
   QuoteEvents(facts, &*seen.failure);
   return seen;
 }
@@ -282,7 +307,7 @@ Observation JudgeIncomplete(const RunFacts& facts, const JobObject& job, const P
   const std::string words = Joined(trouble->reason, trouble->message);
   if (std::optional<Observation> end = GiveUp(facts, JobWords(job, words), *trouble, patience))
     return *std::move(end);
-  return Pending(facts, words, JobWords(job, words));
+  return Pending(facts, WhileItLasts(facts, *trouble, patience), JobWords(job, words));
 }
 
 // All pods are there: the run is as far as the slowest of them.
@@ -300,8 +325,10 @@ Observation JudgePods(const RunFacts& facts, const Patience& patience) {
   const bool has_run = facts.last_state == v1::RUN_STATE_RUNNING;
   Observation seen = MakeObservation(facts, has_run ? v1::RUN_STATE_RUNNING : StateOf(*slowest));
   std::string words = slowest->phase;
-  if (const std::optional<StartTrouble> trouble = FindStartTrouble(*slowest, facts.events))
-    words = seen.reason = Joined(trouble->reason, trouble->message);
+  if (const std::optional<StartTrouble> trouble = FindStartTrouble(*slowest, facts.events)) {
+    words = Joined(trouble->reason, trouble->message);
+    seen.reason = WhileItLasts(facts, *trouble, patience);
+  }
   SetEvidence(facts, PodWords(*slowest, words), &seen);
   SetTimes(facts, &seen);
   seen.end_time.reset();

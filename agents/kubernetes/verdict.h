@@ -25,6 +25,7 @@ struct RunFacts {
   bool cancel_asked = false;
   bool held = false;       // by Muster, with `suspend`
   std::string queue_wait;  // what its Job waits for in its queue, in words; empty: in none
+  bool given_up = false;   // by Muster, which has deleted its Job for that, or is about to
 };
 
 struct Patience {
@@ -45,6 +46,8 @@ struct StartTrouble {
   std::optional<absl::Time> since;
   // It will not go away by itself: no such image, no such Secret, a broken image name.
   bool is_final = false;
+  // The registry does not answer, or limits pulls: another run may be luckier.
+  bool is_registrys = false;
   v1::FailureClass failure_class = v1::FAILURE_CLASS_UNSPECIFIED;
 };
 std::optional<StartTrouble> FindStartTrouble(const PodObject& pod,

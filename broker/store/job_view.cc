@@ -11,6 +11,9 @@
 namespace muster::store {
 namespace {
 
+// Of a cluster that does not say who it was.
+constexpr char kCanceledByOthers[] = "canceled on its cluster, not by Muster";
+
 std::string_view Describe(v1::FailureClass failure_class) {
   switch (failure_class) {
     case v1::FAILURE_CLASS_INFRA:
@@ -47,6 +50,8 @@ void ShowState(const v1::Run* latest, v1::Job* job) {
     if (latest->has_exit()) *job->mutable_exit() = latest->exit();
     if (latest->has_failure()) *job->mutable_failure() = latest->failure();
     if (job->state() == v1::JOB_STATE_PENDING) job->set_reason(latest->reason());
+    if (job->state() == v1::JOB_STATE_CANCELED && !job->cancel_requested())
+      job->set_reason(latest->reason().empty() ? kCanceledByOthers : latest->reason());
     if (UsedUpItsRuns(*latest, *job)) {
       job->mutable_failure()->set_message(
           fmt::format("after {} runs: {}", latest->number(), latest->failure().message()));

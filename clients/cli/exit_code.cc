@@ -37,8 +37,9 @@ ExitCode CodeFor(const v1::Job& job) {
       const bool is_lost =
           !job.runs().empty() && job.runs().rbegin()->state() == v1::RUN_STATE_LOST;
       const v1::FailureClass kind = job.failure().failure_class();
-      const bool by_cluster =
-          is_lost || kind == v1::FAILURE_CLASS_INFRA || kind == v1::FAILURE_CLASS_PREEMPTED;
+      const bool by_registry = kind == v1::FAILURE_CLASS_IMAGE && job.failure().retriable();
+      const bool by_cluster = is_lost || by_registry || kind == v1::FAILURE_CLASS_INFRA ||
+                              kind == v1::FAILURE_CLASS_PREEMPTED;
       return by_cluster ? kInfrastructure : kJobFailed;
     }
     default:

@@ -167,7 +167,7 @@ def ended(kubernetes, run_key):
     return thing["status"].get("completionTime")
 
 
-def test_a_job_that_others_delete_is_canceled_with_that_as_evidence(kubernetes, api, agent):
+def test_a_job_that_others_delete_is_canceled_with_that_as_evidence(kubernetes, world, api, agent):
     del agent
     job_id = api.submit(script_spec("echo up; exec sleep 1000"))
     run = api.wait_state(job_id, RUNNING).runs[0]
@@ -176,7 +176,10 @@ def test_a_job_that_others_delete_is_canceled_with_that_as_evidence(kubernetes, 
     assert not job.cancel_requested and len(job.runs) == 1
     last = [step for step in api.transitions(job_id) if step.run_state == job_pb2.RUN_STATE_CANCELED][-1]
     assert last.evidence.source == job_pb2.EVIDENCE_SOURCE_POD
-    assert run.run_key in last.evidence.detail and "deleted, not by Muster" in last.evidence.detail
+    by_others = "deleted on the cluster, not by Muster"
+    assert run.run_key in last.evidence.detail and by_others in last.evidence.detail
+    for verb in (("list",), ("why", job_id), ("wait", job_id)):
+        assert by_others in world.cli(*verb, check=False).stdout, verb
     check_nothing_is_left(kubernetes, job)
 
 

@@ -331,6 +331,10 @@ TEST(ExitCode, FollowsTheJob) {
     job.mutable_failure()->set_failure_class(kind);
     EXPECT_EQ(CodeFor(job), code) << v1::FailureClass_Name(kind);
   }
+  job.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_IMAGE);
+  EXPECT_EQ(CodeFor(job), 10) << "no such image";
+  job.mutable_failure()->set_retriable(true);
+  EXPECT_EQ(CodeFor(job), 12) << "its registry did not answer";
   job.clear_failure();
   job.mutable_runs(0)->set_state(v1::RUN_STATE_LOST);
   EXPECT_EQ(CodeFor(job), 12);

@@ -213,7 +213,7 @@ TEST_F(KubernetesObjectsTest, WhileThePodOfALostNodeMayRunTheRunHasNotEnded) {
   store_.jobs()->OnDelete(Job());
   seen = SeeNow("15:12:00");
   EXPECT_EQ(seen.state, v1::RUN_STATE_FINISHING);
-  EXPECT_THAT(seen.reason, HasSubstr("deleted, not by Muster"));
+  EXPECT_THAT(seen.reason, HasSubstr("deleted on the cluster, not by Muster"));
   store_.pods()->OnDelete(pod);
   EXPECT_EQ(SeeNow("15:12:00").state, v1::RUN_STATE_CANCELED);
 }

@@ -205,8 +205,10 @@ TEST(KubernetesVerdictTest, WhatTheSchedulerSaysTwiceIsToldOnce) {
   world.Pod(R"({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
       "reason": "Unschedulable",
       "message": "0/2 nodes are available: persistentvolumeclaim \"x\" not found. not found"}]})");
-  EXPECT_EQ(world.Seen().reason,
-            "Unschedulable: 0/2 nodes are available: persistentvolumeclaim \"x\" not found");
+  EXPECT_THAT(world.Seen().reason,
+              testing::StartsWith(
+                  "Unschedulable: 0/2 nodes are available: persistentvolumeclaim \"x\" not found"
+                  "; Muster gives the run up at "));
 }
 
 TEST(KubernetesVerdictTest, AnImageWithAWrongNameEndsTheRunAtOnceAndOneThatIsMissingAfterAWhile) {
@@ -283,6 +285,65 @@ TEST(KubernetesVerdictTest, ADeletedJobIsCanceledUnlessItHadEnded) {
   EXPECT_THAT(world.Seen().evidence.detail(), HasSubstr("not by Muster"));
   world.facts().deleted_job->conditions.push_back({"Complete", true, "", "", kNow});
   EXPECT_EQ(world.Seen().state, v1::RUN_STATE_SUCCEEDED);
+}
+
+TEST(KubernetesVerdictTest, AJobThatMusterGaveUpWasNotDeletedByOthers) {
+  World world;
+  world.facts().deleted_job = *std::exchange(world.facts().job, std::nullopt);
+  EXPECT_EQ(world.Seen().reason, "deleted on the cluster, not by Muster");
+  world.facts().given_up = true;
+  EXPECT_THAT(world.Seen().evidence.detail(), HasSubstr("because Muster had given it up"));
+  EXPECT_EQ(world.Seen().reason, "");
+}
+
+TEST(KubernetesVerdictTest, ACodeThatTheKubeletMadeUpIsNotToldAsTheContainers) {
+  World world;
+  world.Pod(R"({"phase": "Failed", "containerStatuses": [{"name": "main", "state": {"terminated": {
+      "exitCode": 137, "reason": "ContainerStatusUnknown", "message": "could not be located"}}}]})");
+  const v1::ReadinessIssue issue = world.Seen().replicas.at(0).issue();
+  EXPECT_THAT(issue.message(), Not(HasSubstr("137")));
+  EXPECT_THAT(issue.message(), HasSubstr("had not started"));
+}
+
+std::string Waiting(const std::string& reason, const std::string& message) {
+  const Json waiting = {{"reason", reason}, {"message", message}};
+  return Json({{"phase", "Pending"},
+               {"containerStatuses", {{{"name", "main"}, {"state", {{"waiting", waiting}}}}}}})
+      .dump();
+}
+
+TEST(KubernetesVerdictTest, WhileAnImageCannotBeHadTheReasonSaysUntilWhenAndStaysTheSame) {
+  const std::string why = "failed to pull: registry.test/no:1: not found";
+  const std::string tried = World().Pod(Waiting("ErrImagePull", why)).Seen().reason;
+  EXPECT_EQ(tried,
+            "ErrImagePull: " + why +
+                "; Muster gives the run up at 08:04:00 UTC (kubernetes.start_grace). Check the "
+                "image's name, and that the namespace has a pull secret for its registry.");
+  EXPECT_EQ(World()
+                .Pod(Waiting("ImagePullBackOff",
+                             "Back-off pulling image \"registry.test/no:1\": ErrImagePull: " + why))
+                .Seen()
+                .reason,
+            tried);
+}
+
+TEST(KubernetesVerdictTest, ARegistryThatIsAwayOrLimitsIsTheClustersDoingAndAWrongImageTheJobs) {
+  const auto is_retriable = [](const std::string& words, const std::string& reason) {
+    World world = World().Pod(Waiting(reason, words));
+    world.facts().now += absl::Minutes(10);
+    const agent::Observation seen = world.Seen();
+    EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_IMAGE) << words;
+    return seen.failure->retriable();
+  };
+  for (const char* words :
+       {"toomanyrequests: You have reached your pull rate limit", "pull QPS exceeded",
+        "dial tcp 10.0.0.1:443: i/o timeout", "dial tcp 10.0.0.1:443: connect: connection refused",
+        "unexpected status from HEAD request: 503 Service Unavailable"})
+    EXPECT_TRUE(is_retriable(words, "ErrImagePull")) << words;
+  EXPECT_TRUE(is_retriable("", "RegistryUnavailable"));
+  for (const char* words : {"registry.test/no:1: not found", "401 Unauthorized",
+                            "pull access denied", "dial tcp: lookup registry.tset: no such host"})
+    EXPECT_FALSE(is_retriable(words, "ImagePullBackOff")) << words;
 }
 
 TEST(KubernetesVerdictTest, OfAJobThatWasNeverSeenNothingIsSaid) {

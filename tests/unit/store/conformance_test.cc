@@ -142,6 +142,23 @@ TEST_P(StoreTest, AJobShowsTheExitFailureAndReasonOfItsLatestRun) {
   EXPECT_EQ(whole->runs(1).replicas(0).name(), "pod-0");
 }
 
+TEST_P(StoreTest, AJobThatOthersCanceledSaysSo) {
+  core::UpdateJob update;
+  update.id = 1;
+  update.state = v1::JOB_STATE_CANCELED;
+  update.runs = 1;
+  update.cluster = "here";
+  core::Change run = RunOf(1, 1, v1::RUN_STATE_CANCELED, true);
+  Commit({Insert(1), run, update});
+  EXPECT_EQ(store().GetJob(1)->reason(), "canceled on its cluster, not by Muster");
+  std::get<core::PutRun>(run).run.set_reason("deleted on the cluster, not by Muster");
+  Commit({run});
+  EXPECT_EQ(store().GetJobs({1})->front().reason(), "deleted on the cluster, not by Muster");
+  update.cancel_requested = true;
+  Commit({update});
+  EXPECT_EQ(store().GetJob(1)->reason(), "");
+}
+
 TEST_P(StoreTest, AJobThatWaitsForItsNextRunComesBackWithItsTime) {
   core::UpdateJob update;
   update.id = 1;
