@@ -346,7 +346,7 @@ TEST_F(KubernetesBackendTest, ForgettingLetsKubernetesCleanUp) {
   spec.mutable_kubernetes()->mutable_time_to_live()->set_seconds(0);
   const TestRun run = RunToEnd(spec);
   EXPECT_GT(JobOf(run)["spec"]["ttlSecondsAfterFinished"].get<int>(), 600000);
-  backend().Forget(run.handle);
+  EXPECT_TRUE(backend().Forget(run.handle).ok());
   for (const char* kind : {"jobs", "pods", "secrets", "services"}) {
     WaitFor(std::string("nothing is left of ") + kind,
             [&] { return ObjectsOf(kind, run).empty(); });

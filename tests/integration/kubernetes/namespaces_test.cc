@@ -103,7 +103,7 @@ TEST_F(KubernetesNamespacesTest, CancelAndCleanUpGoWhereTheRunIs) {
   EXPECT_TRUE(backend().Cancel(running.handle).ok());
   ObserveToEnd(backend(), {&running});
   EXPECT_EQ(running.handle.state, v1::RUN_STATE_CANCELED) << running.last.evidence.DebugString();
-  backend().Forget(ended.handle);
+  EXPECT_TRUE(backend().Forget(ended.handle).ok());
   for (const std::string kind : {"jobs", "pods", "secrets"}) {
     const std::string path = (kind == "jobs" ? "/apis/batch/v1" : "/api/v1") +
                              ("/namespaces/" + team_) + "/" + kind +
@@ -197,7 +197,7 @@ TEST_F(KubernetesNamespacesTest, OneThatIsNotAmongThemIsRefusedByName) {
                                     "cluster works in {}, {}: choose one of these",
                                     name_space_, team_)));
   EXPECT_TRUE(backend().Cancel(run.handle).ok()) << "it is nowhere";
-  backend().Forget(run.handle);
+  EXPECT_TRUE(backend().Forget(run.handle).ok());
 
   v1::JobSpec by_pool = ScriptSpec("true");
   by_pool.mutable_placement()->set_pool("elsewhere");

@@ -456,8 +456,8 @@ TEST_F(SlurmBackendTest,
 TEST_F(SlurmBackendTest, ForgettingKeepsOnlyWhatTheUserMade) {
   const TestRun tidy = RunToEnd(ScriptSpec("true"));
   const TestRun maker = RunToEnd(ScriptSpec("echo 1 >result"));
-  backend_->Forget(tidy.handle);
-  backend_->Forget(maker.handle);
+  EXPECT_TRUE(backend_->Forget(tidy.handle).ok());
+  EXPECT_TRUE(backend_->Forget(maker.handle).ok());
   EXPECT_EQ(ReadWhole(cluster_->runs() + "/" + maker.handle.run_key + "/work/result"), "1\n");
   EXPECT_EQ(Root().Run("ls " + cluster_->runs() + "/" + maker.handle.run_key).output,
             "claim\nwork\n");

@@ -96,7 +96,7 @@ TEST_F(QueueTest, ASecondLaunchOfTheSameRunChangesNothing) {
   EXPECT_EQ(Launch(run_key, spec).kind, LaunchOutcome::Kind::kLaunched);
   StartBackend();
   EXPECT_EQ(Launch(run_key, spec).kind, LaunchOutcome::Kind::kLaunched);
-  backend_->Forget(handles_[run_key]);
+  EXPECT_TRUE(backend_->Forget(handles_[run_key]).ok());
   StartBackend();
   EXPECT_EQ(Launch(run_key, spec).kind, LaunchOutcome::Kind::kLaunched);
   AwaitEnd(Submit(Program({"true"})));
@@ -207,7 +207,7 @@ TEST_F(QueueTest, ForgettingKeepsTheUsersFilesAndTheNewestLogs) {
     // One after the other, because those that end last are kept.
     const std::string run_key = Submit(Script(text));
     AwaitEnd(run_key);
-    backend_->Forget(handles_[run_key]);
+    EXPECT_TRUE(backend_->Forget(handles_[run_key]).ok());
     handles_.erase(run_key);
     runs.push_back(run_key);
   }

@@ -218,11 +218,11 @@ TEST_F(ArraysTest, AnAnswerThatWasLostLeavesEachRunInDoubtUntilItsArrayIsFound) 
 
 TEST_F(ArraysTest, WithTheLastRunsOfAnArrayItsFilesGoAlsoAfterARestart) {
   Launch({SpecOf("true"), SpecOf("true"), SpecOf("true")});
-  backend_->Forget(Handle(1));
+  EXPECT_TRUE(backend_->Forget(Handle(1)).ok());
   Restart();
-  backend_->Forget(Handle(3));
+  EXPECT_TRUE(backend_->Forget(Handle(3)).ok());
   EXPECT_THAT(FilesOfArrays(), SizeIs(2)) << "the second run still needs it";
-  backend_->Forget(Handle(2));
+  EXPECT_TRUE(backend_->Forget(Handle(2)).ok());
   EXPECT_THAT(FilesOfArrays(), IsEmpty());
 }
 
