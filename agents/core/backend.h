@@ -118,9 +118,9 @@ class Backend {
   virtual v1::ClusterChecks Check() = 0;
   // What the cluster has and does. UNAVAILABLE: it could not be asked.
   virtual absl::StatusOr<v1::ClusterDetails> Describe() = 0;
-  // What Launch would submit for such a job of that user, what stands against it, and when it would
-  // start, if the cluster can say. `spec` is valid and has its defaults. What the cluster would
-  // refuse is a failed check of the plan; UNAVAILABLE: it could not be asked at all.
+  // What Launch would submit for such a job of that user, what stands against it (a failed check)
+  // and when it would start, if the cluster can say; no user: a submit waits, what the backend knows
+  // by itself will do. `spec` is valid and has its defaults. UNAVAILABLE: it could not be asked.
   virtual absl::StatusOr<v1::JobPlan> Plan(const v1::JobSpec& spec, const std::string& user) = 0;
 
   // ---- runs

@@ -22,7 +22,7 @@ bool NeedsAsking(const v1::JobSpec& spec) {
 }
 
 // The same for jobs of which a cluster says the same: what they run hardly matters to it.
-core::Fingerprint AlikeOf(const v1::JobSpec& spec, const std::string& user) {
+core::Fingerprint AlikeOf(const v1::JobSpec& spec) {
   v1::JobSpec part = spec;
   part.clear_name();
   part.clear_setup();
@@ -30,7 +30,7 @@ core::Fingerprint AlikeOf(const v1::JobSpec& spec, const std::string& user) {
   part.clear_env();
   part.clear_labels();
   part.clear_priority();
-  part.set_project(user);  // the one place where a plan has the user's name
+  part.clear_project();
   return core::FingerprintOf(part);
 }
 
@@ -74,7 +74,7 @@ void SubmitQuestions::Submit(const Context& context, core::Submit submit, Submit
   for (size_t i = 0; i < submit.items.size(); ++i) {
     const v1::JobSpec& spec = *submit.items[i].spec;
     if (!NeedsAsking(spec)) continue;
-    const core::Fingerprint alike = AlikeOf(spec, submit.user);
+    const core::Fingerprint alike = AlikeOf(spec);
     if (!IsRemembered(alike)) asking->alike[alike].push_back(i);
   }
   if (asking->alike.empty()) return context.engine->Submit(std::move(submit), std::move(done));
@@ -95,7 +95,7 @@ void SubmitQuestions::Submit(const Context& context, core::Submit submit, Submit
             asking->Put(items, {});
             continue;
           }
-          Ask(asking->context, alike, asking->submit.items[items.front()], asking->submit.user,
+          Ask(asking->context, alike, asking->submit.items[items.front()],
               [asking, &items = items](const core::Refusals& refusals) {
                 asking->Put(items, refusals);
               });
@@ -110,7 +110,7 @@ bool SubmitQuestions::IsRemembered(core::Fingerprint alike) {
 }
 
 void SubmitQuestions::Ask(const Context& context, core::Fingerprint alike,
-                          const core::SubmitItem& item, const std::string& user, Done done) {
+                          const core::SubmitItem& item, Done done) {
   bool is_asked = false;
   {
     const std::lock_guard lock(mutex_);
@@ -128,8 +128,8 @@ void SubmitQuestions::Ask(const Context& context, core::Fingerprint alike,
   // What stands against a job where nobody's jobs are taken may pass, as that does.
   which.at_once = true;
   v1::PlanQuestion question;
+  // Without a user: what the agent knows by itself is enough, each try costs the cluster writes.
   *question.mutable_spec() = *item.spec;
-  question.set_user(user);
   context.engine->ListClusters(
       std::move(which),
       [this, context, alike, question](const absl::StatusOr<core::ClustersReply>& reply) {

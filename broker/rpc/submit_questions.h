@@ -52,7 +52,7 @@ class SubmitQuestions {
   bool IsRemembered(core::Fingerprint alike);
   // `done` is called once.
   void Ask(const Context& context, core::Fingerprint alike, const core::SubmitItem& item,
-           const std::string& user, Done done);
+           Done done);
   void End(core::Fingerprint alike, const JobPlans& plans);
 
   std::mutex mutex_;
