@@ -50,7 +50,7 @@ std::optional<v1::ReadinessIssue> LaterIssue(const PodObject& pod) {
 }  // namespace
 
 std::vector<v1::Replica> MakeReplicas(const std::vector<PodObject>& pods,
-                                      const std::vector<EventObject>& events) {
+                                      const std::vector<EventObject>& events, absl::Time now) {
   std::vector<const PodObject*> by_rank;
   for (const PodObject& pod : pods) by_rank.push_back(&pod);
   std::stable_sort(by_rank.begin(), by_rank.end(),
@@ -63,7 +63,7 @@ std::vector<v1::Replica> MakeReplicas(const std::vector<PodObject>& pods,
     replica.set_name(pod->name.name);
     replica.set_node(pod->node);
     replica.set_phase(pod->phase);
-    if (const std::optional<StartTrouble> trouble = FindStartTrouble(*pod, events)) {
+    if (const std::optional<StartTrouble> trouble = FindStartTrouble(*pod, events, now)) {
       *replica.mutable_issue() = MakeIssue(trouble->reason, trouble->message, trouble->since);
     } else if (std::optional<v1::ReadinessIssue> issue = LaterIssue(*pod)) {
       *replica.mutable_issue() = *std::move(issue);

@@ -12,7 +12,7 @@ namespace muster::kubernetes {
 // By rank, the first agent::kMaxReplicas. The issue of a pod that has not started is its
 // StartTrouble; of another one, why the cluster takes it away, or how its container failed.
 std::vector<v1::Replica> MakeReplicas(const std::vector<PodObject>& pods,
-                                      const std::vector<EventObject>& events);
+                                      const std::vector<EventObject>& events, absl::Time now);
 
 }  // namespace muster::kubernetes
 

@@ -22,6 +22,17 @@ void Keep(PodObject pod, std::map<std::string, PodObject>* pods) {
   known = std::move(pod);
 }
 
+// The one that tells least: the oldest but for the first of each reason, which says since when. Of
+// none left but those, the oldest.
+std::vector<EventObject>::iterator FindNeedless(std::vector<EventObject>& events) {
+  const auto needless = std::find_if(events.begin(), events.end(), [&](const EventObject& event) {
+    return std::any_of(events.begin(), events.end(), [&](const EventObject& other) {
+      return other.reason == event.reason && other.first_seen < event.first_seen;
+    });
+  });
+  return needless == events.end() ? events.begin() : needless;
+}
+
 // Versions rise; those of one kind of objects are numbers of any length.
 // Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions.
 bool IsOlder(const std::string& version, const std::string& than) {
@@ -241,7 +252,7 @@ void RunStore::Take(EventObject event) {
   if (entry == nullptr) return;
   std::vector<EventObject>& events = entry->events;
   std::erase_if(events, [&](const EventObject& known) { return known.uid == event.uid; });
-  if (events.size() >= kMaxEventsOfRun) events.erase(events.begin());
+  if (events.size() >= kMaxEventsOfRun) events.erase(FindNeedless(events));
   events.push_back(std::move(event));
   NewsLocked(run_key, *entry);
 }

@@ -22,7 +22,8 @@
 
 namespace muster::kubernetes {
 
-// Warnings that are kept of one run, the latest: as many as a failure may quote.
+// Warnings that are kept of one run, the latest and the first of each reason: as many as a failure
+// may quote.
 inline constexpr size_t kMaxEventsOfRun = 8;
 
 class RunStore {

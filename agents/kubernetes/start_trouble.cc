@@ -69,6 +69,14 @@ constexpr std::array<std::string_view, 20> kRegistrysDoing = {"toomanyrequests",
                                                               "Gateway Timeout",
                                                               "no space left on device"};
 
+// Warnings of the containers themselves; those of a node, a sandbox or a volume say nothing of an
+// image. Source: pkg/kubelet/events of Kubernetes.
+constexpr std::array<std::string_view, 5> kOfContainers = {
+    "Failed", "BackOff", "InspectFailed", "ErrImageNeverPull", "FailedPostStartHook"};
+
+// The kubelet tries to mount a volume again each 2 min 2 s or more often.
+constexpr absl::Duration kMountIsTriedAgain = absl::Minutes(3);
+
 bool Has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
 // The scheduler says 'persistentvolumeclaim "x" not found. not found': once is enough.
@@ -143,31 +151,57 @@ const EventObject* LatestWarning(const std::string& object_uid,
   return latest;
 }
 
-std::optional<StartTrouble> OfEvents(const PodObject& pod, const std::vector<EventObject>& events) {
+// When the earliest of the run's Warnings like this came: also of pods that it has no more, because
+// a queue that takes a run back and lets it go again makes others.
+template <typename Filter>
+std::optional<absl::Time> FirstSeen(const std::vector<EventObject>& events, const Filter& is_like) {
+  std::optional<absl::Time> first;
+  for (const EventObject& event : events) {
+    if (!event.is_warning || !event.first_seen.has_value() || !is_like(event)) continue;
+    first = std::min(first.value_or(absl::InfiniteFuture()), *event.first_seen);
+  }
+  return first;
+}
+
+// A volume that is named wrongly is mounted never; one whose server is away may be, later. Of a
+// key the kubelet says "references non-existent secret key".
+bool IsOfAMissingVolume(const EventObject& event) {
+  return event.reason == "FailedMount" &&
+         (Has(event.message, "not found") || Has(event.message, "non-existent"));
+}
+
+// Whether what the Warning tells may last. A pod that has its sandbox has its volumes; clusters
+// before 1.29 do not say so, but there the kubelet would have tried again.
+bool MayLast(const EventObject& event, const PodObject& pod, absl::Time now) {
+  const bool is_of_sandbox = event.reason == "FailedMount" ||
+                             event.reason == "FailedAttachVolume" ||
+                             event.reason == "FailedCreatePodSandBox";
+  const Condition* made = pod.Find("PodReadyToStartContainers");
+  if (is_of_sandbox && made != nullptr && made->is_true) return false;
+  return event.reason != "FailedMount" || !event.last_seen.has_value() ||
+         now - *event.last_seen < kMountIsTriedAgain;
+}
+
+std::optional<StartTrouble> OfEvents(const PodObject& pod, const std::vector<EventObject>& events,
+                                     absl::Time now) {
   const EventObject* latest = LatestWarning(pod.name.uid, events);
-  if (latest == nullptr) return std::nullopt;
+  if (latest == nullptr || !MayLast(*latest, pod, now)) return std::nullopt;
   StartTrouble trouble;
   trouble.reason = latest->reason;
   trouble.message = latest->message;
   trouble.since = latest->first_seen;
-  // A volume that is named wrongly is mounted never; one whose server is away may be, later. Of a
-  // key the kubelet says "references non-existent secret key".
-  if (latest->reason == "FailedMount" &&
-      (Has(latest->message, "not found") || Has(latest->message, "non-existent")))
-    trouble.failure_class = v1::FAILURE_CLASS_CONFIG;
+  if (!IsOfAMissingVolume(*latest)) return trouble;
+  trouble.failure_class = v1::FAILURE_CLASS_CONFIG;
+  trouble.since = FirstSeen(events, IsOfAMissingVolume);
   return trouble;
 }
 
-// A container does not say since when it waits: since its first Warning; or else the pod cannot
-// have had trouble before it had a node.
+// A container does not say since when it waits: since the first Warning of a container of the run,
+// which never ran since; or else the pod cannot have had trouble before it had a node.
 std::optional<absl::Time> SinceOf(const PodObject& pod, const std::vector<EventObject>& events) {
-  std::optional<absl::Time> first;
-  for (const EventObject& event : events) {
-    if (!event.is_warning || event.object_uid != pod.name.uid || !event.first_seen.has_value())
-      continue;
-    if (event.reason == "FailedScheduling") continue;
-    first = std::min(first.value_or(absl::InfiniteFuture()), *event.first_seen);
-  }
+  const std::optional<absl::Time> first = FirstSeen(events, [](const EventObject& event) {
+    return std::count(kOfContainers.begin(), kOfContainers.end(), event.reason) > 0;
+  });
   if (first.has_value()) return first;
   const Condition* scheduled = pod.Find("PodScheduled");
   return scheduled != nullptr && scheduled->since.has_value() ? scheduled->since : pod.created;
@@ -185,7 +219,8 @@ std::string WithoutTry(std::string message, const std::string& job_name) {
 }  // namespace
 
 std::optional<StartTrouble> FindStartTrouble(const PodObject& pod,
-                                             const std::vector<EventObject>& events) {
+                                             const std::vector<EventObject>& events,
+                                             absl::Time now) {
   if (pod.phase != "Pending") return std::nullopt;
   std::optional<StartTrouble> trouble;
   for (const ContainerObject& container : pod.containers) {
@@ -198,7 +233,7 @@ std::optional<StartTrouble> FindStartTrouble(const PodObject& pod,
     break;
   }
   if (!trouble.has_value()) trouble = OfScheduling(pod);
-  if (!trouble.has_value()) trouble = OfEvents(pod, events);
+  if (!trouble.has_value()) trouble = OfEvents(pod, events, now);
   if (trouble.has_value() && !trouble->since.has_value()) trouble->since = pod.created;
   return trouble;
 }
@@ -207,14 +242,24 @@ std::optional<StartTrouble> FindCreateTrouble(const JobObject& job,
                                               const std::vector<EventObject>& events) {
   const EventObject* latest = LatestWarning(job.name.uid, events);
   if (latest == nullptr || latest->reason != "FailedCreate") return std::nullopt;
+  // What was said before the Job was let go anew may have been mended.
+  if (job.start_time.has_value() && latest->last_seen.has_value() &&
+      *latest->last_seen < *job.start_time)
+    return std::nullopt;
   StartTrouble trouble;
   trouble.reason = latest->reason;
   trouble.message = WithoutTry(latest->message, job.name.name);
   trouble.since = job.start_time;
-  const bool is_refused =
-      std::any_of(kRefusals.begin(), kRefusals.end(),
-                  [&](std::string_view words) { return Has(latest->message, words); });
-  if (is_refused) trouble.failure_class = kConfig;
+  const auto is_refusal = [](const EventObject& event) {
+    return event.reason == "FailedCreate" &&
+           std::any_of(kRefusals.begin(), kRefusals.end(),
+                       [&](std::string_view words) { return Has(event.message, words); });
+  };
+  if (!is_refusal(*latest)) return trouble;
+  trouble.failure_class = kConfig;
+  // A queue that lets the run go again gives it another start.
+  const std::optional<absl::Time> first = FirstSeen(events, is_refusal);
+  if (first.has_value()) trouble.since = std::min(*first, trouble.since.value_or(*first));
   return trouble;
 }
 

@@ -60,7 +60,7 @@ Observation MakeObservation(const RunFacts& facts, v1::RunState state) {
   for (const PodObject& pod : facts.pods) {
     if (!pod.node.empty()) seen.nodes.push_back(pod.node);
   }
-  seen.replicas = MakeReplicas(facts.pods, facts.events);
+  seen.replicas = MakeReplicas(facts.pods, facts.events, facts.now);
   return seen;
 }
 
@@ -315,7 +315,7 @@ Observation JudgePods(const RunFacts& facts, const Patience& patience) {
   const PodObject* slowest = &facts.pods.front();
   for (const PodObject& pod : facts.pods) {
     if (StateOf(pod) < StateOf(*slowest)) slowest = &pod;
-    const std::optional<StartTrouble> trouble = FindStartTrouble(pod, facts.events);
+    const std::optional<StartTrouble> trouble = FindStartTrouble(pod, facts.events, facts.now);
     if (!trouble.has_value()) continue;
     const std::string words = PodWords(pod, Joined(trouble->reason, trouble->message));
     if (std::optional<Observation> end = GiveUp(facts, words, *trouble, patience))
@@ -325,7 +325,8 @@ Observation JudgePods(const RunFacts& facts, const Patience& patience) {
   const bool has_run = facts.last_state == v1::RUN_STATE_RUNNING;
   Observation seen = MakeObservation(facts, has_run ? v1::RUN_STATE_RUNNING : StateOf(*slowest));
   std::string words = slowest->phase;
-  if (const std::optional<StartTrouble> trouble = FindStartTrouble(*slowest, facts.events)) {
+  if (const std::optional<StartTrouble> trouble =
+          FindStartTrouble(*slowest, facts.events, facts.now)) {
     words = Joined(trouble->reason, trouble->message);
     seen.reason = WhileItLasts(facts, *trouble, patience);
   }

@@ -38,8 +38,9 @@ struct Patience {
 // caller has to find out more.
 std::optional<agent::Observation> Judge(const RunFacts& facts, const Patience& patience);
 
-// Why a pod cannot start, and since when; nothing if it has no trouble. Taken from its init and
-// main containers, then its conditions, then the Events, in that order.
+// Why a pod cannot start, and since when the run has had that trouble, in whichever of its pods;
+// nothing if it has none now. Taken from its init and main containers, then its conditions, then
+// the Events, in that order. `events`: all that are kept of its run.
 struct StartTrouble {
   std::string reason;
   std::string message;
@@ -51,7 +52,8 @@ struct StartTrouble {
   v1::FailureClass failure_class = v1::FAILURE_CLASS_UNSPECIFIED;
 };
 std::optional<StartTrouble> FindStartTrouble(const PodObject& pod,
-                                             const std::vector<EventObject>& events);
+                                             const std::vector<EventObject>& events,
+                                             absl::Time now);
 // Why the Job controller cannot make pods, from the Events about the Job: a quota that is used up,
 // an admission that refuses them.
 std::optional<StartTrouble> FindCreateTrouble(const JobObject& job,

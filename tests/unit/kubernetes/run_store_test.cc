@@ -70,6 +70,18 @@ TEST_F(RunStoreTest, OnlyTheLatestWarningsOfARunAreKept) {
   EXPECT_EQ(events.back().uid, "e19");
 }
 
+TEST_F(RunStoreTest, OfManyWarningsTheFirstOfEachReasonIsKept) {
+  for (int i = 10; i < 40; ++i) {
+    Json event = MakeEvent("e" + std::to_string(i), kRun);
+    event["firstTimestamp"] = "2026-11-21T15:02:" + std::to_string(i) + "Z";
+    store.events()->OnChange(event);
+  }
+  const std::vector<EventObject> events = store.Facts(kRun).events;
+  ASSERT_EQ(events.size(), kMaxEventsOfRun);
+  EXPECT_EQ(events.front().uid, "e10") << "since when";
+  EXPECT_EQ(events[1].uid, "e33");
+}
+
 TEST_F(RunStoreTest, NewsOfAWantedRunWakesAndIsToldOnce) {
   store.jobs()->OnChange(MakeJob("u1"));
   EXPECT_EQ(wakes, 1);

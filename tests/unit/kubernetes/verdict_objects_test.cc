@@ -326,6 +326,66 @@ TEST_F(KubernetesObjectsTest, PatienceWithAnImageBeginsWhenItIsFirstMissedAndNot
   EXPECT_EQ(See(Job(), "16:06:00").state, v1::RUN_STATE_STARTING);
 }
 
+TEST_F(KubernetesObjectsTest, AMountThatFailedBeforeTheVolumesWereThereIsNoTroubleOfALongPull) {
+  const auto creating = [](const char* is_made) {
+    return R"({"phase": "Pending", "conditions": [{"type": "PodReadyToStartContainers",
+        "status": ")" +
+           std::string(is_made) + R"("}], "containerStatuses": [
+        {"name": "main", "state": {"waiting": {"reason": "ContainerCreating"}}}]})";
+  };
+  TellEvent("k7m2-42-1-0-x8f2p", "FailedMount",
+            "driver name efs.csi.aws.com not found in the list of registered CSI drivers",
+            "15:02:23", "15:07:30");
+  Tell(Pod(0, creating("False")));
+  EXPECT_EQ(See(Job(), "15:08:00").state, v1::RUN_STATE_FAILED);
+  Tell(Pod(0, creating("True")));
+  EXPECT_EQ(SeeNow("15:08:00").state, v1::RUN_STATE_STARTING);
+  EXPECT_EQ(SeeNow("15:08:00").reason, "");
+}
+
+TEST_F(KubernetesObjectsTest, AMountThatIsNotTriedAgainHasSucceededAlsoWhereThePodDoesNotSaySo) {
+  Tell(Pod(0, R"({"phase": "Pending", "containerStatuses": [
+      {"name": "main", "state": {"waiting": {"reason": "ContainerCreating"}}}]})"));
+  TellEvent("k7m2-42-1-0-x8f2p", "FailedMount", "secret \"k7m2-42-1\" not found", "15:02:23",
+            "15:02:33");
+  EXPECT_THAT(See(Job(), "15:02:40").reason, HasSubstr("not found; Muster gives the run up at"));
+  EXPECT_EQ(See(Job(), "15:07:30").state, v1::RUN_STATE_STARTING);
+  EXPECT_EQ(See(Job(), "16:02:33").state, v1::RUN_STATE_STARTING);
+}
+
+TEST_F(KubernetesObjectsTest, PatienceWithAnImageDoesNotBeginWithATroubleOfTheSandbox) {
+  Tell(Pod(0, R"({"phase": "Pending", "containerStatuses": [{"name": "main",
+      "state": {"waiting": {"reason": "ErrImagePull", "message": "503 Service Unavailable"}}}]})"));
+  TellEvent("k7m2-42-1-0-x8f2p", "FailedCreatePodSandBox", "no network yet", "15:02:23");
+  TellEvent("k7m2-42-1-0-x8f2p", "FailedMount", "secret \"x\" not found", "15:02:24", "15:02:30");
+  TellEvent("k7m2-42-1-0-x8f2p", "Failed", "Failed to pull image", "15:08:30", "15:08:30");
+  EXPECT_EQ(See(Job(), "15:08:31").state, v1::RUN_STATE_STARTING) << "it is tried again";
+  EXPECT_EQ(See(Job(), "15:13:31").failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
+}
+
+TEST_F(KubernetesObjectsTest, PatienceWithAnImageGoesOnWhenAQueueTakesTheRunBackAndLetsItGoAnew) {
+  const std::string pulling = R"({"phase": "Pending", "containerStatuses": [{"name": "main",
+      "state": {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}}}]})";
+  TellEvent("k7m2-42-1-0-first", "Failed", "Failed to pull image \"x\"", "15:02:25", "15:06:00");
+  Tell(Pod(0, pulling));  // another one, of another name
+  TellEvent("k7m2-42-1-0-x8f2p", "Failed", "Failed to pull image", "15:08:00", "15:08:00");
+  Json job = Job();
+  job["status"]["startTime"] = "2026-11-21T15:07:50Z";
+  EXPECT_EQ(See(job, "15:08:01").failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
+}
+
+TEST_F(KubernetesObjectsTest, APodThatIsRefusedIsSoSinceItsFirstRefusalAndNotBeforeANewStart) {
+  const std::string denied =
+      "Error creating: pods \"k7m2-42-1-a\" is forbidden: violates PodSecurity";
+  TellEvent(kRun, "FailedCreate", denied, "15:02:25", "15:06:00");
+  Json job = Job();
+  job["status"]["startTime"] = "2026-11-21T15:10:00Z";
+  EXPECT_EQ(See(job, "15:10:01").state, v1::RUN_STATE_PENDING) << "it may be mended";
+  EXPECT_EQ(SeeNow("15:10:01").reason, "its pods are about to be made");
+  TellEvent(kRun, "FailedCreate", denied + ": b", "15:10:01", "15:10:01");
+  EXPECT_EQ(See(job, "15:10:02").failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
+}
+
 TEST_F(KubernetesObjectsTest, AWrongImageEndsARunAlsoIfAnotherOfItsPodsFindsNoNode) {
   Json nowhere = Pod(0, R"({"phase": "Pending"})");
   nowhere["spec"].erase("nodeName");

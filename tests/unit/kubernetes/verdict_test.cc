@@ -231,6 +231,7 @@ TEST(KubernetesVerdictTest, ASecretThatIsNotThereIsTheConfigurationsAfterAWhile)
       World().Pod(R"({"phase": "Pending"})").Event("FailedMount", "secret \"keys\" not found");
   EXPECT_EQ(world.Seen().state, v1::RUN_STATE_STARTING);
   world.facts().now += absl::Minutes(10);
+  world.facts().events[0].last_seen = world.facts().now - absl::Minutes(2);  // tried once more
   EXPECT_EQ(world.Seen().failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(world.Seen().failure->quotes(0).text(), HasSubstr("secret \"keys\" not found"));
 }
