@@ -36,7 +36,10 @@ class Snapshot final : public RoomLeft {
     return FindObstacle(need, seen_);
   }
   void Leave(const Claim& claim) override {
-    (claim.is_limited ? LeaveLimits : LeaveRoom)(*claim.run, config_, &seen_);
+    const auto leave = claim.is_limited        ? LeaveLimits
+                       : claim.has_waited_long ? LeaveWholeNodes
+                                               : LeaveRoom;
+    leave(*claim.run, config_, &seen_);
   }
 
  private:

@@ -1,7 +1,11 @@
 #include "agents/kubernetes/obstacle.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
 
+#include "agents/kubernetes/fitting.h"
 #include "agents/kubernetes/namespace_limits.h"
 
 namespace muster::kubernetes {
@@ -12,6 +16,16 @@ RunNeed RestOf(const v1::Assignment& run, const KubernetesConfig& config, int64_
   need.has_objects = true;
   need.pods = std::max<int64_t>(0, need.pods - pods_there);
   return need;
+}
+
+// As the nodes would be if nothing of Muster's were there.
+std::vector<NodeRoom> RoomBesideOthers(const Seen& seen) {
+  std::vector<NodeObject> nodes;
+  for (const NodeRoom& room : seen.rooms) nodes.push_back(room.node);
+  std::vector<PodUse> others;
+  std::copy_if(seen.pods.begin(), seen.pods.end(), std::back_inserter(others),
+               [](const PodUse& pod) { return !pod.is_own; });
+  return RoomOf(std::move(nodes), others);
 }
 
 }  // namespace
@@ -30,6 +44,15 @@ void LeaveLimits(const v1::Assignment& run, const KubernetesConfig& config, Seen
   });
   const RunNeed need = RestOf(run, config, made);
   if (SeenNamespace* space = seen->Find(need.name_space)) Keep(need, &space->quotas);
+}
+
+void LeaveWholeNodes(const v1::Assignment& run, const KubernetesConfig& config, Seen* seen) {
+  LeaveRoom(run, config, seen);
+  const RunNeed need = NeedOf(run, config);
+  if (FindMisfit(need, RoomBesideOthers(*seen)).has_value()) return;
+  for (NodeRoom& room : seen->rooms) {
+    if (Objections(need, room.node).empty()) room.free = {};
+  }
 }
 
 std::optional<Misfit> FindObstacle(const RunNeed& need, const Seen& seen) {

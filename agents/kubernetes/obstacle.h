@@ -18,6 +18,8 @@ struct Claim {
   std::shared_ptr<const v1::Assignment> run;
   // The limits of its namespace stand against it.
   bool is_limited = false;
+  // It has waited long for nodes: those that come after it are on none where it could be.
+  bool has_waited_long = false;
 };
 
 // The cluster as one look has shown it, of which runs take their room one after another.
@@ -39,6 +41,11 @@ void LeaveRoom(const v1::Assignment& run, const KubernetesConfig& config, Seen* 
 // The same of a run that the limits of its namespace keep from starting: it keeps what there is of
 // them, and no nodes, for runs of other namespaces may have those meanwhile.
 void LeaveLimits(const v1::Assignment& run, const KubernetesConfig& config, Seen* seen);
+
+// Takes all room of the nodes that the run could be on, so that they become free for it. Only its
+// room, if it would not fit there even when all that Muster runs has ended: nodes that others keep
+// from it are not to stand idle.
+void LeaveWholeNodes(const v1::Assignment& run, const KubernetesConfig& config, Seen* seen);
 
 // Nothing: it would start now, or what would tell is not known.
 std::optional<Misfit> FindObstacle(const RunNeed& need, const Seen& seen);

@@ -5,6 +5,7 @@
 #include "agents/kubernetes/manifest.h"
 #include "agents/kubernetes/run_secret.h"
 #include "contract/run_key.h"
+#include "fmt/format.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -17,6 +18,10 @@ constexpr absl::Duration kStartingCounts = absl::Minutes(1);
 // How long a launch that is under way keeps room from those behind it: its few calls take a
 // fraction of a second, and one that hangs must not stop the others.
 constexpr absl::Duration kLaunchCounts = absl::Seconds(10);
+
+// How long smaller runs may begin on nodes that the first run that waits could be on: so much of
+// their time would be lost while it waits for all of them, and it for them without an end.
+constexpr absl::Duration kMayBePassed = absl::Minutes(1);
 
 // What decides whether a run fits; runs alike in it need not be asked twice.
 std::string ShapeOf(const v1::Assignment& run) {
@@ -31,6 +36,13 @@ std::string ShapeOf(const v1::Assignment& run) {
   spec.set_nodes(PodCount(run.spec()));
   *shape.mutable_excluded_nodes() = run.excluded_nodes();
   return shape.SerializeAsString();
+}
+
+// Why those behind it find no room.
+std::string WhoIsFirst(const v1::Assignment& run, const Misfit& misfit) {
+  const auto key = contract::RunKey::Parse(run.run_key());
+  return fmt::format("job {} is first, and waits for nodes that this one could take: {}",
+                     key.ok() ? std::to_string(key->job) : run.run_key(), misfit.words);
 }
 
 // The nodes, or the limits of its namespace.
@@ -115,6 +127,7 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady() {
   const std::set<Place> keepers = std::exchange(keepers_, {});
   std::set<std::string> kept;                  // by what is kept for a run that waits
   std::map<std::string, std::string> misfits;  // shape to reason
+  std::string behind;                          // why there is no room behind the first; empty: yet
   for (const auto& [place, run_key] : order_) {
     Entry& entry = entries_[run_key];
     const bool was_asked = resume.has_value() && place < *resume && !keepers.contains(place);
@@ -135,10 +148,14 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady() {
       if (!entry.launching) ready.push_back(entry.run);
       continue;
     }
+    if (!behind.empty() && !misfit->is_limited) misfit->words = behind;
     // The first that is blocked keeps what room there is for it, so that smaller ones that come
     // later cannot keep it waiting for ever.
     if (kept.insert(WhatBlocks(*entry.run, *misfit)).second) {
-      room->Leave({entry.run, misfit->is_limited});
+      if (!misfit->is_limited && !entry.first_since.has_value()) entry.first_since = now;
+      const bool waited = !misfit->is_limited && now - *entry.first_since >= kMayBePassed;
+      room->Leave({entry.run, misfit->is_limited, waited});
+      if (waited) behind = WhoIsFirst(*entry.run, *misfit);
       keepers_.insert(place);
     }
     entry.reason = misfits[entry.shape] = std::move(misfit->words);

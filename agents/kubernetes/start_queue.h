@@ -49,9 +49,9 @@ class StartQueue {
   // The runs that may start now, higher priorities and then older jobs first. The first that finds
   // no room on the nodes keeps what there is for it, and in each namespace the first that its
   // limits stand against keeps what there is of them; others behind it may pass in what it does not
-  // need. Each is told once and counts as starting; Return says that it could not be let go. Of
-  // very many kinds of runs that find no room each call asks for some, and the next goes on from
-  // there.
+  // need, but on nodes where it could be only for kMayBePassed. Each is told once and counts as
+  // starting; Return says that it could not be let go. Of very many kinds of runs that find no room
+  // each call asks for some, and the next goes on from there.
   std::vector<AssignmentPtr> TakeReady();
   void Return(const std::string& run_key);
 
@@ -67,6 +67,8 @@ class StartQueue {
     bool launching = false;  // Expect, and no Add yet
     bool starting = false;
     absl::Time since = {};  // launching, starting
+    // When it was first the one that waits for nodes before all others.
+    std::optional<absl::Time> first_since = {};
     std::string reason = {};
     std::string shape = {};  // what decides whether it fits
   };

@@ -121,5 +121,24 @@ TEST(KubernetesObstacleTest, NoRoomIsLeftOnNodesThatTheFirstRunExcludes) {
   EXPECT_EQ(seen.rooms[1].free.Gpus("nvidia.com/gpu"), 0);
 }
 
+TEST(KubernetesObstacleTest, WhatOneThatHasWaitedLongCannotUseYetIsKeptUnlessOthersAreInItsWay) {
+  v1::Assignment first = MakeRun(kFirst, 2);
+  first.mutable_spec()->mutable_resources()->mutable_gpus(0)->set_count_millis(8000);
+  const RunNeed second = NeedOf(MakeRun(kSecond, 1), KubernetesConfig());
+  const Seen own = See({Pod("k7m2-3-1", "node-1")}, "pods", "99", "0");
+  const Seen foreign = See({Pod("", "node-1")}, "pods", "99", "0");
+  for (const Seen& seen : {own, foreign}) {
+    Seen passing = seen;
+    LeaveRoom(first, KubernetesConfig(), &passing);
+    EXPECT_FALSE(FindObstacle(second, passing).has_value()) << "half of node-1 is of no use to it";
+  }
+  Seen kept = own;
+  LeaveWholeNodes(first, KubernetesConfig(), &kept);
+  EXPECT_TRUE(FindObstacle(second, kept).has_value());
+  kept = foreign;
+  LeaveWholeNodes(first, KubernetesConfig(), &kept);
+  EXPECT_FALSE(FindObstacle(second, kept).has_value()) << "nobody knows when it will be free";
+}
+
 }  // namespace
 }  // namespace muster::kubernetes

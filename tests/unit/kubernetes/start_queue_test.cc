@@ -26,6 +26,7 @@ StartQueue::AssignmentPtr MakeRun(int job, uint32_t nodes, int priority = 0) {
 // A cluster of a few nodes, of which runs take whole ones.
 struct Nodes {
   uint32_t free = 4;
+  uint32_t of_no_use = 0;  // for one that needs more than there is
   std::set<std::string> full_namespaces;
   int looks = 0;
   std::vector<std::string> asked_for;
@@ -43,7 +44,10 @@ class NodesLeft : public RoomLeft {
     return Misfit{.words = "no " + std::to_string(run.spec().nodes()) + " nodes are free"};
   }
   void Leave(const Claim& claim) override {
-    if (!claim.is_limited) free_ -= std::min(free_, claim.run->spec().nodes());
+    if (claim.is_limited) return;
+    const bool fits = claim.run->spec().nodes() <= free_;
+    if (fits) free_ -= claim.run->spec().nodes();
+    if (!fits) free_ = claim.has_waited_long ? 0 : std::min(free_, nodes_.of_no_use);
   }
 
  private:
@@ -92,6 +96,21 @@ TEST_F(StartQueueTest, TheFirstThatFindsNoRoomKeepsWhatThereIsAndOthersPassInWha
   nodes.free = 8;
   queue.Add(MakeRun(4, 9), true);
   EXPECT_THAT(Ready(), ElementsAre("k7m2-2-1", "k7m2-3-1"));
+}
+
+TEST_F(StartQueueTest, NothingPassesTheFirstThatHasWaitedLongForNodes) {
+  nodes.free = 5;
+  queue.Add(MakeRun(1, 6), false);
+  nodes.of_no_use = 3;
+  queue.Add(MakeRun(2, 1), false);
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-2-1"));
+  now += absl::Minutes(1);
+  queue.Add(MakeRun(3, 1), false);
+  EXPECT_THAT(Ready(), IsEmpty());
+  EXPECT_EQ(queue.ReasonOf("k7m2-3-1"),
+            "job 1 is first, and waits for nodes that this one could take: no 6 nodes are free");
+  nodes.free = 6;
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-1-1"));
 }
 
 TEST_F(StartQueueTest, ALaunchThatIsUnderWayKeepsItsPlaceAndItsRoomForAWhile) {
