@@ -144,7 +144,10 @@ v1::Failure ExplainExit(const JobObject& job, const Culprit& culprit) {
     return MakeFailure(
         v1::FAILURE_CLASS_CONFIG, false,
         "The command could not be started: " + Told(pod, words + ": " + container.message),
-        "Check that the image has the program, and that it may be executed.");
+        Has(container.message, "the working directory")
+            ? "Leave workdir out, name a directory that the image has, or mount this one "
+              "(kubernetes.volumes)."
+            : "Check that the image has the program, and that it may be executed.");
   }
   if (container.is_init || container.message.starts_with(kSetupFailed)) {
     return MakeFailure(v1::FAILURE_CLASS_CONFIG, false, "The setup failed: " + Told(pod, words),

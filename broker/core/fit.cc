@@ -254,8 +254,10 @@ std::string LacksImages(const v1::JobSpec& shape, const PutCluster& cluster) {
 // Why no cluster of that kind can run the job; empty: one could.
 std::string WrongKind(const v1::JobSpec& shape, const PutCluster& cluster) {
   if (shape.has_slurm() && cluster.kind != v1::CLUSTER_KIND_SLURM) {
-    return fmt::format("it is of kind {}, and the job has a slurm section",
-                       contract::Name(cluster.kind));
+    return fmt::format(
+        "it is of kind {}, and the job has options of Slurm (a slurm section, or a "
+        "batch script that needs it)",
+        contract::Name(cluster.kind));
   }
   if (shape.has_kubernetes() && cluster.kind != v1::CLUSTER_KIND_KUBERNETES) {
     return fmt::format("it is of kind {}, and the job has a kubernetes section",

@@ -134,6 +134,15 @@ TEST(KubernetesVerdictTest, WhatTheStartScriptCouldNotDoIsTheConfigurations) {
           .Seen();
   EXPECT_EQ(not_started.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_FALSE(not_started.exit.has_value()) << "a program that never ran has no exit status";
+  EXPECT_THAT(not_started.failure->suggestion(), HasSubstr("the image has the program"));
+  EXPECT_THAT(
+      FailedWorld()
+          .Ended(126, "Error", 0, "30",
+                 "muster: the command could not be started: the working directory /home/ann "
+                 "cannot be entered")
+          .Seen()
+          .failure->suggestion(),
+      HasSubstr("Leave workdir out"));
   EXPECT_EQ(FailedWorld()
                 .Ended(2, "Error", 0, "30", "muster: setup failed")
                 .Seen()
