@@ -119,8 +119,8 @@ class Backend {
   // What the cluster has and does. UNAVAILABLE: it could not be asked.
   virtual absl::StatusOr<v1::ClusterDetails> Describe() = 0;
   // What Launch would submit for such a job of that user, what stands against it (a failed check)
-  // and when it would start, if the cluster can say; no user: a submit waits, what the backend knows
-  // by itself will do. `spec` is valid and has its defaults. UNAVAILABLE: it could not be asked.
+  // and when it would start, if the cluster can say; no user: a submit waits, and what the backend
+  // knows itself will do. `spec` is valid, with its defaults. UNAVAILABLE: it could not be asked.
   virtual absl::StatusOr<v1::JobPlan> Plan(const v1::JobSpec& spec, const std::string& user) = 0;
 
   // ---- runs

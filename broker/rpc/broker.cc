@@ -175,7 +175,7 @@ class RunningBroker final : public Broker {
   const std::unique_ptr<logs::Archive> archive_;
   Users users_;
   ConnectedAgents agents_;
-  SubmitQuestions submit_questions_;
+  SubmitQuestions submit_questions_{options_.submit};
   WatchHub watches_;
   WorkerPool readers_;
   WorkerPool archivers_;

@@ -14,6 +14,7 @@
 #include "broker/core/core.h"
 #include "broker/engine/engine.h"
 #include "broker/logs/archive.h"
+#include "broker/rpc/submit_questions.h"
 #include "broker/rpc/worker_pool.h"
 #include "broker/store/store.h"
 
@@ -30,6 +31,7 @@ struct BrokerOptions {
   // How long the rest of an ended run's log may take: a follower is told that the log is not
   // complete this long after it has heard of the end, or of the last bytes.
   absl::Duration log_grace = absl::Seconds(30);
+  SubmitBounds submit;
   core::Options core;
   // affects performance
   EngineOptions engine;

@@ -21,7 +21,7 @@ bool NeedsAsking(const v1::JobSpec& spec) {
          spec.outputs_size() > 0 || !spec.results_directory().empty();
 }
 
-// The same for jobs of which a cluster says the same: what they run hardly matters to it.
+// The same for jobs against which most likely the same speaks, or nothing.
 core::Fingerprint AlikeOf(const v1::JobSpec& spec) {
   v1::JobSpec part = spec;
   part.clear_name();
@@ -59,48 +59,44 @@ struct SubmitQuestions::Asking {
   Context context;
   core::Submit submit;
   SubmitDone done;
-  std::map<core::Fingerprint, std::vector<size_t>> alike;  // indexes of items
-  std::atomic<size_t> missing = 0;                         // answers
-
-  // The answer for those items. The last one lets the submit go on.
-  void Put(const std::vector<size_t>& items, const core::Refusals& refusals) {
-    for (const size_t item : items) submit.items[item].refused_by = refusals;
-    if (missing.fetch_sub(1) == 1) context.engine->Submit(std::move(submit), std::move(done));
-  }
+  size_t bytes = 0;               // of its specs
+  SteadyClock::time_point until;  // no question begins later
+  std::map<core::Fingerprint, std::vector<Job>> alike;
+  std::atomic<size_t> missing = 0;  // of `alike`
 };
 
 void SubmitQuestions::Submit(const Context& context, core::Submit submit, SubmitDone done) {
   auto asking = std::make_shared<Asking>();
   for (size_t i = 0; i < submit.items.size(); ++i) {
     const v1::JobSpec& spec = *submit.items[i].spec;
+    asking->bytes += spec.ByteSizeLong();
     if (!NeedsAsking(spec)) continue;
     const core::Fingerprint alike = AlikeOf(spec);
-    if (!IsRemembered(alike)) asking->alike[alike].push_back(i);
+    if (!IsRemembered(alike)) asking->alike[alike].push_back({i, core::FingerprintOf(spec)});
   }
-  if (asking->alike.empty()) return context.engine->Submit(std::move(submit), std::move(done));
+  if (asking->alike.empty() || !Enter(asking->bytes))
+    return context.engine->Submit(std::move(submit), std::move(done));
   asking->context = context;
   asking->submit = submit;
   asking->done = std::move(done);
+  asking->until = SteadyClock::now() + absl::ToChronoMilliseconds(bounds_.patience);
   asking->missing = asking->alike.size();
   // First what needs no agent: a repeat of an accepted request is accepted whatever they say now.
   submit.validate_only = true;
-  context.engine->Submit(
-      std::move(submit), [this, asking](const absl::StatusOr<v1::SubmitJobsResponse>& valid) {
-        if (!valid.ok()) return asking->done(valid.status());
-        for (const auto& [alike, items] : asking->alike) {
-          const bool are_repeats = std::all_of(items.begin(), items.end(), [&](size_t item) {
-            return valid->responses(static_cast<int>(item)).repeated_request();
-          });
-          if (are_repeats) {
-            asking->Put(items, {});
-            continue;
-          }
-          Ask(asking->context, alike, asking->submit.items[items.front()],
-              [asking, &items = items](const core::Refusals& refusals) {
-                asking->Put(items, refusals);
-              });
-        }
-      });
+  context.engine->Submit(std::move(submit),
+                         [this, asking](const absl::StatusOr<v1::SubmitJobsResponse>& valid) {
+                           if (!valid.ok()) {
+                             Leave(asking->bytes);
+                             return asking->done(valid.status());
+                           }
+                           for (auto& [alike, jobs] : asking->alike) {
+                             std::erase_if(jobs, [&](const Job& job) {
+                               const auto& response = valid->responses(static_cast<int>(job.index));
+                               return response.repeated_request();
+                             });
+                             AskAbout(asking, alike, std::move(jobs));
+                           }
+                         });
 }
 
 bool SubmitQuestions::IsRemembered(core::Fingerprint alike) {
@@ -109,30 +105,86 @@ bool SubmitQuestions::IsRemembered(core::Fingerprint alike) {
   return it != remembered_.end() && SteadyClock::now() < it->second;
 }
 
+bool SubmitQuestions::Enter(size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (waiting_ >= bounds_.max_waiting || waiting_bytes_ + bytes > bounds_.max_waiting_bytes)
+    return false;
+  ++waiting_;
+  waiting_bytes_ += bytes;
+  return true;
+}
+
+void SubmitQuestions::Leave(size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  --waiting_;
+  waiting_bytes_ -= bytes;
+}
+
+void SubmitQuestions::AskAbout(const AskingPtr& asking, core::Fingerprint alike,
+                               std::vector<Job> jobs) {
+  if (jobs.empty() || SteadyClock::now() >= asking->until) return EndOfAlike(asking);
+  const Job first = jobs.front();
+  Ask(asking->context, alike, first.fingerprint, asking->submit.items[first.index].spec,
+      [this, asking, alike, jobs = std::move(jobs)](const Answer& answer) {
+        Settle(asking, alike, jobs, answer);
+      });
+}
+
+void SubmitQuestions::Settle(const AskingPtr& asking, core::Fingerprint alike,
+                             const std::vector<Job>& jobs, const Answer& answer) {
+  if (answer.refusals.empty()) return EndOfAlike(asking);
+  std::vector<Job> others;
+  core::Submit refused;
+  for (const Job& job : jobs) {
+    core::SubmitItem& item = asking->submit.items[job.index];
+    if (job.fingerprint != answer.asked) {
+      others.push_back(job);
+      continue;
+    }
+    item.refused_by = answer.refusals;
+    if (refused.items.empty()) refused.items.push_back(item);
+  }
+  // The answer was about a job of another submit.
+  if (refused.items.empty()) return AskAbout(asking, alike, std::move(others));
+  if (others.empty()) return EndOfAlike(asking);
+  // All or none: if nobody else can take this one, the others need not be asked about.
+  refused.user = asking->submit.user;
+  refused.validate_only = true;
+  asking->context.engine->Submit(
+      std::move(refused),
+      [this, asking, alike, others](const absl::StatusOr<v1::SubmitJobsResponse>& valid) {
+        AskAbout(asking, alike, valid.ok() ? others : std::vector<Job>());
+      });
+}
+
+void SubmitQuestions::EndOfAlike(const AskingPtr& asking) {
+  if (asking->missing.fetch_sub(1) > 1) return;
+  Leave(asking->bytes);
+  asking->context.engine->Submit(std::move(asking->submit), std::move(asking->done));
+}
+
 void SubmitQuestions::Ask(const Context& context, core::Fingerprint alike,
-                          const core::SubmitItem& item, Done done) {
+                          core::Fingerprint fingerprint,
+                          const std::shared_ptr<const v1::JobSpec>& spec, Done done) {
   bool is_asked = false;
   {
     const std::lock_guard lock(mutex_);
     is_asked = asked_.contains(alike);
-    const bool may_ask = asked_.size() < kMaxAsked && SteadyClock::now() >= silent_until_;
-    if (waiting_ < kMaxWaitingSubmits && (is_asked || may_ask)) {
-      asked_[alike].push_back(std::exchange(done, nullptr));
-      ++waiting_;
-    }
+    const bool may_ask = asked_.size() < bounds_.max_asked && SteadyClock::now() >= silent_until_;
+    if (is_asked || may_ask) asked_[alike].push_back(std::exchange(done, nullptr));
   }
   if (done != nullptr) return done({});
   if (is_asked) return;
   core::ListClusters which;
-  which.that_could_take = item.spec;
+  which.that_could_take = spec;
   // What stands against a job where nobody's jobs are taken may pass, as that does.
   which.at_once = true;
-  v1::PlanQuestion question;
   // Without a user: what the agent knows by itself is enough, each try costs the cluster writes.
-  *question.mutable_spec() = *item.spec;
+  v1::PlanQuestion question;
+  *question.mutable_spec() = *spec;
   context.engine->ListClusters(
-      std::move(which),
-      [this, context, alike, question](const absl::StatusOr<core::ClustersReply>& reply) {
+      std::move(which), [this, context, alike, fingerprint,
+                         question](const absl::StatusOr<core::ClustersReply>& reply) {
         std::vector<v1::Cluster> clusters;
         if (reply.ok()) {
           for (const v1::Cluster& cluster : reply->clusters) {
@@ -141,13 +193,14 @@ void SubmitQuestions::Ask(const Context& context, core::Fingerprint alike,
               clusters.push_back(cluster);
           }
         }
-        AskPlans(context, clusters, question, kSubmitPatience, absl::InfiniteFuture(),
-                 [this, alike](const JobPlans& plans) { End(alike, plans); });
+        AskPlans(
+            context, clusters, question, bounds_.patience, absl::InfiniteFuture(),
+            [this, alike, fingerprint](const JobPlans& plans) { End(alike, fingerprint, plans); });
       });
 }
 
-void SubmitQuestions::End(core::Fingerprint alike, const JobPlans& plans) {
-  const core::Refusals refusals = RefusalsOf(plans);
+void SubmitQuestions::End(core::Fingerprint alike, core::Fingerprint asked, const JobPlans& plans) {
+  const Answer answer{RefusalsOf(plans), asked};
   const bool is_silent = std::any_of(plans.begin(), plans.end(), [](const auto& plan) {
     return absl::IsDeadlineExceeded(plan.status());
   });
@@ -156,18 +209,17 @@ void SubmitQuestions::End(core::Fingerprint alike, const JobPlans& plans) {
     const std::lock_guard lock(mutex_);
     waiting = std::move(asked_[alike]);
     asked_.erase(alike);
-    waiting_ -= waiting.size();
     const auto now = SteadyClock::now();
-    if (is_silent) silent_until_ = now + absl::ToChronoMilliseconds(kRestAfterSilence);
+    if (is_silent) silent_until_ = now + absl::ToChronoMilliseconds(bounds_.rest_after_silence);
     // A refusal is not remembered: whoever corrects the cluster wants to be believed.
-    if (refusals.empty() && !plans.empty()) {
-      if (remembered_.size() >= kMaxRememberedAnswers)
+    if (answer.refusals.empty() && !plans.empty()) {
+      if (remembered_.size() >= bounds_.max_remembered)
         std::erase_if(remembered_, [now](const auto& entry) { return entry.second <= now; });
-      if (remembered_.size() < kMaxRememberedAnswers)
-        remembered_[alike] = now + absl::ToChronoMilliseconds(kAnswerAge);
+      if (remembered_.size() < bounds_.max_remembered)
+        remembered_[alike] = now + absl::ToChronoMilliseconds(bounds_.answer_age);
     }
   }
-  for (const Done& done : waiting) done(refusals);
+  for (const Done& done : waiting) done(answer);
 }
 
 }  // namespace muster::broker

@@ -3,8 +3,9 @@
 //
 // Any thread. Most jobs have none of these and go to the engine at once. For the others each
 // cluster of kind Kubernetes that could take them is asked for a plan, once for all that are alike
-// in a while. A cluster that cannot be asked refuses nothing: such a job is accepted, and what is
-// wrong with it ends its run.
+// in a while. That nothing speaks against a job is good for all that are alike; a refusal is for
+// the very same job, and the others are asked about themselves. A cluster that cannot be asked
+// refuses nothing: such a job is accepted, and what is wrong with it ends its run.
 #ifndef MUSTER_BROKER_RPC_SUBMIT_QUESTIONS_H_
 #define MUSTER_BROKER_RPC_SUBMIT_QUESTIONS_H_
 
@@ -25,39 +26,69 @@
 
 namespace muster::broker {
 
-// A server that answers at all does so within a few hundred milliseconds; the client waits
-// meanwhile.
-inline constexpr absl::Duration kSubmitPatience = absl::Seconds(5);
-// Different jobs asked about at the same time; further ones are not. Agents answer two questions at
-// a time and keep 16, and people want answers as well.
-inline constexpr size_t kMaxAsked = 4;
-// Submits that wait for the same answer, about 1 KiB each; further ones are not asked about.
-inline constexpr size_t kMaxWaitingSubmits = 10'000;
-// How long what nobody refused is good for jobs that are alike, and how many such are remembered.
-inline constexpr absl::Duration kAnswerAge = absl::Seconds(10);
-inline constexpr size_t kMaxRememberedAnswers = 1024;
-// How long nothing is asked after an agent was silent: submits are not to wait one after the other.
-inline constexpr absl::Duration kRestAfterSilence = absl::Seconds(30);
+struct SubmitBounds {
+  // Of one question: a server that answers at all does so within a few hundred milliseconds. None
+  // begins later than this after the submit came, so that its client waits twice as long at most.
+  absl::Duration patience = absl::Seconds(5);
+  // Different jobs asked about at the same time; further ones are not. Agents answer two questions
+  // at a time and keep 16, and people want answers as well.
+  size_t max_asked = 4;
+  // Submits that wait for answers, and the specs that they hold meanwhile; what comes on top of
+  // either is not asked about.
+  size_t max_waiting = 10'000;
+  size_t max_waiting_bytes = 64 << 20;
+  // How long what nobody refused is good for jobs that are alike.
+  absl::Duration answer_age = absl::Seconds(10);
+  // How many such are remembered.
+  size_t max_remembered = 1024;
+  // How long nothing is asked after an agent was silent: submits are not to wait one after the
+  // other.
+  absl::Duration rest_after_silence = absl::Seconds(30);
+};
 
 class SubmitQuestions {
  public:
+  explicit SubmitQuestions(SubmitBounds bounds) : bounds_(bounds) {}
+
   // As Engine::Submit; FAILED_PRECONDITION, CANNOT_BE_PLACED also for what every agent refuses that
   // could take the job. Does not block.
   void Submit(const Context& context, core::Submit submit, SubmitDone done);
 
  private:
-  using Done = std::function<void(const core::Refusals&)>;
+  struct Answer {
+    core::Refusals refusals;      // none also if nobody could be asked
+    core::Fingerprint asked = 0;  // of the job that the refusals are about
+  };
+  using Done = std::function<void(const Answer&)>;
+  // One item of a submit.
+  struct Job {
+    size_t index = 0;
+    core::Fingerprint fingerprint = 0;
+  };
   struct Asking;
+  using AskingPtr = std::shared_ptr<Asking>;
 
   bool IsRemembered(core::Fingerprint alike);
+  // Room for a submit that waits.
+  bool Enter(size_t bytes);
+  void Leave(size_t bytes);
+  // Asks about the first of these jobs, which are alike, and then about those that its answer does
+  // not settle.
+  void AskAbout(const AskingPtr& asking, core::Fingerprint alike, std::vector<Job> jobs);
+  void Settle(const AskingPtr& asking, core::Fingerprint alike, const std::vector<Job>& jobs,
+              const Answer& answer);
+  // The last one lets the submit go on.
+  void EndOfAlike(const AskingPtr& asking);
   // `done` is called once.
-  void Ask(const Context& context, core::Fingerprint alike, const core::SubmitItem& item,
-           Done done);
-  void End(core::Fingerprint alike, const JobPlans& plans);
+  void Ask(const Context& context, core::Fingerprint alike, core::Fingerprint fingerprint,
+           const std::shared_ptr<const v1::JobSpec>& spec, Done done);
+  void End(core::Fingerprint alike, core::Fingerprint asked, const JobPlans& plans);
 
+  const SubmitBounds bounds_;
   std::mutex mutex_;
-  std::map<core::Fingerprint, std::vector<Done>> asked_;
-  size_t waiting_ = 0;  // all of asked_
+  std::map<core::Fingerprint, std::vector<Done>> asked_;  // by what is alike
+  size_t waiting_ = 0;                                    // submits
+  size_t waiting_bytes_ = 0;
   // Until when nobody needs to ask.
   std::map<core::Fingerprint, SteadyClock::time_point> remembered_;
   SteadyClock::time_point silent_until_;  // nothing is asked before
