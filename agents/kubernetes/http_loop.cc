@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <future>
 #include <utility>
 
@@ -267,6 +268,28 @@ class HttpLoop::Engine {
     return CURL_WRITEFUNC_ERROR;
   }
 
+  static std::string InEnvironment(const char* name, const char* other_name) {
+    for (const char* each : {name, other_name}) {
+      const char* value = std::getenv(each);
+      if (value != nullptr && *value != '\0') return value;
+    }
+    return "";
+  }
+
+  // As kubectl: the kubeconfig's, whatever NO_PROXY says, or else that of the environment, which is
+  // read as Go reads it. libcurl itself would not know HTTP_PROXY, and go by ALL_PROXY.
+  // Source: golang.org/x/net/http/httpproxy. The hosts of NO_PROXY are libcurl's matter.
+  static void SetProxy(CURL* curl, const HttpCall& call) {
+    std::string proxy = call.proxy_url;
+    if (!proxy.empty()) {
+      curl_easy_setopt(curl, CURLOPT_NOPROXY, "");
+    } else if (!IsOfThisMachine(call.url)) {
+      proxy = call.url.starts_with("https:") ? InEnvironment("HTTPS_PROXY", "https_proxy")
+                                             : InEnvironment("HTTP_PROXY", "http_proxy");
+    }
+    curl_easy_setopt(curl, CURLOPT_PROXY, proxy.c_str());
+  }
+
   // As kubectl, which asks no proxy of the environment for these, whatever NO_PROXY says.
   static bool IsOfThisMachine(const std::string& text) {
     CURLU* url = curl_url();
@@ -293,9 +316,7 @@ class HttpLoop::Engine {
     curl_easy_setopt(curl, CURLOPT_URL, call.url.c_str());
     curl_easy_setopt(curl, CURLOPT_PRIVATE, transfer);
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-    // Unset, it is that of the environment.
-    if (!call.proxy_url.empty() || IsOfThisMachine(call.url))
-      curl_easy_setopt(curl, CURLOPT_PROXY, call.proxy_url.c_str());
+    SetProxy(curl, call);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
     curl_easy_setopt(curl, CURLOPT_PIPEWAIT, 1L);

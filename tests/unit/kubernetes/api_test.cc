@@ -62,6 +62,47 @@ TEST_F(ApiTest, ACallCarriesItsBodyAndWhoAsks) {
   EXPECT_EQ(api_->Calls()["POST"], 1u);
 }
 
+// Variables of this process, for as long as it lives.
+class Environment {
+ public:
+  using Values = std::map<std::string, std::string>;
+  explicit Environment(Values values) : values_(std::move(values)) {
+    for (const auto& [name, value] : values_) setenv(name.c_str(), value.c_str(), 1);
+  }
+  ~Environment() {
+    for (const auto& [name, value] : values_) unsetenv(name.c_str());
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  const Values values_;
+};
+
+TEST_F(ApiTest, TheProxyOfTheEnvironmentIsThatOfTheServersSchemeInCapitalsAndNoOther) {
+  Script({{.body = "{}"}});
+  Endpoint far;
+  far.server = "http://api.invalid";
+  {
+    const Environment environment(Environment::Values{{"HTTP_PROXY", server_->url()}});
+    EXPECT_TRUE(Api(far, &host_).Get("/x", "x").ok());
+    EXPECT_EQ(requests_.back().target, "http://api.invalid/x");
+  }
+  const Environment environment(
+      Environment::Values{{"ALL_PROXY", server_->url()}, {"HTTPS_PROXY", server_->url()}});
+  EXPECT_FALSE(Api(far, &host_).Get("/x", "x").ok());
+  EXPECT_EQ(requests_.size(), 1u);
+}
+
+TEST_F(ApiTest, AProxyOfTheKubeconfigIsAskedWhateverTheEnvironmentSays) {
+  Script({{.body = "{}"}});
+  Endpoint far;
+  far.server = "http://api.invalid";
+  far.proxy_url = server_->url();
+  const Environment environment(Environment::Values{{"NO_PROXY", "*"}});
+  EXPECT_TRUE(Api(far, &host_).Get("/x", "x").ok());
+}
+
 TEST_F(ApiTest, ARefusalIsToldWholeAndByItsKind) {
   Script({Refusal(409, "AlreadyExists", "jobs.batch \"x\" already exists")});
   const auto answer = api_->Call({.method = "POST", .path = "/jobs", .body = {{"a", 1}}});
