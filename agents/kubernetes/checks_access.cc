@@ -4,6 +4,7 @@
 
 #include "agents/kubernetes/checks.h"
 #include "agents/kubernetes/kueue.h"
+#include "agents/kubernetes/queue_view.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -156,7 +157,7 @@ std::vector<Right> RightsOf(const KubernetesConfig& config) {
       {"batch", "jobs", "", true, {"create", "get", "list", "watch", "patch", "delete"}, true, ""},
       {"", "secrets", "", true, {"create", "delete"}, true, ""},
       {"", "services", "", true, {"create", "delete"}, true, ""},
-      {"", "pods", "", true, {"get", "list", "watch"}, true, ""},
+      {"", "pods", "", true, {"list", "watch"}, true, ""},
       {"", "pods/log", "", true, {"get"}, true, ""},
       {"", "events", "", true, {"list", "watch"}, true, ""},
       {"", "resourcequotas", "", true, {"list", "watch"}, false, "quotas are not told in advance"},
@@ -183,6 +184,13 @@ std::vector<Right> RightsOf(const KubernetesConfig& config) {
        "plans do not tell which claims are not there"},
       {"scheduling.k8s.io",
        "priorityclasses",
+       "",
+       false,
+       {"list"},
+       false,
+       "jobs that name one that is not there are not refused at once"},
+      {"node.k8s.io",
+       "runtimeclasses",
        "",
        false,
        {"list"},
@@ -236,9 +244,19 @@ std::vector<Right> RightsWithKueue() {
            "workloads",
            "",
            true,
-           {"get", "list", "watch"},
+           {"list", "watch"},
            false,
            "why runs wait in their queues is not told"}};
+}
+
+std::vector<Right> RightsWithPodGroups() {
+  return {{kPodGroupsGroup,
+           "podgroups",
+           "",
+           true,
+           {"create", "delete"},
+           false,
+           "launches of jobs with kubernetes.gang: pod_group are refused"}};
 }
 
 void JudgeRight(const Right& right, const std::string& name_space,

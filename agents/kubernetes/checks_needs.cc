@@ -4,6 +4,7 @@
 #include "agents/kubernetes/checks.h"
 #include "agents/kubernetes/kueue.h"
 #include "agents/kubernetes/pull_secret.h"
+#include "agents/kubernetes/queue_view.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -34,9 +35,11 @@ void JudgePullSecret(const std::string& name, const std::string& name_space,
   constexpr char kRemedy[] = "muster-agent install-credentials REGISTRY USER makes it";
   if (absl::IsPermissionDenied(secret.status())) {
     return checks->Skip(subject,
-                        fmt::format("Secrets of namespace {} may not be read, so it is not known "
-                                    "whether it is there: {}",
-                                    name_space, WordsOf(secret.status())));
+                        fmt::format("the agent's account may read no Secrets of namespace {0}, and "
+                                    "need not; whether it is there, and for which registries, an "
+                                    "administrator sees with kubectl -n {0} get secret {1} "
+                                    "-o jsonpath='{{.data.\\.dockerconfigjson}}' | base64 -d: {2}",
+                                    name_space, name, WordsOf(secret.status())));
   }
   if (absl::IsNotFound(secret.status()))
     return checks->Fail(subject, fmt::format("there is none in namespace {}", name_space), kRemedy);
@@ -85,8 +88,8 @@ void JudgeQueues(const absl::StatusOr<Json>& groups, agent::CheckList* checks) {
   for (const Json& group : At(*groups, "groups")) {
     const std::string name = TextAt(group, "name");
     if (name == kKueueGroup) found.emplace_back("Kueue");
-    if (name == "scheduling.volcano.sh") found.emplace_back("Volcano");
-    if (name == "scheduling.x-k8s.io") found.emplace_back("PodGroups of scheduler-plugins");
+    if (name == kVolcanoGroup) found.emplace_back("Volcano");
+    if (name == kPodGroupsGroup) found.emplace_back("PodGroups of scheduler-plugins");
   }
   checks->Ok(kSubject, found.empty()
                            ? "neither Kueue nor Volcano nor PodGroups are here; jobs that ask for "

@@ -79,6 +79,9 @@ class Preflight {
   }
 
   void CheckQueuesOf(const std::string& name_space) {
+    if (groups_.contains(kPodGroupsGroup)) {
+      for (const Right& right : RightsWithPodGroups()) CheckRight(right, name_space);
+    }
     const auto kueue = groups_.find(kKueueGroup);
     if (kueue == groups_.end()) return;
     for (const Right& right : RightsWithKueue()) CheckRight(right, name_space);

@@ -27,8 +27,8 @@ struct Gang {
   const char* what;
 };
 constexpr Gang kGangs[] = {
-    {v1::KUBERNETES_GANG_VOLCANO, "volcano", "scheduling.volcano.sh", "Volcano"},
-    {v1::KUBERNETES_GANG_POD_GROUP, "pod_group", "scheduling.x-k8s.io",
+    {v1::KUBERNETES_GANG_VOLCANO, "volcano", kVolcanoGroup, "Volcano"},
+    {v1::KUBERNETES_GANG_POD_GROUP, "pod_group", kPodGroupsGroup,
      "PodGroups of the coscheduling plug-in"},
 };
 

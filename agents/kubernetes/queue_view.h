@@ -27,6 +27,10 @@ inline constexpr absl::Duration kGroupsAreFresh = absl::Seconds(10);
 using ApiGroups = std::map<std::string, std::string>;
 ApiGroups ParseGroups(const Json& apis);
 
+// Those of the gang schedulers.
+inline constexpr char kVolcanoGroup[] = "scheduling.volcano.sh";
+inline constexpr char kPodGroupsGroup[] = "scheduling.x-k8s.io";
+
 // Why a cluster with these groups cannot have the job: it asks for a queue or a gang scheduler that
 // is not there. INVALID_ARGUMENT: names the field and the remedy.
 absl::Status CheckSchedulers(const v1::JobSpec& spec, const ApiGroups& groups);

@@ -19,16 +19,18 @@ NEEDED = [
     *((verb, "batch", "jobs") for verb in ("create", "get", "list", "watch", "patch", "delete")),
     *((verb, group, kind) for verb in ("create", "delete")
       for group, kind in (("", "secrets"), ("", "services"), ("scheduling.x-k8s.io", "podgroups"))),
-    ("get", "", "pods"), ("list", "", "pods"), ("watch", "", "pods"), ("get", "", "pods/log"),
+    ("list", "", "pods"), ("watch", "", "pods"), ("get", "", "pods/log"),
     ("list", "", "events"), ("watch", "", "events"),
     *((verb, "", kind) for verb in ("list", "watch") for kind in ("resourcequotas", "limitranges")),
     ("get", "", "persistentvolumeclaims"), ("list", "", "persistentvolumeclaims"), ("list", "", "serviceaccounts"),
     ("get", "", "namespaces"),
-    *((verb, "kueue.x-k8s.io", kind) for verb in ("get", "list", "watch") for kind in ("localqueues", "workloads")),
+    *((verb, "kueue.x-k8s.io", kind) for verb in ("list", "watch") for kind in ("localqueues", "workloads")),
+    ("get", "kueue.x-k8s.io", "localqueues"),
 ]
 # What would let it, or whoever takes its token, do more than run jobs.
 FORBIDDEN = [
-    ("get", "", "configmaps"), ("get", "", "secrets"), ("list", "", "secrets"), ("watch", "", "secrets"), ("update", "", "secrets"),
+    ("get", "", "pods"), ("get", "kueue.x-k8s.io", "workloads"), ("get", "", "configmaps"),
+    ("get", "", "secrets"), ("list", "", "secrets"), ("watch", "", "secrets"), ("update", "", "secrets"),
     ("patch", "", "secrets"), ("create", "", "pods"), ("delete", "", "pods"), ("create", "", "pods/exec"),
     ("create", "", "pods/attach"), ("create", "", "pods/portforward"), ("update", "batch", "jobs"),
     ("deletecollection", "batch", "jobs"), ("create", "batch", "cronjobs"), ("create", "apps", "deployments"),

@@ -8,7 +8,10 @@
 namespace muster::kubernetes {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
 
 // The only line of a list.
 v1::ClusterCheck Only(agent::CheckList checks) {
@@ -123,6 +126,26 @@ TEST(KubernetesChecksTest, ANamespaceThatIsNotThereIsToBeMade) {
   EXPECT_TRUE(JudgePresence("lab", Json(), nullptr));
 }
 
+// "create jobs", of all that are asked for where Kueue and the coscheduling plug-in are.
+std::set<std::string> AllRights() {
+  std::vector<Right> rights = RightsOf(KubernetesConfig());
+  for (const auto& more : {RightsWithKueue(), RightsWithPodGroups()})
+    rights.insert(rights.end(), more.begin(), more.end());
+  std::set<std::string> words;
+  for (const Right& right : rights) {
+    for (const std::string& verb : right.verbs) words.insert(verb + " " + right.resource);
+  }
+  return words;
+}
+
+TEST(KubernetesChecksTest, AllRightsThatRunsMayNeedAreAskedForAndNoneThatNobodyUses) {
+  const std::set<std::string> rights = AllRights();
+  EXPECT_THAT(rights, IsSupersetOf({"create podgroups", "delete podgroups", "list runtimeclasses",
+                                    "get localqueues", "list workloads"}));
+  EXPECT_THAT(rights, Not(Contains("get pods")));
+  EXPECT_THAT(rights, Not(Contains("get workloads")));
+}
+
 TEST(KubernetesChecksTest, AllRightsOfANamespaceHaveOneRemedy) {
   agent::CheckList checks;
   for (const Right& right : RightsOf(KubernetesConfig())) {
@@ -204,7 +227,8 @@ TEST(KubernetesChecksTest, APullSecretIsThereForItsRegistriesOrCannotBeRead) {
   EXPECT_EQ(line.DebugString().find("hidden"), std::string::npos);
   ExpectLine(judge(absl::NotFoundError("none")), v1::CHECK_RESULT_FAIL, "none in namespace lab");
   ExpectLine(judge(absl::PermissionDeniedError("forbidden")), v1::CHECK_RESULT_SKIPPED,
-             "not known whether it is there");
+             "an administrator sees with kubectl -n lab get secret pull -o "
+             "jsonpath='{.data.\\.dockerconfigjson}' | base64 -d: forbidden");
   ExpectLine(judge(Json({{"type", "Opaque"}})), v1::CHECK_RESULT_FAIL, "no registry");
 }
 
