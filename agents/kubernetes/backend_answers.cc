@@ -1,4 +1,5 @@
 // What people ask of the cluster: a preflight, its details, a plan.
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -7,6 +8,8 @@
 #include "agents/core/job_storage.h"
 #include "agents/core/proto_time.h"
 #include "agents/kubernetes/backend.h"
+#include "agents/kubernetes/gang.h"
+#include "agents/kubernetes/kueue.h"
 #include "agents/kubernetes/preflight.h"
 #include "agents/kubernetes/yaml_text.h"
 #include "contract/text.h"
@@ -32,6 +35,27 @@ std::string ManifestOf(const RunObjects& objects) {
     if (more.has_value()) text += "---\n" + YamlOf(*more);
   }
   return text;
+}
+
+constexpr char kMayBeQueued[] =
+    "the Job is made with the queue muster-held, which there is not, so that Kueue cannot start it "
+    "half made; if its namespace has a queue default, which cannot be seen from here, it goes "
+    "there, "
+    "and Kueue decides when it starts";
+
+// As Kueue sees the Job once it is let go; before that, one that a default queue would take has the
+// name of a queue that there is not.
+RunObjects AsLetGo(RunObjects objects, const std::string& queue) {
+  if (!queue.empty()) objects.job["metadata"]["labels"][kQueueLabel] = queue;
+  return objects;
+}
+
+// Of a job that Muster lets go at once, because another one decides.
+std::string WhoStarts(const v1::JobSpec& spec, const std::string& queue) {
+  if (queue.empty()) return "the gang scheduler that it names decides when its pods start";
+  return fmt::format(
+      "Kueue decides when it starts, by the namespace's queue {}{}", queue,
+      spec.kubernetes().queue().empty() ? ", which takes each job that names none" : "");
 }
 
 void CheckDryRun(const absl::StatusOr<std::optional<std::string>>& refusal,
@@ -84,7 +108,11 @@ absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
     checks.Ok("the job",
               "nothing that the agent knows stands against it; the API server was not asked");
   } else {
-    plan.set_submission(ManifestOf(*objects));
+    const StartQueue::AssignmentPtr placed =
+        InPlace(std::make_shared<const v1::Assignment>(planned), objects->name_space);
+    const std::string& queue = placed->spec().kubernetes().queue();
+    const bool may_be_queued = queue.empty() && queues_.MayHaveDefaultQueue(objects->name_space);
+    plan.set_submission(ManifestOf(AsLetGo(*objects, queue)));
     const absl::StatusOr<std::optional<std::string>> refusal = calls_.Try(*objects);
     CheckDryRun(refusal, &checks);
     for (const auto& [field, words] : things_.FindAwaited(spec, objects->name_space)) {
@@ -93,12 +121,18 @@ absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
           fmt::format("Make it, or name another: the run waits for it for {} and fails then.",
                       contract::FormatDuration(config_.start_grace)));
     }
+    if (may_be_queued) checks.Ok("queue", kMayBeQueued);
+    if (HasOwnGangScheduler(placed->spec())) {
+      checks.Ok("room", WhoStarts(spec, queue));
+      *plan.mutable_checks() = checks.checks().checks();
+      return plan;
+    }
     const std::optional<Misfit> waits = view_.TakeSnapshot()->WaitsFor(planned);
     checks.Ok("room", waits.has_value() ? "it would wait: " + waits->words
                                         : "nothing stands against its start");
     // When Kueue will let a run go, only Kueue knows.
     const bool starts = refusal.ok() && !refusal->has_value() && !waits.has_value();
-    if (starts && spec.kubernetes().queue().empty())
+    if (starts && !may_be_queued)
       *plan.mutable_estimated_start_time() = agent::ToProto(absl::Now());
   }
   *plan.mutable_checks() = checks.checks().checks();

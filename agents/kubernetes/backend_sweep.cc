@@ -43,15 +43,18 @@ absl::Status KubernetesBackend::Forget(const agent::RunHandle& run) {
     canceled_.erase(run.run_key);
   }
   NamespaceRuns& home = HomeOf(run);
-  if (const std::optional<Leftover> left = home.store().Forget(run.run_key)) {
-    // The sweep tries again.
-    if (const absl::Status done = CleanUpAfter(*left); !done.ok()) LogFailure(left->job, done);
-    return absl::OkStatus();
-  }
+  if (const std::optional<Leftover> left = home.store().Forget(run.run_key))
+    return CleanUpAfter(*left);
   // What the watch has not listed yet may be there all the same.
   if (&home == &nowhere_ || home.state().ok()) return absl::OkStatus();
   const absl::StatusOr<std::optional<JobObject>> job =
       calls_.FindRun(NamespaceOf(run), run.run_key);
+  const std::vector<std::string>& own = config_.namespaces;
+  // Where the agent was taken out of its settings and its rights, the Job is left to its time to
+  // live: nobody would give them back.
+  if (absl::IsPermissionDenied(job.status()) &&
+      std::find(own.begin(), own.end(), home.name()) == own.end())
+    return absl::OkStatus();
   if (!job.ok()) return job.status();
   if (!job->has_value()) return absl::OkStatus();
   return CleanUpAfter({**job, CleanUpOf(**job, /*was_let_go=*/true, absl::Now())});

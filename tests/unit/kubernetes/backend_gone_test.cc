@@ -50,6 +50,7 @@ TEST_F(BackendGoneTest, WhyARunWasGivenUpSurvivesTheAgentAndItsJob) {
   ASSERT_TRUE(second.observations[0].failure.has_value());
   EXPECT_EQ(second.observations[0].failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
   EXPECT_THAT(second.observations[0].failure->message(), HasSubstr("InvalidImageName"));
+  EXPECT_THAT(second.observations[0].evidence.detail(), HasSubstr("it had been given up"));
   EXPECT_TRUE(backend_->Forget(Handle(kRun)).ok());
   Start({kRun});
   EXPECT_EQ(Observe(kRun).observations[0].state, v1::RUN_STATE_LOST) << "nothing is left of it";

@@ -30,6 +30,38 @@ TEST_F(BackendJudgeTest, ASubmitCostsTheApiServerNoDryRunAndAPlanDoes) {
   EXPECT_THAT(tried.front(), HasSubstr("dryRun=All"));
 }
 
+// The words of a check; empty: there is none of the subject.
+std::string SeenOf(const v1::JobPlan& plan, const std::string& subject) {
+  for (const v1::ClusterCheck& check : plan.checks()) {
+    if (check.subject() == subject) return check.seen();
+  }
+  return "";
+}
+
+TEST_F(BackendJudgeTest, APlanOfAJobThatADefaultQueueTakesShowsItThereAndPromisesNoStart) {
+  groups_ = {{{"name", "batch"}, {"preferredVersion", {{"version", "v1"}}}},
+             {{"name", "kueue.x-k8s.io"}, {"preferredVersion", {{"version", "v1beta1"}}}}};
+  queues_ = {{{"metadata", {{"name", "default"}, {"uid", "q"}}}}};
+  Start({});
+  const absl::StatusOr<v1::JobPlan> plan = backend_->Plan(Spec(), "anna");
+  ASSERT_TRUE(plan.ok());
+  EXPECT_THAT(plan->submission(), HasSubstr(R"(kueue.x-k8s.io/queue-name: "default")"));
+  EXPECT_FALSE(plan->has_estimated_start_time());
+  EXPECT_THAT(SeenOf(*plan, "room"),
+              HasSubstr("Kueue decides when it starts, by the namespace's queue default"));
+}
+
+TEST_F(BackendJudgeTest, APlanOfAJobThatAGangSchedulerStartsSpeaksOfNoRoom) {
+  groups_ = {{{"name", "scheduling.volcano.sh"}, {"preferredVersion", {{"version", "v1beta1"}}}}};
+  Start({});
+  v1::JobSpec spec = Spec();
+  spec.mutable_kubernetes()->set_gang(v1::KUBERNETES_GANG_VOLCANO);
+  const absl::StatusOr<v1::JobPlan> plan = backend_->Plan(spec, "anna");
+  ASSERT_TRUE(plan.ok());
+  EXPECT_THAT(SeenOf(*plan, "room"), HasSubstr("gang scheduler"));
+  EXPECT_FALSE(plan->has_estimated_start_time());
+}
+
 TEST_F(BackendJudgeTest, WhatTheAgentItselfRefusesASubmitIsToldOf) {
   Start({});
   v1::JobSpec spec = Spec();

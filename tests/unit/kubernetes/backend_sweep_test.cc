@@ -29,12 +29,34 @@ TEST_F(BackendSweepTest, ACleanUpThatFailsIsDoneWithALaterInventory) {
   jobs_.push_back(EndedJob("k7m2-1-1"));
   Start({"k7m2-1-1"});
   Set([this] { refuses_changes_ = true; });
-  EXPECT_TRUE(backend_->Forget(Handle("k7m2-1-1")).ok());
+  EXPECT_FALSE(backend_->Forget(Handle("k7m2-1-1")).ok()) << "the journal keeps it";
   Warnings();
   EXPECT_EQ(TakeChanges().size(), 2) << "tried at once, and once again";
   Set([this] { refuses_changes_ = false; });
   Warnings();
   EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr(R"("ttlSecondsAfterFinished":60)")));
+}
+
+TEST_F(BackendSweepTest, ACleanUpThatFailedIsDoneByTheNextForgetAlsoOfAnotherAgent) {
+  jobs_.push_back(EndedJob("k7m2-1-1"));
+  Start({"k7m2-1-1"});
+  Set([this] { refuses_changes_ = true; });
+  EXPECT_FALSE(backend_->Forget(Handle("k7m2-1-1")).ok());
+  EXPECT_FALSE(backend_->Forget(Handle("k7m2-1-1")).ok()) << "again, with nothing new";
+  Start({"k7m2-1-1"});
+  TakeChanges();
+  Set([this] { refuses_changes_ = false; });
+  EXPECT_TRUE(backend_->Forget(Handle("k7m2-1-1")).ok());
+  EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr(R"("ttlSecondsAfterFinished":60)")));
+}
+
+TEST_F(BackendSweepTest, AJobThatMayNotBeSeenIsForgottenWhereTheAgentHasNothingToDoAnyMore) {
+  refuses_lists_ = refuses_jobs_ = true;
+  agent::RunHandle moved = Handle("k7m2-1-1");
+  moved.external_id = "former/k7m2-1-1";
+  StartWith({moved, Handle("k7m2-2-1")});
+  EXPECT_TRUE(backend_->Forget(moved).ok());
+  EXPECT_FALSE(backend_->Forget(Handle("k7m2-2-1")).ok()) << "its rights may come back";
 }
 
 TEST_F(BackendSweepTest, AJobThatNoWatchHasListedYetIsCleanedUpAfterOrStaysToBeForgotten) {

@@ -45,6 +45,9 @@ class ScriptedClusterTest : public testing::Test {
   void Start(const std::vector<std::string>& run_keys) {
     std::vector<agent::RunHandle> runs;
     for (const std::string& run_key : run_keys) runs.push_back(Handle(run_key));
+    StartWith(runs);
+  }
+  void StartWith(const std::vector<agent::RunHandle>& runs) {
     Endpoint endpoint;
     endpoint.server = server_.url();
     endpoint.name_space = "lab";
@@ -72,6 +75,8 @@ class ScriptedClusterTest : public testing::Test {
   std::string identity_ = "cluster-1";
   Json jobs_ = Json::array();
   Json pods_ = Json::array();
+  Json groups_ = Json::array();   // of /apis
+  Json queues_ = Json::array();   // of Kueue
   bool refuses_changes_ = false;  // with 503
   bool refuses_lists_ = false;    // with 403
   bool refuses_jobs_ = false;     // likewise: questions about one
@@ -96,7 +101,9 @@ class ScriptedClusterTest : public testing::Test {
     }
     Json answer = {{"gitVersion", "v1.36.0"},
                    {"metadata", {{"uid", identity_}, {"resourceVersion", "7"}}},
+                   {"groups", groups_},
                    {"items", Json::array()}};
+    if (request.target.find("/localqueues?") != std::string::npos) answer["items"] = queues_;
     if (request.target.find("/jobs?") != std::string::npos) answer["items"] = jobs_;
     if (request.target.find("/pods?") != std::string::npos) answer["items"] = pods_;
     return {.body = answer.dump()};
