@@ -56,7 +56,6 @@ v1::ExitStatus ExitOf(const Culprit& culprit) {
   return MakeExit(culprit.container->exit_code, culprit.container->signal, culprit.pod->index);
 }
 
-// Why the cluster itself ended the pod; nothing if it did not.
 // For people, the cause first: tables cut what is behind it. The evidence has the versions.
 std::string Told(const PodObject& pod, std::string_view what) {
   return fmt::format("{} (pod {}{}{})", what, pod.name.name, pod.node.empty() ? "" : " on ",
@@ -67,7 +66,7 @@ std::string Told(const JobObject& job, std::string_view what) {
   return fmt::format("{} (Job {}/{})", what, job.name.name_space, job.name.name);
 }
 
-// Source:
+// Why the cluster itself ended the pod; nothing if it did not. Source:
 // https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions.
 std::optional<v1::Failure> ExplainDisruption(const PodObject& pod) {
   const Condition* disruption = pod.Find("DisruptionTarget");

@@ -13,7 +13,7 @@ constexpr int kMostListed = 500;
 // Named in words for people.
 constexpr size_t kMostNamed = 8;
 
-std::string Known(const std::set<std::string>& names) {
+std::string NamesIn(const std::set<std::string>& names) {
   if (names.empty()) return "it has none";
   std::string text = "it has";
   size_t count = 0;
@@ -40,8 +40,7 @@ std::optional<std::string> NamedThings::Lacks(const std::string& name, const std
   Known now{.seen = absl::Now(), .names = {}};
   for (const Json& item : At(*list, "items")) now.names.insert(TextAt(item, "metadata/name"));
   const bool is_there = now.names.contains(name);
-  std::string words =
-      fmt::format("\"{}\": there is none{}; {}", name, where, kubernetes::Known(now.names));
+  std::string words = fmt::format("\"{}\": there is none{}; {}", name, where, NamesIn(now.names));
   const std::lock_guard lock(mutex_);
   known_[path] = std::move(now);
   return is_there ? std::nullopt : std::optional(std::move(words));

@@ -76,6 +76,8 @@ def test_an_image_that_is_not_there_ends_the_run(kubernetes, api, agent):
     job = api.wait_state(api.submit(script_spec("true", image="registry.test/missing:1")), FAILED)
     assert job.failure.failure_class == job_pb2.FAILURE_CLASS_IMAGE
     assert "registry.test/missing:1" in job.failure.message and "not found" in job.failure.message
+    last = [step for step in api.transitions(job.id) if step.run_state == job_pb2.RUN_STATE_FAILED][-1]
+    assert "because Muster had given it up" in last.evidence.detail, last
     check_nothing_is_left(kubernetes, job)
 
 

@@ -4,9 +4,9 @@
 //
 //	kueue KUBECONFIG
 //
-// The file is that of the cluster's administrator. It prints "ready" once its webhooks are asked, and stops at SIGTERM or SIGINT, or when its standard input is a pipe that
-// closes (so that a test that dies takes it along). Its settings are Kueue's defaults. Flavors and queues are the caller's
-// to make.
+// The file is that of the cluster's administrator. It prints "ready" once its webhooks are asked, and stops at SIGTERM or
+// SIGINT, or when its standard input is a pipe that closes (so that a test that dies takes it along). Its settings are
+// Kueue's defaults. Flavors and queues are the caller's to make.
 package main
 
 import (
