@@ -129,8 +129,7 @@ std::string Core::Impl::DescribeLacks(const v1::JobSpec& shape, const Refusals& 
   std::vector<std::pair<Fit, const Cluster*>> found;
   for (const auto& [name, cluster] : clusters_by_name_) {
     Fit fit = CheckFit(shape, cluster->saved);
-    if (const auto words = refused.find(name); words != refused.end() && fit.ever())
-      fit.lacks = words->second;
+    if (fit.verdict == Fit::Verdict::kRefused) fit.lacks = refused.at(name);
     if (fit.verdict != Fit::Verdict::kNotNamed) found.emplace_back(std::move(fit), cluster);
   }
   std::stable_sort(found.begin(), found.end(),

@@ -251,6 +251,14 @@ std::string LacksImages(const v1::JobSpec& shape, const PutCluster& cluster) {
   return "";
 }
 
+// The fit of what the job needs; one that has refused the job all the same never fits.
+Fit UnlessRefused(Fit fit, const v1::JobSpec& shape, const PutCluster& cluster) {
+  if (!fit.ever() || !shape.labels().contains(cluster.name)) return fit;
+  return {Fit::Verdict::kRefused,
+          "its agent refused the job when it was submitted, in words that the job's history has; "
+          "submit it again once that has changed"};
+}
+
 // Why no cluster of that kind can run the job; empty: one could.
 std::string WrongKind(const v1::JobSpec& shape, const PutCluster& cluster) {
   if (shape.has_slurm() && cluster.kind != v1::CLUSTER_KIND_SLURM) {
@@ -287,7 +295,7 @@ Fit CheckFit(const v1::JobSpec& shape, const PutCluster& cluster) {
   if (wanted.empty()) {
     const v1::Pool* pool = DefaultPool(cluster.inventory);
     if (pool == nullptr) return {Fit::Verdict::kNoPool, "it has no pool"};
-    return CheckPool(shape, *pool, cluster);
+    return UnlessRefused(CheckPool(shape, *pool, cluster), shape, cluster);
   }
   Fit best{Fit::Verdict::kNotNamed, ""};
   for (std::string_view name : wanted) {
@@ -297,7 +305,7 @@ Fit CheckFit(const v1::JobSpec& shape, const PutCluster& cluster) {
                   : Fit{Fit::Verdict::kNoPool, NoSuchPool(shape, name, cluster.inventory)};
     if (fit.verdict > best.verdict) best = std::move(fit);
   }
-  return best;
+  return UnlessRefused(std::move(best), shape, cluster);
 }
 
 }  // namespace muster::core

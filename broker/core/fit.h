@@ -17,6 +17,7 @@ struct Fit {
     kNoPool,     // no such pool
     kTooLittle,  // the pool's nodes are too small, or too few
     kTooShort,   // the pool's time limit is below the job's
+    kRefused,    // its agent refused the job when it was submitted
     kNotNow,     // it could, but the pool takes no jobs at the moment
     kFits,
   };
@@ -30,8 +31,9 @@ struct Fit {
   bool ever() const { return verdict >= Verdict::kNotNow; }
 };
 
-// `shape` is a spec or the shape of one. Reads the cluster's name, kind and inventory. Nodes count
-// whether or not they are up or busy: the cluster's own queue is the place to wait for them.
+// `shape`: as ShapeOf makes it; in its labels are the clusters that refused the job. Reads the
+// cluster's name, kind and inventory. Nodes count whether or not they are up or busy: the cluster's
+// own queue is the place to wait for them.
 Fit CheckFit(const v1::JobSpec& shape, const PutCluster& cluster);
 
 }  // namespace muster::core

@@ -71,8 +71,6 @@ class Core::Impl {
   uint64_t Accept(Candidate& candidate, const std::string& user, Step& step);
   absl::Status CheckNamedClusters(const v1::JobSpec& spec) const;
   absl::Status CheckPlaceable(const v1::JobSpec& shape, const Refusals& refused) const;
-  // Leaves the job to the others. One of them is known to fit.
-  void LeaveOut(const Refusals& refused, v1::JobSpec* shape) const;
 
   // ---- cancel.cc
   void On(Cancel& in, Step& step);

@@ -27,7 +27,8 @@ struct Shape {
   std::optional<Turn> listed;  // where it stands in its lane
 };
 
-// The part of a spec that is its shape.
+// The part of a spec that is its shape. It has no labels: those of a shape are the clusters that
+// refused the job when it was submitted.
 v1::JobSpec ShapeOf(const v1::JobSpec& spec);
 
 class Shapes {

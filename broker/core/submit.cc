@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "broker/core/event_bounds.h"
 #include "broker/core/impl.h"
 #include "contract/errors.h"
 #include "contract/slurm_options.h"
@@ -14,6 +15,23 @@ namespace {
 
 // A full queue drains at the speed of jobs, not of requests.
 constexpr absl::Duration kRetryAfter = absl::Seconds(10);
+
+// `; cluster "a" refused it: no node has disk=ssd`, for the job's history.
+std::string DescribeRefusals(const Refusals& refused) {
+  constexpr size_t kMaxRefusals = 5;  // keeps the history readable
+  constexpr size_t kMaxWords = 512;   // bytes
+  std::string text;
+  size_t told = 0;
+  for (const auto& [cluster, words] : refused) {
+    if (told++ == kMaxRefusals) {
+      return text + fmt::format("; and {} more refused it", refused.size() - kMaxRefusals);
+    }
+    std::string cut = words;
+    Truncate(kMaxWords, &cut);
+    text += fmt::format("; cluster \"{}\" refused it: {}", cluster, cut);
+  }
+  return text;
+}
 
 absl::Status WithIndex(const absl::Status& status, size_t index) {
   absl::Status named(status.code(),
@@ -30,6 +48,7 @@ struct Core::Impl::Candidate {
   std::string request_id;
   RequestKey key;
   Fingerprint fingerprint = 0;
+  Refusals refused_by;
   v1::JobSpec shape;
   std::string shape_bytes;
   std::optional<size_t> same_as;  // an earlier item of this submit
@@ -100,17 +119,16 @@ absl::Status Core::Impl::Examine(const SubmitItem& item, Batch& batch) {
     }
   }
   if (candidate.is_new()) {
+    candidate.refused_by = item.refused_by;
     candidate.shape = ShapeOf(*item.spec);
+    for (const auto& [cluster, words] : item.refused_by)
+      (*candidate.shape.mutable_labels())[cluster] = "";
     candidate.shape_bytes = DeterministicBytes(candidate.shape);
     const Shape* shape = shapes_.Find(candidate.shape_bytes);
-    if (shape == nullptr || shape->lane->fits.empty() || !item.refused_by.empty()) {
+    if (shape == nullptr || shape->lane->fits.empty()) {
       if (absl::Status status = CheckNamedClusters(*item.spec); !status.ok()) return status;
       if (absl::Status status = CheckPlaceable(candidate.shape, item.refused_by); !status.ok())
         return status;
-    }
-    if (!item.refused_by.empty()) {
-      LeaveOut(item.refused_by, &candidate.shape);
-      candidate.shape_bytes = DeterministicBytes(candidate.shape);
     }
   }
   batch.candidates.push_back(std::move(candidate));
@@ -133,24 +151,11 @@ absl::Status Core::Impl::CheckNamedClusters(const v1::JobSpec& spec) const {
 absl::Status Core::Impl::CheckPlaceable(const v1::JobSpec& shape, const Refusals& refused) const {
   if (clusters_by_name_.empty()) return absl::OkStatus();
   for (const auto& [name, cluster] : clusters_by_name_) {
-    if (!refused.contains(name) && CheckFit(shape, cluster->saved).ever()) return absl::OkStatus();
+    if (CheckFit(shape, cluster->saved).ever()) return absl::OkStatus();
   }
   return contract::Error(
       absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED",
       fmt::format("no cluster can ever run this job: {}", DescribeLacks(shape, refused)));
-}
-
-void Core::Impl::LeaveOut(const Refusals& refused, v1::JobSpec* shape) const {
-  std::vector<std::string> left(shape->placement().clusters().begin(),
-                                shape->placement().clusters().end());
-  if (left.empty()) {
-    for (const auto& [name, cluster] : clusters_by_name_) left.push_back(name);
-  }
-  auto* clusters = shape->mutable_placement()->mutable_clusters();
-  clusters->Clear();
-  for (std::string& name : left) {
-    if (!refused.contains(name)) clusters->Add(std::move(name));
-  }
 }
 
 absl::Status Core::Impl::CheckRoom(const std::vector<Candidate>& candidates) const {
@@ -208,14 +213,15 @@ uint64_t Core::Impl::Accept(Candidate& candidate, const std::string& user, Step&
 
   shapes_.AddJob(shape);
   auto at = jobs_.emplace_hint(jobs_.end(), id, job);
-  const auto record = [&](v1::TransitionKind kind, std::string_view what) {
+  const auto record = [&](v1::TransitionKind kind, std::string_view what, std::string_view more) {
     v1::Transition transition;
     transition.set_kind(kind);
-    *transition.mutable_evidence() = UserEvidence(fmt::format("{} by {}", what, user), step.now);
+    *transition.mutable_evidence() =
+        UserEvidence(fmt::format("{} by {}{}", what, user, more), step.now);
     Record(step, id, at->second, std::move(transition));
   };
-  record(v1::TRANSITION_KIND_SUBMITTED, "submitted");
-  if (is_held) record(v1::TRANSITION_KIND_HOLD_REQUESTED, "held");
+  record(v1::TRANSITION_KIND_SUBMITTED, "submitted", DescribeRefusals(candidate.refused_by));
+  if (is_held) record(v1::TRANSITION_KIND_HOLD_REQUESTED, "held", "");
   Enqueue(id, at->second);
   return id;
 }

@@ -193,6 +193,26 @@ TEST_F(SubmitTest, AJobIsNeverPlacedWhereItsAgentRefusedIt) {
   EXPECT_EQ(Assigned(Connect("b")).size(), 1u);
 }
 
+TEST_F(SubmitTest, AJobThatOneClusterRefusesIsFreeForThoseThatComeLater) {
+  Gone(Connect("a"));
+  const SessionId away = Connect("b");
+  Gone(away);
+  v1::JobSpec spec = Spec();
+  (*spec.mutable_labels())["c"] = "what a user calls c says nothing of a cluster c";
+  SubmitItem item = Item(spec);
+  item.refused_by = {{"a", "it allows no host_path"}};
+  const SubmitReply reply = Submit({item});
+  ASSERT_TRUE(reply.result.ok()) << reply.result.status();
+  const uint64_t id = reply.result->responses(0).job_id();
+  EXPECT_THAT(Explain(id), HasSubstr("cluster \"a\": its agent refused the job"));
+  EXPECT_THAT(Explain(id), HasSubstr("cluster \"b\": it fits"));
+  EXPECT_THAT(History(id).front().evidence().detail(),
+              HasSubstr("; cluster \"a\" refused it: it allows no host_path"));
+  Restart();
+  EXPECT_THAT(Assigned(Connect("a")), IsEmpty());
+  EXPECT_EQ(Assigned(Connect("c")).size(), 1u);
+}
+
 TEST_F(SubmitTest, AJobThatEveryAgentRefusesIsRefusedInTheirWords) {
   Connect("a");
   SubmitItem item = Item(Spec());
