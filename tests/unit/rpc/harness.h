@@ -99,7 +99,12 @@ class FakeAgent {
   std::vector<v1::Assignment> ReadAssignments(int count);
   // Reads until this event, or a later one, is acknowledged.
   void AwaitAck(uint64_t sequence);
-  bool Write(const v1::ConnectRequest& request) { return stream_->Write(request); }
+  // Any thread.
+  bool Write(const v1::ConnectRequest& request) {
+    // The broker may act upon a message before the call that wrote it returns.
+    const std::lock_guard lock(write_mutex_);
+    return stream_->Write(request);
+  }
   // Sends one event with the next number and returns the number. `ended_ago`: by the node's clock,
   // if the event is the end.
   uint64_t Report(const std::string& run_key, v1::RunState state, bool logs_complete = false,
@@ -119,6 +124,7 @@ class FakeAgent {
   std::unique_ptr<v1::AgentLink::Stub> stub_;
   std::unique_ptr<grpc::ClientContext> context_ = Call();
   std::unique_ptr<grpc::ClientReaderWriter<v1::ConnectRequest, v1::ConnectResponse>> stream_;
+  std::mutex write_mutex_;
   v1::BrokerWelcome welcome_;
   bool finished_ = false;
 };
