@@ -14,8 +14,9 @@
 namespace muster::kubernetes {
 namespace {
 
-// For the first lists of the watches, together: the agent hears nothing meanwhile.
-constexpr absl::Duration kFirstListPatience = absl::Seconds(5);
+// For what the server has and the first lists of the watches, together: the agent hears nothing
+// meanwhile.
+constexpr absl::Duration kFirstListPatience = kLearnPatience;
 
 // What other schedulers start together waits for them, and not here.
 class QueuesRoom final : public RoomLeft {
@@ -118,9 +119,9 @@ absl::Status KubernetesBackend::Adopt(const std::vector<agent::RunHandle>& runs)
   given_up_.KeepOnly(run_keys);
   if (runs.empty()) queue_.Open();
   for (const auto& [name, home] : homes_) home->Watch(&api_);
+  const absl::Time end = absl::Now() + kFirstListPatience;
   queues_.Learn(absl::InfiniteDuration());
   // Until there are lists, looks at runs say so.
-  const absl::Time end = absl::Now() + kFirstListPatience;
   for (const auto& [name, home] : homes_) home->AwaitFirstAnswers(end);
   return absl::OkStatus();
 }

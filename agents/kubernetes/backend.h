@@ -91,10 +91,18 @@ class KubernetesBackend final : public agent::Backend {
   absl::Status StartReady();
   // The Job of a run of which nobody knows whether it was launched; nothing: there is none.
   absl::StatusOr<std::optional<JobObject>> FindLaunched(const agent::RunHandle& run);
+  // Whether the launch of that Job is through, or its program has begun all the same. Errors: the
+  // server could not be asked.
+  absl::StatusOr<bool> IsLaunched(const JobObject& job);
   // What it waits for will never be: the run ends with the server's words.
   absl::Status GiveUp(const v1::Assignment& run, const absl::Status& refusal);
-  // Of a Job that has not begun and names a queue of Kueue's.
+  // Of a Job that names a queue of Kueue's. FAILED_PRECONDITION: Kueue has let it go, and may yet
+  // take it back before it begins.
   absl::Status SetHeldInQueue(const JobObject& job, const v1::Assignment& run, bool held);
+  // Of a Job that was let go in this moment, while a hold came.
+  void HoldAtOnce(const JobObject& job);
+  // Whether one of its pods has a node, as far as the watch has told.
+  bool HasNode(const ObjectName& job);
   // Lets a Job go, by its queue if it has one, whether or not the run is held. Errors are those of
   // JobCalls::PatchJob.
   absl::StatusOr<JobObject> SendOff(const JobObject& job, const v1::Assignment& run);
@@ -120,6 +128,8 @@ class KubernetesBackend final : public agent::Backend {
                                     const std::string& name_space) const;
   // A run that is to be let go once there is room, and what it waits for.
   void Queue(const agent::RunHandle& run, const RunFacts& facts, agent::Observation* seen);
+  // Why such a run waits; `seen`: what its Job says of that.
+  std::string ReasonInQueue(const JobObject& job, const std::string& seen) const;
   // The run cannot go on: why is kept, its Job is deleted, and the run has failed once that is
   // done.
   absl::StatusOr<std::optional<agent::Observation>> End(const JobObject& job,

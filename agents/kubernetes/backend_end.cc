@@ -28,29 +28,33 @@ absl::Status KubernetesBackend::SetHeld(const RunHandle& run, bool held) {
   const absl::StatusOr<std::optional<JobObject>> job = FindJob(NamespaceOf(run), run.run_key);
   if (!job.ok()) return job.status();
   if (!job->has_value()) return absl::OkStatus();
-  if (!(*job)->is_launch_complete) {
+  // Its turn comes once it is released; what is in a queue Kueue may let go before that.
+  if (!(*job)->is_launch_complete && (!held || !IsInQueue(**job))) {
     HomeOf(run).store().MarkNews(run.run_key);
     return absl::OkStatus();
   }
   if (!(*job)->queue.empty() && run.assignment != nullptr)
     return SetHeldInQueue(**job, *InPlace(run), held);
   if ((*job)->is_suspended == held) return absl::OkStatus();
-  if (held) {
-    const std::vector<PodObject> pods = HomeOf(run).store().Facts(run.run_key).pods;
-    const bool has_begun = std::any_of(pods.begin(), pods.end(),
-                                       [](const PodObject& pod) { return !pod.node.empty(); });
-    if (has_begun) return absl::OkStatus();
-  }
+  if (held && HasNode((*job)->name)) return absl::OkStatus();
   return ChangeJob((*job)->name, SuspendPatch((*job)->name.uid, held));
 }
 
 absl::Status KubernetesBackend::SetHeldInQueue(const JobObject& job, const v1::Assignment& run,
                                                bool held) {
-  // What Kueue has let go has begun. If it does so in this moment, it refuses the change, and
-  // whoever asks again finds that.
-  if (!job.is_suspended) return absl::OkStatus();
-  if (held) return ChangeJob(job.name, QueuePatch(job.name.uid, kHeldQueue));
-  return Keep(SendOff(job, run));
+  if (!held) return job.is_suspended ? Keep(SendOff(job, run)) : absl::OkStatus();
+  // If Kueue lets it go in this moment, it refuses the change, and whoever asks again finds that.
+  if (job.is_suspended) return ChangeJob(job.name, QueuePatch(job.name.uid, kHeldQueue));
+  if (HasNode(job.name)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "Kueue has let it go, and it waits for nodes: it will be held if Kueue takes it back before "
+      "it has them");
+}
+
+bool KubernetesBackend::HasNode(const ObjectName& job) {
+  const std::vector<PodObject> pods = HomeOf(job.name_space).store().Facts(job.run_key).pods;
+  return std::any_of(pods.begin(), pods.end(),
+                     [](const PodObject& pod) { return !pod.node.empty(); });
 }
 
 absl::Status KubernetesBackend::ChangeJob(const ObjectName& job, const Json& patch) {

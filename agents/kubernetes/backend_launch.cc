@@ -64,8 +64,10 @@ LaunchOutcome KubernetesBackend::Launch(const v1::Assignment& assignment) {
 }
 
 LaunchOutcome KubernetesBackend::LaunchInPlace(const StartQueue::AssignmentPtr& run) {
-  const v1::Assignment& assignment = *run;
-  const std::string& run_key = assignment.run_key();
+  const std::string& run_key = run->run_key();
+  v1::Assignment assignment = *run;
+  // A hold that came before there is a Job.
+  assignment.set_held(queue_.IsHeld(run_key));
   const absl::StatusOr<RunObjects> objects = Prepare(assignment);
   if (!objects.ok()) {
     return RefusedAs(v1::FAILURE_CLASS_CONFIG, agent::WhatIsWrong(objects.status()),
@@ -144,9 +146,14 @@ absl::Status KubernetesBackend::LetGo(const v1::Assignment& run) {
   if (!patched.ok()) return patched.status();
   HomeOf(name_space).store().Put(*patched);
   // A hold that came while the server was asked.
-  if (!queue_.IsHeld(run.run_key())) return absl::OkStatus();
-  if (!patched->queue.empty()) return SetHeldInQueue(*patched, run, /*held=*/true);
-  return calls_.PatchJob(patched->name, SuspendPatch(patched->name.uid, true)).status();
+  if (queue_.IsHeld(run.run_key())) HoldAtOnce(*patched);
+  return absl::OkStatus();
+}
+
+void KubernetesBackend::HoldAtOnce(const JobObject& job) {
+  // What this comes to is nothing of the launch's, which is through: SetHeld follows, and tells.
+  (void)ChangeJob(job.name, job.queue.empty() ? SuspendPatch(job.name.uid, true)
+                                              : QueuePatch(job.name.uid, kHeldQueue));
 }
 
 absl::StatusOr<JobObject> KubernetesBackend::SendOff(const JobObject& job,
@@ -183,6 +190,16 @@ absl::StatusOr<std::optional<JobObject>> KubernetesBackend::FindLaunched(
   return std::nullopt;
 }
 
+absl::StatusOr<bool> KubernetesBackend::IsLaunched(const JobObject& job) {
+  if (job.is_launch_complete || job.deletion_time.has_value() || job.HasEnded()) return true;
+  // Kueue may have let it go before the launch was through. What has begun has had all that it
+  // needs, for the Secret comes last.
+  const absl::StatusOr<std::vector<PodObject>> pods =
+      calls_.ListPods(job.name.name_space, job.name.run_key);
+  if (!pods.ok()) return pods.status();
+  return std::any_of(pods->begin(), pods->end(), HasStarted);
+}
+
 LookupOutcome KubernetesBackend::Lookup(const agent::RunHandle& run) {
   LookupOutcome outcome;
   const absl::StatusOr<std::optional<JobObject>> job = FindLaunched(run);
@@ -203,7 +220,11 @@ LookupOutcome KubernetesBackend::Lookup(const agent::RunHandle& run) {
     return outcome;
   }
   const std::string name = (*job)->name.name_space + "/" + run.run_key;
-  if (!(*job)->is_launch_complete && !(*job)->deletion_time.has_value()) {
+  const absl::StatusOr<bool> is_whole = IsLaunched(**job);
+  if (!is_whole.ok()) {
+    outcome.kind = LookupOutcome::Kind::kCouldNotAsk;
+    outcome.evidence = MakeEvidence(std::string(ToStd(is_whole.status().message())));
+  } else if (!*is_whole) {
     // To launch it again completes it.
     outcome.kind = LookupOutcome::Kind::kAbsent;
     outcome.evidence = MakeEvidence("the launch of Job " + name + " was cut short");

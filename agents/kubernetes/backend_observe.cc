@@ -5,6 +5,7 @@
 #include "absl/time/clock.h"
 #include "agents/kubernetes/backend.h"
 #include "agents/kubernetes/gang.h"
+#include "agents/kubernetes/kueue.h"
 #include "contract/states.h"
 #include "fmt/format.h"
 
@@ -122,8 +123,11 @@ absl::StatusOr<RunFacts> KubernetesBackend::Gather(const RunHandle& run) {
   facts.cancel_asked = WasCancelAsked(run);
   facts.given_up = given_up_.Find(run.run_key).has_value();
   facts.held = run.held;
-  if (facts.job.has_value() && facts.job->is_suspended && !facts.job->queue.empty())
-    facts.queue_wait = queues_.WaitOf(*facts.job);
+  if (facts.job.has_value() && facts.job->is_suspended && !facts.job->queue.empty()) {
+    QueueWait wait = queues_.WaitOf(*facts.job);
+    facts.queue_wait = std::move(wait.words);
+    facts.queue_has_given_up = wait.is_given_up;
+  }
   return facts;
 }
 
@@ -196,18 +200,15 @@ StartQueue::AssignmentPtr KubernetesBackend::InPlace(StartQueue::AssignmentPtr r
 
 void KubernetesBackend::Queue(const RunHandle& run, const RunFacts& facts, Observation* seen) {
   const JobObject& job = *facts.job;
-  if (!job.is_launch_complete) {
+  if (!job.is_launch_complete && job.is_suspended) {
     // Also the runs of an agent that was started anew come here.
     // What `run` says of holds may be older than what SetHeld has said since.
     queue_.Add(InPlace(run), run.held);
-    const std::string reason = queue_.ReasonOf(run.run_key);
-    if (queue_.IsHeld(run.run_key)) {
-      seen->reason = "held: it starts once it is released";
-    } else {
-      seen->reason = reason.empty() ? "waits for its turn to start" : reason;
-    }
+    if (seen->state == v1::RUN_STATE_PENDING) seen->reason = ReasonInQueue(job, seen->reason);
     return;
   }
+  // Kueue has let it go before its turn came, or in spite of a hold that came late.
+  if (!job.is_launch_complete) (void)ChangeJob(job.name, CompletePatch(job.name.uid));
   const auto has_node = [](const PodObject& pod) { return !pod.node.empty(); };
   const auto placed =
       static_cast<size_t>(std::count_if(facts.pods.begin(), facts.pods.end(), has_node));
@@ -216,6 +217,14 @@ void KubernetesBackend::Queue(const RunHandle& run, const RunFacts& facts, Obser
   } else if (!job.is_suspended) {
     queue_.SetStarting(InPlace(run));
   }
+}
+
+std::string KubernetesBackend::ReasonInQueue(const JobObject& job, const std::string& seen) const {
+  const std::string& run_key = job.name.run_key;
+  // What may start all the same is not held yet.
+  if (queue_.IsHeld(run_key)) return IsInQueue(job) ? seen : kHeldWords;
+  const std::string reason = queue_.ReasonOf(run_key);
+  return reason.empty() ? "waits for its turn to start" : reason;
 }
 
 std::optional<Observation> KubernetesBackend::AwaitLogs(const RunFacts& facts, Observation end) {

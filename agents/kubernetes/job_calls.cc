@@ -51,17 +51,18 @@ bool IsNamespaceGone(const ApiAnswer& answer) {
          answer.message.find("because it is being terminated") != std::string::npos;
 }
 
-// What the Job owns, each with the collection that it is made in.
+// What the Job owns, each with the collection that it is made in. The Secret is the last: Kueue may
+// have started the Job by then, and its pods wait for the Secret alone.
 std::vector<std::pair<std::string, const Json*>> OwnedObjects(const RunObjects& objects) {
   const std::string of_namespace = "/namespaces/" + Escape(objects.name_space);
-  std::vector<std::pair<std::string, const Json*>> owned = {
-      {"/api/v1" + of_namespace + "/secrets", &objects.secret}};
+  std::vector<std::pair<std::string, const Json*>> owned;
   if (objects.service.has_value())
     owned.emplace_back("/api/v1" + of_namespace + "/services", &*objects.service);
   if (objects.pod_group.has_value()) {
     owned.emplace_back("/apis/scheduling.x-k8s.io/v1alpha1" + of_namespace + "/podgroups",
                        &*objects.pod_group);
   }
+  owned.emplace_back("/api/v1" + of_namespace + "/secrets", &objects.secret);
   return owned;
 }
 
@@ -146,19 +147,21 @@ LaunchEnd JobCalls::CheckSuccessPolicy(const RunObjects& objects, const JobObjec
 
 LaunchEnd JobCalls::CreateOwned(const RunObjects& objects, const JobObject& job) {
   for (const auto& [collection, object] : OwnedObjects(objects)) {
-    LaunchEnd end = CreateOne(collection, OwnedBy(*object, job.name.name, job.name.uid));
+    LaunchEnd end = CreateOne(collection, OwnedBy(*object, job.name.name, job.name.uid),
+                              /*replace=*/job.is_suspended);
     if (end.has_value()) return end;
   }
   return std::nullopt;
 }
 
-LaunchEnd JobCalls::CreateOne(const std::string& collection, const Json& object) {
+LaunchEnd JobCalls::CreateOne(const std::string& collection, const Json& object, bool replace) {
   const std::string name = TextAt(object, "metadata/name");
   const std::string what = fmt::format("create {} {}", TextAt(object, "kind"), name);
   const ApiCall create{
       .method = "POST", .path = collection, .body = object, .timeout = kWriteTimeout};
   absl::StatusOr<ApiAnswer> answer = api_.Call(create);
   if (answer.ok() && answer->status == 409 && answer->reason == "AlreadyExists") {
+    if (!replace) return std::nullopt;
     const absl::StatusOr<ApiAnswer> removed = api_.Call(
         {.method = "DELETE", .path = collection + "/" + Escape(name), .timeout = kWriteTimeout});
     if (!removed.ok()) return UnclearBecause(removed.status());

@@ -36,7 +36,8 @@ class JobCalls {
   // so does a server that leaves out what decides of its success.
   LaunchEnd CreateJob(const RunObjects& objects, JobObject* job);
   // What the Job owns. One of that name that is there already is made anew: it is of an earlier
-  // attempt, and what it holds cannot be looked at without the right to read all Secrets.
+  // attempt, and what it holds cannot be looked at without the right to read all Secrets. Of a Job
+  // that was started, by Kueue, it stays: pods may have it.
   LaunchEnd CreateOwned(const RunObjects& objects, const JobObject& job);
 
   // The Job of that name; nothing: the server has none. Errors: it could not be asked.
@@ -59,7 +60,7 @@ class JobCalls {
 
  private:
   LaunchEnd CheckSuccessPolicy(const RunObjects& objects, const JobObject& job);
-  LaunchEnd CreateOne(const std::string& collection, const Json& object);
+  LaunchEnd CreateOne(const std::string& collection, const Json& object, bool replace);
 
   Api& api_;
 };

@@ -8,6 +8,10 @@
 namespace muster::kubernetes {
 namespace {
 
+// With the cause behind it; of what people have deactivated there is none (kueue:
+// pkg/workload/workload.go).
+constexpr char kGivenUpReason[] = "DeactivatedDueTo";
+
 // Null: it does not have this condition with this status ("True", "False").
 const Json& ConditionOf(const Json& object, const char* type, const char* status) {
   static const Json none;
@@ -38,7 +42,14 @@ std::string WaitOf(const Json& object) {
   return ConditionOf(object, "Admitted", "True").is_null() ? ChecksOf(object) : "";
 }
 
+bool IsGivenUp(const Json& object) {
+  return At(object, "spec/active") == false &&
+         TextAt(ConditionOf(object, "Evicted", "True"), "reason").starts_with(kGivenUpReason);
+}
+
 }  // namespace
+
+bool IsInQueue(const JobObject& job) { return !job.queue.empty() && job.queue != kHeldQueue; }
 
 LocalQueue ParseLocalQueue(const Json& object) {
   LocalQueue queue{.name = TextAt(object, "metadata/name"), .trouble = ""};
@@ -50,7 +61,9 @@ LocalQueue ParseLocalQueue(const Json& object) {
 std::optional<Workload> ParseWorkload(const Json& object) {
   for (const Json& owner : At(object, "metadata/ownerReferences")) {
     if (TextAt(owner, "kind") == "Job" && TextAt(owner, "apiVersion") == "batch/v1")
-      return Workload{.job_uid = TextAt(owner, "uid"), .words = WaitOf(object)};
+      return Workload{.job_uid = TextAt(owner, "uid"),
+                      .words = WaitOf(object),
+                      .is_given_up = IsGivenUp(object)};
   }
   return std::nullopt;
 }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "agents/kubernetes/json_fields.h"
+#include "agents/kubernetes/objects.h"
 
 namespace muster::kubernetes {
 
@@ -21,6 +22,9 @@ inline constexpr char kDefaultQueue[] = "default";
 // taken away if its room is kept already, and takes none away where there is a default queue.)
 inline constexpr char kHeldQueue[] = "muster-held";
 
+// Whether Kueue may let the Job go: it names a queue, which is not kHeldQueue.
+bool IsInQueue(const JobObject& job);
+
 struct LocalQueue {
   std::string name;
   std::string trouble;  // why it lets nothing go, in Kueue's words; empty: it does
@@ -30,6 +34,9 @@ struct LocalQueue {
 struct Workload {
   std::string job_uid;
   std::string words;  // why it waits, in Kueue's words; empty: Kueue has said nothing, or it goes
+  // Kueue itself has given it up: it was requeued too often, or an admission check has refused it.
+  // What people have made inactive they may make active again.
+  bool is_given_up = false;
 };
 
 LocalQueue ParseLocalQueue(const Json& object);

@@ -203,9 +203,14 @@ Json OwnedBy(Json object, const std::string& job_name, const std::string& job_ui
   return object;
 }
 
-Json LaunchPatch(const std::string& uid, const v1::Assignment& assignment) {
+Json CompletePatch(const std::string& uid) {
   Json patch = PatchOf(uid);
   patch["metadata"]["annotations"][kLaunchAnnotation] = kLaunchComplete;
+  return patch;
+}
+
+Json LaunchPatch(const std::string& uid, const v1::Assignment& assignment) {
+  Json patch = CompletePatch(uid);
   if (assignment.held()) return patch;
   const std::string& queue = assignment.spec().kubernetes().queue();
   if (queue.empty()) {

@@ -61,6 +61,8 @@ Json OwnedBy(Json object, const std::string& job_name, const std::string& job_ui
 // JSON merge patches of a Job. Each is refused as invalid (422: metadata.uid is immutable) if the
 // Job is not the one of this uid.
 
+// The Job has all that it needs; whether it may start stays as it is.
+Json CompletePatch(const std::string& uid);
 // The Job has all that it needs: lets it start, or has its queue do so; a held one stays as it is.
 Json LaunchPatch(const std::string& uid, const v1::Assignment& assignment);
 // Holds a Job that has not begun back, or lets it go.

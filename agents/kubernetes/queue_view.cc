@@ -15,8 +15,8 @@
 namespace muster::kubernetes {
 namespace {
 
-// For the first list of queues, which a launch waits for once.
-constexpr absl::Duration kFirstListPatience = absl::Seconds(5);
+// Each API server has this group. One that is starting lists a part of its groups, for a moment.
+constexpr char kCommonGroup[] = "batch";
 // Names in one message.
 constexpr size_t kMaxNamed = 20;
 
@@ -51,35 +51,39 @@ std::string NamesOf(std::vector<LocalQueue> queues) {
 class WaitsOfJobs final : public ObjectSink {
  public:
   void OnAll(std::vector<Json> objects) override {
-    std::unordered_map<std::string, std::string> words;
+    std::unordered_map<std::string, QueueWait> waits;
     for (const Json& object : objects) {
       if (std::optional<Workload> workload = ParseWorkload(object))
-        words.insert_or_assign(workload->job_uid, std::move(workload->words));
+        waits.insert_or_assign(workload->job_uid, WaitOf(*std::move(workload)));
     }
     const std::lock_guard lock(mutex_);
-    words_ = std::move(words);
+    waits_ = std::move(waits);
   }
   void OnChange(Json object) override {
     std::optional<Workload> workload = ParseWorkload(object);
     if (!workload.has_value()) return;
     const std::lock_guard lock(mutex_);
-    words_.insert_or_assign(workload->job_uid, std::move(workload->words));
+    waits_.insert_or_assign(workload->job_uid, WaitOf(*std::move(workload)));
   }
   void OnDelete(Json object) override {
     const std::optional<Workload> workload = ParseWorkload(object);
     const std::lock_guard lock(mutex_);
-    if (workload.has_value()) words_.erase(workload->job_uid);
+    if (workload.has_value()) waits_.erase(workload->job_uid);
   }
 
-  std::string WordsOf(const std::string& job_uid) const {
+  QueueWait Find(const std::string& job_uid) const {
     const std::lock_guard lock(mutex_);
-    const auto found = words_.find(job_uid);
-    return found == words_.end() ? "" : found->second;
+    const auto found = waits_.find(job_uid);
+    return found == waits_.end() ? QueueWait() : found->second;
   }
 
  private:
+  static QueueWait WaitOf(Workload workload) {
+    return {.words = std::move(workload.words), .is_given_up = workload.is_given_up};
+  }
+
   mutable std::mutex mutex_;
-  std::unordered_map<std::string, std::string> words_;  // guarded by mutex_
+  std::unordered_map<std::string, QueueWait> waits_;  // guarded by mutex_
 };
 
 }  // namespace
@@ -129,7 +133,7 @@ class QueueView::Space {
     const std::vector<LocalQueue> all = Queues();
     return std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.name == name; });
   }
-  std::string WordsOf(const std::string& job_uid) const { return waits_.WordsOf(job_uid); }
+  QueueWait WaitOf(const std::string& job_uid) const { return waits_.Find(job_uid); }
   // PERMISSION_DENIED: something of Kueue may not be seen here.
   absl::Status Rights() const {
     for (const ObjectWatch* watch : {&queues_, &workloads_}) {
@@ -159,10 +163,12 @@ void QueueView::Learn(absl::Duration max_age) {
     if (absl::Now() - learnt_ < max_age) return;
     learnt_ = absl::Now();
   }
-  const absl::StatusOr<Json> answer = api_.Get("/apis", "/apis");
+  const absl::Time end = absl::Now() + kLearnPatience;
+  const absl::StatusOr<ApiAnswer> answer = api_.Call({.path = "/apis", .timeout = kLearnPatience});
+  if (!answer.ok() || !answer->ok()) return;
+  ApiGroups groups = ParseGroups(answer->body);
   // Something else than an API server may answer, too.
-  if (!answer.ok() || !At(*answer, "groups").is_array()) return;
-  ApiGroups groups = ParseGroups(*answer);
+  if (!groups.contains(kCommonGroup)) return;
   const auto kueue = groups.find(kKueueGroup);
   std::map<std::string, std::shared_ptr<Space>> spaces;
   for (const std::string& name : namespaces_) {
@@ -172,7 +178,8 @@ void QueueView::Learn(absl::Duration max_age) {
                        ? known
                        : std::make_shared<Space>(name, kueue->second, &api_);
   }
-  for (const auto& [name, space] : spaces) space->AwaitQueues(kFirstListPatience);
+  for (const auto& [name, space] : spaces)
+    space->AwaitQueues(std::max(absl::ZeroDuration(), end - absl::Now()));
   const std::lock_guard lock(mutex_);
   groups_ = std::move(groups);
   // Those that are no more end after the lock is released.
@@ -227,15 +234,21 @@ std::string QueueView::QueueOf(const v1::JobSpec& spec, const std::string& name_
 }
 
 bool QueueView::MayHaveDefaultQueue(const std::string& name_space) const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!groups_.has_value()) return true;
+  }
   const std::shared_ptr<Space> space = Find(name_space);
   if (space == nullptr) return false;
   return !space->KnowsQueues() || space->HasQueue(kDefaultQueue);
 }
 
-std::string QueueView::WaitOf(const JobObject& job) const {
-  if (job.queue == kHeldQueue) return "is about to be put into its queue";
+QueueWait QueueView::WaitOf(const JobObject& job) const {
+  if (job.queue == kHeldQueue) return {.words = "is about to be put into its queue"};
   const std::shared_ptr<Space> space = Find(job.name.name_space);
-  return QueueWords(job.queue, space == nullptr ? "" : space->WordsOf(job.name.uid));
+  QueueWait wait = space == nullptr ? QueueWait() : space->WaitOf(job.name.uid);
+  wait.words = QueueWords(job.queue, wait.words);
+  return wait;
 }
 
 std::vector<std::string> QueueView::Warnings() const {

@@ -23,6 +23,9 @@ namespace muster::kubernetes {
 // such things once in a cluster's life.
 inline constexpr absl::Duration kGroupsAreFresh = absl::Seconds(10);
 
+// For an answer of the server and the first lists of queues, together: launches wait for it.
+inline constexpr absl::Duration kLearnPatience = absl::Seconds(5);
+
 // The groups of /apis that the server has, with the version of each that it prefers.
 using ApiGroups = std::map<std::string, std::string>;
 ApiGroups ParseGroups(const Json& apis);
@@ -35,6 +38,12 @@ inline constexpr char kPodGroupsGroup[] = "scheduling.x-k8s.io";
 // is not there. INVALID_ARGUMENT: names the field and the remedy.
 absl::Status CheckSchedulers(const v1::JobSpec& spec, const ApiGroups& groups);
 
+// What a suspended Job waits for in its queue.
+struct QueueWait {
+  std::string words;
+  bool is_given_up = false;  // as Workload has it
+};
+
 // Thread-safe.
 class QueueView {
  public:
@@ -45,7 +54,9 @@ class QueueView {
   QueueView& operator=(const QueueView&) = delete;
 
   // Asks the server which groups it has, unless it was asked within that time; where Kueue is among
-  // them, watches its queues and workloads from then on. What could not be asked stays as it was.
+  // them, watches its queues and workloads from then on. What could not be asked stays as it was,
+  // and so it does if the answer comes from a server that is only starting. Takes kLearnPatience at
+  // most.
   void Learn(absl::Duration max_age);
 
   // Why the job cannot have the queue or the gang that it names, as CheckSchedulers. OK as well:
@@ -55,11 +66,12 @@ class QueueView {
   // The queue that decides when such a run starts: the one that it names, or the namespace's
   // default one. Empty: none, as far as is known.
   std::string QueueOf(const v1::JobSpec& spec, const std::string& name_space) const;
-  // Whether Kueue may put a Job that names no queue into the namespace's default one.
+  // Whether Kueue may put a Job that names no queue into the namespace's default one. Yes as well:
+  // nothing was learnt yet.
   bool MayHaveDefaultQueue(const std::string& name_space) const;
 
-  // What a suspended Job waits for in its queue, in words.
-  std::string WaitOf(const JobObject& job) const;
+  // Of a suspended Job that names a queue.
+  QueueWait WaitOf(const JobObject& job) const;
   // What is not seen of Kueue, and what to do about it.
   std::vector<std::string> Warnings() const;
 

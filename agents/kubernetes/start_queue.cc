@@ -64,10 +64,15 @@ StartQueue::Place StartQueue::PlaceOf(const v1::Assignment& run) {
   return {{-int64_t{run.spec().priority()}, key.ok() ? key->job : 0}, run.run_key()};
 }
 
-StartQueue::Entry StartQueue::MakeEntryLocked(AssignmentPtr run, bool held) const {
-  const auto wish = wishes_.find(run->run_key());
+bool StartQueue::IsHeldLocked(const std::string& run_key, const Entry& entry) const {
+  const std::lock_guard lock(wishes_mutex_);
+  const auto wish = wishes_.find(run_key);
+  return wish == wishes_.end() ? entry.held : wish->second;
+}
+
+StartQueue::Entry StartQueue::MakeEntry(AssignmentPtr run, bool held) {
   Entry entry;
-  entry.held = wish == wishes_.end() ? held : wish->second;
+  entry.held = held;
   entry.shape = ShapeOf(*run);
   entry.run = std::move(run);
   return entry;
@@ -78,7 +83,7 @@ void StartQueue::Expect(AssignmentPtr run, bool held) {
   const std::string run_key = run->run_key();
   if (entries_.contains(run_key)) return;
   order_[PlaceOf(*run)] = run_key;
-  Entry& entry = entries_[run_key] = MakeEntryLocked(std::move(run), held);
+  Entry& entry = entries_[run_key] = MakeEntry(std::move(run), held);
   entry.launching = true;
   entry.since = clock_();
 }
@@ -89,13 +94,12 @@ void StartQueue::Add(AssignmentPtr run, bool held) {
   const auto known = entries_.find(run_key);
   if (known != entries_.end() && !known->second.launching) return;
   order_[PlaceOf(*run)] = run_key;
-  entries_[run_key] = MakeEntryLocked(std::move(run), held);
+  entries_[run_key] = MakeEntry(std::move(run), held);
 }
 
 void StartQueue::SetHeld(const std::string& run_key, bool held) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(wishes_mutex_);
   wishes_[run_key] = held;
-  if (const auto found = entries_.find(run_key); found != entries_.end()) found->second.held = held;
 }
 
 void StartQueue::SetStarting(AssignmentPtr run) {
@@ -107,7 +111,10 @@ void StartQueue::SetStarting(AssignmentPtr run) {
 
 void StartQueue::Remove(const std::string& run_key) {
   const std::lock_guard lock(mutex_);
-  wishes_.erase(run_key);
+  {
+    const std::lock_guard wishes(wishes_mutex_);
+    wishes_.erase(run_key);
+  }
   const auto found = entries_.find(run_key);
   if (found == entries_.end()) return;
   order_.erase(PlaceOf(*found->second.run));
@@ -132,7 +139,7 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady() {
     Entry& entry = entries_[run_key];
     const bool was_asked = resume.has_value() && place < *resume && !keepers.contains(place);
     const bool is_overdue = entry.launching && now - entry.since >= kLaunchCounts;
-    if (entry.held || was_asked || is_overdue) continue;
+    if (was_asked || is_overdue || IsHeldLocked(run_key, entry)) continue;
     const auto known = misfits.find(entry.shape);
     if (known != misfits.end()) {
       entry.reason = known->second;
@@ -187,7 +194,7 @@ std::string StartQueue::ReasonOf(const std::string& run_key) const {
 bool StartQueue::IsHeld(const std::string& run_key) const {
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find(run_key);
-  return found != entries_.end() && found->second.held;
+  return found != entries_.end() && IsHeldLocked(run_key, found->second);
 }
 
 }  // namespace muster::kubernetes

@@ -40,6 +40,7 @@ class StartQueue {
   // The run waits from now on; nothing happens to one that waits already.
   void Add(AssignmentPtr run, bool held);
   // The latest wish counts for more than what Expect and Add say, also if it came before them.
+  // Returns at once, whoever is asked for room meanwhile.
   void SetHeld(const std::string& run_key, bool held);
   // The run has been let go, by whomever, and its pods are not on nodes yet.
   void SetStarting(AssignmentPtr run);
@@ -75,17 +76,22 @@ class StartQueue {
   // Negative priority, job, run key: the order in which runs are asked.
   using Place = std::pair<std::pair<int64_t, uint64_t>, std::string>;
   static Place PlaceOf(const v1::Assignment& run);
-  Entry MakeEntryLocked(AssignmentPtr run, bool held) const;
+  static Entry MakeEntry(AssignmentPtr run, bool held);
+  // What is wished of it, or else what Expect or Add has said.
+  bool IsHeldLocked(const std::string& run_key, const Entry& entry) const;
 
   const Look look_;
   const Clock clock_;
   mutable std::mutex mutex_;
   bool is_open_ = false;
   std::map<std::string, Entry> entries_;  // by run key
-  std::map<std::string, bool> wishes_;    // whether held, of SetHeld, by run key
   std::map<Place, std::string> order_;    // of those that wait
   std::optional<Place> resume_;           // where the latest call stopped; none: at the end
   std::set<Place> keepers_;               // for which it kept what there was
+
+  // Taken after mutex_, and never for long: TakeReady has that one while it looks for room.
+  mutable std::mutex wishes_mutex_;
+  std::map<std::string, bool> wishes_;  // whether held, of SetHeld, by run key; by wishes_mutex_
 };
 
 }  // namespace muster::kubernetes

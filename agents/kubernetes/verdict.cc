@@ -7,6 +7,7 @@
 #include "agents/core/log_evidence.h"
 #include "agents/core/proto_time.h"
 #include "agents/kubernetes/explain_failure.h"
+#include "agents/kubernetes/kueue.h"
 #include "agents/kubernetes/replicas.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -278,10 +279,22 @@ v1::RunState StateOf(const PodObject& pod) {
   return pod.node.empty() ? v1::RUN_STATE_PENDING : v1::RUN_STATE_STARTING;
 }
 
+// No wait helps: the caller deletes the Job.
+Observation GivenUpByQueue(const RunFacts& facts, const JobObject& job) {
+  Observation seen = MakeObservation(facts, v1::RUN_STATE_FAILED);
+  SetEvidence(facts, JobWords(job, facts.queue_wait), &seen);
+  seen.failure = MakeFailure(
+      v1::FAILURE_CLASS_CONFIG, false, "Kueue has given the job up: it " + facts.queue_wait,
+      "Correct what these words and the events name, or ask who has the queue in hand.");
+  QuoteEvents(facts, &*seen.failure);
+  return seen;
+}
+
 Observation JudgeSuspended(const RunFacts& facts, const JobObject& job) {
   std::string why = "suspended by others";
   if (!facts.queue_wait.empty()) why = facts.queue_wait;
-  if (facts.held || job.is_held) why = "held: it starts once it is released";
+  // What Kueue may let go is not held, whatever was wished.
+  if (job.is_held || (facts.held && !IsInQueue(job))) why = kHeldWords;
   // Pods in which nothing has run just go, and the run waits as before.
   const auto lives = [](const PodObject& pod) { return !pod.HasEnded() && HasStarted(pod); };
   if (std::any_of(facts.pods.begin(), facts.pods.end(), lives))
@@ -289,6 +302,7 @@ Observation JudgeSuspended(const RunFacts& facts, const JobObject& job) {
   const bool has_begun = facts.last_state == v1::RUN_STATE_RUNNING ||
                          facts.last_state == v1::RUN_STATE_FINISHING ||
                          std::any_of(facts.pods.begin(), facts.pods.end(), HasStarted);
+  if (!has_begun && facts.queue_has_given_up) return GivenUpByQueue(facts, job);
   if (!has_begun) return Pending(facts, why, JobWords(job, "suspended"));
   // Its controller may count pods that end so as failed, and the Job with them, or may not.
   Observation seen = MakeObservation(facts, v1::RUN_STATE_FAILED);

@@ -12,6 +12,9 @@
 
 namespace muster::kubernetes {
 
+// The reason of a run that is held.
+inline constexpr char kHeldWords[] = "held: it starts once it is released";
+
 // Everything that is known of a run at one moment.
 struct RunFacts {
   std::string run_key;
@@ -25,7 +28,9 @@ struct RunFacts {
   bool cancel_asked = false;
   bool held = false;       // by Muster, with `suspend`
   std::string queue_wait;  // what its Job waits for in its queue, in words; empty: in none
-  bool given_up = false;   // by Muster, which has deleted its Job for that, or is about to
+  // Kueue itself will not let it go any more; queue_wait says why.
+  bool queue_has_given_up = false;
+  bool given_up = false;  // by Muster, which has deleted its Job for that, or is about to
 };
 
 struct Patience {

@@ -8,11 +8,11 @@ DEADLINE_S = 120.0
 POLL_S = 0.05
 
 
-def eventually(condition, what, deadline_s=DEADLINE_S, alive=None):
+def eventually(condition, what, deadline_s=DEADLINE_S, alive=None, poll_s=POLL_S):
     """Calls condition() until it returns something true, and returns that.
 
     Fails after deadline_s, saying `what` was waited for and what condition() returned last. `alive`, if given, is
-    called as well and raises to end the wait early, for example because a daemon has died.
+    called as well and raises to end the wait early, for example because a daemon has died. poll_s lies between two looks.
     """
     end = time.monotonic() + deadline_s
     pause = threading.Event()
@@ -24,7 +24,7 @@ def eventually(condition, what, deadline_s=DEADLINE_S, alive=None):
             alive()
         if time.monotonic() >= end:
             raise AssertionError(f"not within {deadline_s:.0f} s: {what}; the last look showed {last!r}")
-        pause.wait(POLL_S)
+        pause.wait(poll_s)
 
 
 def holds_for(condition, what, duration_s):

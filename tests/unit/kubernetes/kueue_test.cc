@@ -1,9 +1,13 @@
 #include "agents/kubernetes/kueue.h"
 
+#include <atomic>
+
+#include "agents/hosts/local_host.h"
 #include "agents/kubernetes/queue_view.h"
 #include "contract/text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/kubernetes/scripted_server.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -49,6 +53,19 @@ TEST(KueueTest, AWorkloadThatWasTakenBackSaysWhatItWaitsForNow) {
   Json inactive = WorkloadOf({ConditionOf("Evicted", "True", "its time was over")});
   inactive["spec"]["active"] = false;
   EXPECT_EQ(WordsOf(inactive), "its time was over");
+}
+
+TEST(KueueTest, OnlyWhatKueueItselfHasDeactivatedIsGivenUp) {
+  Json workload = WorkloadOf({ConditionOf("Evicted", "True", "requeued too often")});
+  const auto is_given_up = [&](const char* reason, bool is_active) {
+    workload["spec"]["active"] = is_active;
+    workload["status"]["conditions"][0]["reason"] = reason;
+    return ParseWorkload(TrimWorkload(workload))->is_given_up;
+  };
+  EXPECT_TRUE(is_given_up("DeactivatedDueToRequeuingLimitExceeded", false));
+  EXPECT_TRUE(is_given_up("DeactivatedDueToAdmissionCheck", false));
+  EXPECT_FALSE(is_given_up("Deactivated", false)) << "people may make it active again";
+  EXPECT_FALSE(is_given_up("DeactivatedDueToRequeuingLimitExceeded", true)) << "they have";
 }
 
 TEST(KueueTest, AdmissionChecksThatAreNotReadyAreNamed) {
@@ -101,6 +118,30 @@ TEST(KueueTest, AGangSchedulerThatIsNotThereIsRefusedByItsField) {
   EXPECT_EQ(RefusalOf(spec, "scheduling.volcano.sh"), "");
   EXPECT_THAT(RefusalOf(spec, "batch"),
               AllOf(HasSubstr("kubernetes.gang is volcano"), HasSubstr("no Volcano")));
+}
+
+// The server's first answers may be parts.
+TEST(KueueTest, AServerThatIsStartingIsNotTakenForOneWithoutKueue) {
+  std::atomic<bool> is_whole = false;
+  ScriptedServer server([&](const ScriptedRequest&) {
+    Json answer = {{"groups", {{{"name", "apiregistration.k8s.io"}}}}};
+    if (is_whole) answer["groups"].push_back({{"name", "batch"}});
+    return ScriptedReply{.body = answer.dump()};
+  });
+  hosts::LocalHost host;
+  Endpoint endpoint;
+  endpoint.server = server.url();
+  Api api(endpoint, &host);
+  QueueView view({"lab"}, &api);
+  v1::JobSpec spec;
+  spec.mutable_kubernetes()->set_queue("team");
+  view.Learn(absl::ZeroDuration());
+  EXPECT_TRUE(view.Check(spec, "lab").ok());
+  EXPECT_TRUE(view.MayHaveDefaultQueue("lab")) << "nothing says that there is no Kueue";
+  is_whole = true;
+  view.Learn(absl::ZeroDuration());
+  EXPECT_FALSE(view.Check(spec, "lab").ok());
+  EXPECT_FALSE(view.MayHaveDefaultQueue("lab"));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #ifndef MUSTER_TESTS_UNIT_KUBERNETES_SCRIPTED_CLUSTER_H_
 #define MUSTER_TESTS_UNIT_KUBERNETES_SCRIPTED_CLUSTER_H_
 
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -72,6 +73,8 @@ class ScriptedClusterTest : public testing::Test {
     return std::exchange(changes_, {});
   }
 
+  // Asked before all else what to answer, if it has something to say.
+  std::function<std::optional<ScriptedReply>(const ScriptedRequest&)> answer_first_;
   std::string identity_ = "cluster-1";
   Json jobs_ = Json::array();
   Json pods_ = Json::array();
@@ -84,8 +87,12 @@ class ScriptedClusterTest : public testing::Test {
  private:
   ScriptedReply Answer(const ScriptedRequest& request) {
     const std::lock_guard lock(mutex_);
-    if (request.method != "GET") {
+    if (request.method != "GET")
       changes_.push_back(request.method + " " + request.target + " " + request.body);
+    if (answer_first_) {
+      if (std::optional<ScriptedReply> reply = answer_first_(request)) return *std::move(reply);
+    }
+    if (request.method != "GET") {
       return refuses_changes_ ? ScriptedReply{.status = 503} : ScriptedReply{.body = "{}"};
     }
     if (request.target.find("watch=1") != std::string::npos) return {.stays_open = true};

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <future>
 #include <memory>
 #include <set>
 #include <string>
@@ -79,6 +81,21 @@ TEST_F(StartQueueTest, RunsStartAsLongAsTheyFitTogetherAndTheOthersSayWhyNot) {
   queue.Remove("k7m2-1-1");
   EXPECT_THAT(Ready(), ElementsAre("k7m2-2-1"));
   EXPECT_EQ(queue.ReasonOf("k7m2-2-1"), "");
+}
+
+TEST_F(StartQueueTest, AHoldIsNotedAtOnceWhileRoomIsBeingLookedFor) {
+  std::future<void> hold;
+  StartQueue* asked = nullptr;
+  StartQueue slow([&]() -> std::unique_ptr<RoomLeft> {
+    hold = std::async(std::launch::async, [&] { asked->SetHeld("k7m2-1-1", true); });
+    EXPECT_EQ(hold.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+    return std::make_unique<NodesLeft>(&nodes);
+  });
+  asked = &slow;
+  slow.Open();
+  slow.Add(MakeRun(1, 1), false);
+  EXPECT_THAT(slow.TakeReady(), IsEmpty()) << "it is heeded, too";
+  EXPECT_TRUE(slow.IsHeld("k7m2-1-1"));
 }
 
 TEST_F(StartQueueTest, HigherPrioritiesComeFirstThenOlderJobsByNumber) {

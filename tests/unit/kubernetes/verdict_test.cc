@@ -1,5 +1,6 @@
 #include "agents/kubernetes/verdict.h"
 
+#include "agents/kubernetes/kueue.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -286,6 +287,27 @@ TEST(KubernetesVerdictTest, AHeldRunAndASuspendedOneSayWhoHoldsThem) {
   EXPECT_EQ(world.Seen().reason, "waits in queue team (Kueue)");
   world.facts().held = true;
   EXPECT_THAT(world.Seen().reason, HasSubstr("held"));
+  world.facts().job->queue = "team";
+  EXPECT_EQ(world.Seen().reason, "waits in queue team (Kueue)") << "Kueue may let it go";
+  world.facts().job->queue = kHeldQueue;
+  EXPECT_THAT(world.Seen().reason, HasSubstr("held"));
+}
+
+TEST(KubernetesVerdictTest, WhatKueueHasGivenUpEndsInItsWords) {
+  World world;
+  world.facts().job->is_suspended = true;
+  world.facts().job->queue = "team";
+  world.facts().queue_wait = "waits in queue team (Kueue): requeued too often";
+  EXPECT_EQ(world.Seen().state, v1::RUN_STATE_PENDING);
+  world.facts().queue_has_given_up = true;
+  world.Event("Failed", "registry.example/missing:1 not found");
+  const agent::Observation seen = world.Seen();
+  EXPECT_EQ(seen.state, v1::RUN_STATE_FAILED);
+  ASSERT_TRUE(seen.failure.has_value());
+  EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_FALSE(seen.failure->retriable());
+  EXPECT_THAT(seen.failure->message(), HasSubstr("requeued too often"));
+  EXPECT_THAT(seen.failure->ShortDebugString(), HasSubstr("missing:1 not found"));
 }
 
 TEST(KubernetesVerdictTest, ADeletedJobIsCanceledUnlessItHadEnded) {

@@ -1,0 +1,208 @@
+// Holds that come while a run is launched, and launches that Kueue overtakes.
+#include <string>
+
+#include "agents/kubernetes/kueue.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/kubernetes/scripted_cluster.h"
+
+namespace muster::kubernetes {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr char kRun[] = "k7m2-1-1";
+constexpr char kDenied[] =
+    R"({"kind": "Status", "reason": "Forbidden", "message":
+        "admission webhook \"vjob.kb.io\" denied the request: field is immutable"})";
+
+class BackendHoldTest : public ScriptedClusterTest {
+ protected:
+  BackendHoldTest() {
+    assignment_ = std::make_shared<v1::Assignment>();
+    assignment_->set_run_key(kRun);
+    assignment_->set_user("ann");
+    assignment_->mutable_spec()->set_nodes(1);
+    assignment_->mutable_spec()->set_image("any");
+    assignment_->mutable_spec()->mutable_command()->set_script("true");
+    assignment_->mutable_spec()->mutable_kubernetes()->set_queue("team");
+    answer_first_ = [this](const ScriptedRequest& request) { return Answer(request); };
+  }
+
+  // A Job in the queue "team" whose launch is not through.
+  Json HalfLaunched(bool is_suspended) {
+    Json job = MakeJob(kRun);
+    job["metadata"]["annotations"] = Json::object();
+    job["metadata"]["labels"][kQueueLabel] = "team";
+    job["spec"]["suspend"] = is_suspended;
+    return job;
+  }
+  static Json PodOf(const char* node, Json container_state) {
+    return {{"metadata",
+             {{"name", std::string(kRun) + "-0"},
+              {"namespace", "lab"},
+              {"uid", "p"},
+              {"labels", {{kRunLabel, kRun}}},
+              {"ownerReferences", {{{"kind", "Job"}, {"uid", "u-" + std::string(kRun)}}}}}},
+            {"spec", {{"nodeName", node}}},
+            {"status",
+             {{"phase", "Running"},
+              {"containerStatuses", {{{"name", "main"}, {"state", std::move(container_state)}}}}}}};
+  }
+  static Json RunningPod() {
+    return PodOf("node-1", {{"running", {{"startedAt", "2026-01-01T00:00:30Z"}}}});
+  }
+  agent::RunHandle Launched(v1::RunState state = v1::RUN_STATE_PENDING) const {
+    agent::RunHandle run = Handle(kRun);
+    run.external_id = "lab/" + std::string(kRun);
+    run.assignment = assignment_;
+    run.state = state;
+    return run;
+  }
+
+  std::shared_ptr<v1::Assignment> assignment_;
+  bool denies_holds_ = false;
+  std::string hold_at_;  // a hold comes while the server has a change with these words
+
+ private:
+  // Of a server that keeps what it is given; which nodes there are may not be seen.
+  std::optional<ScriptedReply> Answer(const ScriptedRequest& request) {
+    if (request.target.starts_with("/api/v1/nodes")) return ScriptedReply{.status = 403};
+    const std::string words = request.method + " " + request.target + " " + request.body;
+    if (!hold_at_.empty() && words.find(hold_at_) != std::string::npos)
+      backend_->NoteHold(kRun, true);
+    if (request.method == "POST" && request.target.ends_with("/jobs")) {
+      Json job = Json::parse(request.body);
+      job["metadata"]["uid"] = "u-" + std::string(kRun);
+      jobs_ = Json::array({job});
+      return ScriptedReply{.status = 201, .body = job.dump()};
+    }
+    if (request.method != "PATCH") return std::nullopt;
+    if (denies_holds_ && request.body.find(kHeldQueue) != std::string::npos)
+      return ScriptedReply{.status = 403, .body = kDenied};
+    jobs_[0].merge_patch(Json::parse(request.body));
+    return ScriptedReply{.body = jobs_[0].dump()};
+  }
+};
+
+TEST_F(BackendHoldTest, AHoldThatComesBeforeTheJobIsMadeKeepsItOutOfItsQueue) {
+  Start({});
+  TakeChanges();
+  backend_->NoteHold(kRun, true);
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  EXPECT_THAT(TakeChanges(), ElementsAre(AllOf(HasSubstr("/jobs "), HasSubstr(kHeldQueue)),
+                                         HasSubstr("/secrets ")));
+  EXPECT_TRUE(backend_->SetHeld(Launched(), true).ok());
+  EXPECT_THAT(TakeChanges(), IsEmpty()) << "it is held already";
+  EXPECT_THAT(backend_->Observe({Launched()}).observations[0].reason, HasSubstr("held"));
+}
+
+TEST_F(BackendHoldTest, AHoldThatComesWhileTheJobIsMadeTakesItOutOfItsQueue) {
+  Start({});
+  TakeChanges();
+  hold_at_ = "/secrets ";
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr("/jobs "), HasSubstr("/secrets ")));
+  EXPECT_THAT(backend_->Observe({Launched()}).observations[0].reason, Not(HasSubstr("held")))
+      << "Kueue may start it still";
+  EXPECT_TRUE(backend_->SetHeld(Launched(), true).ok());
+  EXPECT_THAT(TakeChanges(), ElementsAre(AllOf(HasSubstr("PATCH "), HasSubstr(kHeldQueue))));
+  EXPECT_THAT(backend_->Observe({Launched()}).observations[0].reason, HasSubstr("held"));
+}
+
+TEST_F(BackendHoldTest, AHoldThatIsDeniedBecauseItCameTooLateEndsNoRun) {
+  Start({});
+  TakeChanges();
+  hold_at_ = kLaunchAnnotation;
+  denies_holds_ = true;
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr("/jobs "), HasSubstr("/secrets "),
+                                         HasSubstr(kLaunchAnnotation), HasSubstr(kHeldQueue)));
+  const agent::ObserveOutcome outcome = backend_->Observe({Launched()});
+  ASSERT_EQ(outcome.observations.size(), 1) << outcome.scheduler;
+  EXPECT_EQ(outcome.observations[0].state, v1::RUN_STATE_PENDING);
+  EXPECT_THAT(TakeChanges(), IsEmpty()) << "it is not taken away";
+}
+
+TEST_F(BackendHoldTest, WhatKueueHasLetGoIsNotHeldUntilItsPodsHaveNodesAndSaysSo) {
+  jobs_ = Json::array({HalfLaunched(false)});
+  Start({kRun});
+  const absl::Status late = backend_->SetHeld(Launched(), true);
+  EXPECT_EQ(late.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(late.message()), HasSubstr("Kueue has let it go"));
+  EXPECT_THAT(backend_->Observe({Launched()}).observations[0].reason, Not(HasSubstr("held")));
+  pods_ = Json::array({RunningPod()});
+  Start({kRun});
+  EXPECT_TRUE(backend_->SetHeld(Launched(), true).ok()) << "it has begun";
+}
+
+TEST_F(BackendHoldTest, TheLaunchOfWhatKueueHasStartedIsCompletedInSpiteOfALateHold) {
+  jobs_ = Json::array({HalfLaunched(false)});
+  pods_ = Json::array({RunningPod()});
+  Start({kRun});
+  backend_->NoteHold(kRun, true);
+  TakeChanges();
+  const agent::ObserveOutcome outcome = backend_->Observe({Launched()});
+  ASSERT_EQ(outcome.observations.size(), 1) << outcome.scheduler;
+  EXPECT_EQ(outcome.observations[0].state, v1::RUN_STATE_RUNNING);
+  EXPECT_EQ(outcome.observations[0].reason, "");
+  EXPECT_THAT(TakeChanges(),
+              ElementsAre(AllOf(HasSubstr(kLaunchComplete), Not(HasSubstr("suspend")),
+                                Not(HasSubstr(kQueueLabel)))));
+}
+
+// ---- launches that were cut short
+
+TEST_F(BackendHoldTest, WhatHasBegunBeforeItsLaunchWasThroughIsFound) {
+  jobs_ = Json::array({HalfLaunched(false)});
+  Start({});
+  EXPECT_EQ(backend_->Lookup(Handle(kRun)).kind, agent::LookupOutcome::Kind::kAbsent)
+      << "its Secret may be missing: the next launch makes it";
+  Set([this] { pods_ = Json::array({RunningPod()}); });
+  EXPECT_EQ(backend_->Lookup(Handle(kRun)).kind, agent::LookupOutcome::Kind::kFound);
+  Set([this] {
+    pods_ = Json::array();
+    jobs_[0]["status"] = EndedJob(kRun)["status"];
+  });
+  EXPECT_EQ(backend_->Lookup(Handle(kRun)).kind, agent::LookupOutcome::Kind::kFound);
+}
+
+TEST_F(BackendHoldTest, TheSecretIsMadeLastForPodsWaitForThatAlone) {
+  assignment_->mutable_spec()->set_nodes(2);
+  Start({});
+  TakeChanges();
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr("/jobs "), HasSubstr("/services "),
+                                         HasSubstr("/secrets "), HasSubstr("PATCH ")));
+}
+
+TEST_F(BackendHoldTest, ASecondLaunchLeavesTheSecretOfWhatKueueHasStarted) {
+  for (const bool is_suspended : {false, true}) {
+    const auto keeps = answer_first_;
+    answer_first_ = [this, keeps,
+                     is_suspended](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
+      if (request.method == "POST") {
+        jobs_ = Json::array({HalfLaunched(is_suspended)});
+        return ScriptedReply{.status = 409,
+                             .body = R"({"kind": "Status", "reason": "AlreadyExists"})"};
+      }
+      return keeps(request);
+    };
+    Start({});
+    TakeChanges();
+    (void)backend_->Launch(*assignment_);
+    const std::vector<std::string> changes = TakeChanges();
+    const bool replaced = std::any_of(changes.begin(), changes.end(), [](const auto& change) {
+      return change.starts_with("DELETE ");
+    });
+    EXPECT_EQ(replaced, is_suspended);
+    answer_first_ = keeps;
+  }
+}
+
+}  // namespace
+}  // namespace muster::kubernetes
