@@ -53,17 +53,17 @@ class WaitsOfJobs final : public ObjectSink {
   void OnAll(std::vector<Json> objects) override {
     std::unordered_map<std::string, QueueWait> waits;
     for (const Json& object : objects) {
-      if (std::optional<Workload> workload = ParseWorkload(object))
-        waits.insert_or_assign(workload->job_uid, WaitOf(*std::move(workload)));
+      if (const std::optional<Workload> workload = ParseWorkload(object))
+        waits.insert_or_assign(workload->job_uid, WaitOf(*workload));
     }
     const std::lock_guard lock(mutex_);
     waits_ = std::move(waits);
   }
   void OnChange(Json object) override {
-    std::optional<Workload> workload = ParseWorkload(object);
+    const std::optional<Workload> workload = ParseWorkload(object);
     if (!workload.has_value()) return;
     const std::lock_guard lock(mutex_);
-    waits_.insert_or_assign(workload->job_uid, WaitOf(*std::move(workload)));
+    waits_.insert_or_assign(workload->job_uid, WaitOf(*workload));
   }
   void OnDelete(Json object) override {
     const std::optional<Workload> workload = ParseWorkload(object);
@@ -78,8 +78,8 @@ class WaitsOfJobs final : public ObjectSink {
   }
 
  private:
-  static QueueWait WaitOf(Workload workload) {
-    return {.words = std::move(workload.words), .is_given_up = workload.is_given_up};
+  static QueueWait WaitOf(const Workload& workload) {
+    return {.words = workload.words, .is_given_up = workload.is_given_up};
   }
 
   mutable std::mutex mutex_;
