@@ -52,8 +52,8 @@ class Credentials {
   Credentials& operator=(const Credentials&) = delete;
 
   // The present one; a token file is read again each minute, and one that is empty or gone by then
-  // changes nothing; a plug-in runs again when what it
-  // gave has expired: once for all who ask meanwhile. UNAUTHENTICATED: there is none.
+  // changes nothing; a plug-in runs again when what it gave has expired: once for all who ask
+  // meanwhile. UNAUTHENTICATED: there is none.
   // DEADLINE_EXCEEDED: the plug-in still runs.
   absl::StatusOr<Credential> Get(absl::Time deadline = absl::InfiniteFuture());
   // The server has refused this one: the next Get makes another, if there is a way to.

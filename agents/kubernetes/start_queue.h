@@ -28,9 +28,9 @@ class StartQueue {
   using AssignmentPtr = std::shared_ptr<const v1::Assignment>;
   using Look = std::function<std::unique_ptr<RoomLeft>()>;
 
+  using Clock = std::function<absl::Time()>;
   // `look` is called once in each TakeReady that has somebody to ask for. Nothing is ready before
   // Open.
-  using Clock = std::function<absl::Time()>;
   explicit StartQueue(Look look, Clock clock = absl::Now);
   void Open();
 
