@@ -16,9 +16,16 @@ namespace {
 // The most clusters that are asked about one job; the rest refuse nothing.
 constexpr size_t kMaxAskedClusters = 10;
 
+// "amd.com/gpu", "gpu": which nodes have it, inventories do not say of GPUs that have a type.
+bool IsResource(const v1::GpuRequest& gpus) {
+  return gpus.type().find('/') != std::string::npos || gpus.type() == "gpu";
+}
+
 bool NeedsAsking(const v1::JobSpec& spec) {
-  return spec.has_kubernetes() || spec.mounts_size() > 0 || spec.inputs_size() > 0 ||
-         spec.outputs_size() > 0 || !spec.results_directory().empty();
+  const auto& gpus = spec.resources().gpus();
+  return std::any_of(gpus.begin(), gpus.end(), IsResource) || spec.has_kubernetes() ||
+         spec.mounts_size() > 0 || spec.inputs_size() > 0 || spec.outputs_size() > 0 ||
+         !spec.results_directory().empty();
 }
 
 // The same for jobs against which most likely the same speaks, or nothing.

@@ -86,6 +86,8 @@ def test_gpus_are_asked_for_by_the_name_of_their_resource_or_by_a_type_that_ther
         job_id = api.submit(spec)
         api.wait_state(job_id, SUCCEEDED)
         assert api.stdout(job_id) == b"1\n", kind
+    told = world.cli("run", "--gpus", "amd.com/gpu:1", "--", "true", check=False)
+    assert told.returncode == 13 and "amd.com/gpu: 0, 1 is needed" in told.stderr
     told = world.cli("run", "--gpus", "H100:1", "--", "true", check=False)
     assert told.returncode == 13
     assert "no GPUs of type H100 (it has NVIDIA-H100-80GB-HBM3)" in told.stderr
