@@ -109,7 +109,7 @@ absl::Status KubernetesBackend::StartReady() {
   absl::Status trouble;
   for (const StartQueue::AssignmentPtr& run : queue_.TakeReady()) {
     if (queue_.IsHeld(run->run_key())) {
-      queue_.Return(run->run_key());
+      queue_.Return(run->run_key(), "");
       continue;
     }
     const absl::Status status = LetGo(*run);
@@ -118,8 +118,10 @@ absl::Status KubernetesBackend::StartReady() {
     } else if (absl::IsInvalidArgument(status)) {
       trouble.Update(GiveUp(*run, status));
     } else if (!status.ok()) {
-      queue_.Return(run->run_key());
-      trouble.Update(status);
+      queue_.Return(run->run_key(),
+                    "its Job could not be let go yet: " + std::string(ToStd(status.message())));
+      // That the server forbids it is no sign of the server being away.
+      if (!absl::IsPermissionDenied(status)) trouble.Update(status);
     }
   }
   return trouble;

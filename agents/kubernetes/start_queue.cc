@@ -177,18 +177,21 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady() {
   return ready;
 }
 
-void StartQueue::Return(const std::string& run_key) {
+void StartQueue::Return(const std::string& run_key, std::string why) {
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find(run_key);
   if (found == entries_.end()) return;
   found->second.starting = false;
+  found->second.refusal = std::move(why);
   order_[PlaceOf(*found->second.run)] = run_key;
 }
 
 std::string StartQueue::ReasonOf(const std::string& run_key) const {
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find(run_key);
-  return found == entries_.end() ? std::string() : found->second.reason;
+  if (found == entries_.end()) return "";
+  const Entry& entry = found->second;
+  return entry.reason.empty() ? entry.refusal : entry.reason;
 }
 
 bool StartQueue::IsHeld(const std::string& run_key) const {

@@ -51,10 +51,10 @@ class StartQueue {
   // no room on the nodes keeps what there is for it, and in each namespace the first that its
   // limits stand against keeps what there is of them; others behind it may pass in what it does not
   // need, but on nodes where it could be only for kMayBePassed. Each is told once and counts as
-  // starting; Return says that it could not be let go. Of very many kinds of runs that find no room
-  // each call asks for some, and the next goes on from there.
+  // starting; Return says that it could not be let go, and why. Of very many kinds of runs that
+  // find no room each call asks for some, and the next goes on from there.
   std::vector<AssignmentPtr> TakeReady();
-  void Return(const std::string& run_key);
+  void Return(const std::string& run_key, std::string why);
 
   // Why it waits; empty: it does not, or nobody has looked yet.
   std::string ReasonOf(const std::string& run_key) const;
@@ -71,7 +71,8 @@ class StartQueue {
     // When it was first the one that waits for nodes before all others.
     std::optional<absl::Time> first_since = {};
     std::string reason = {};
-    std::string shape = {};  // what decides whether it fits
+    std::string refusal = {};  // why it could not be let go the last time
+    std::string shape = {};    // what decides whether it fits
   };
   // Negative priority, job, run key: the order in which runs are asked.
   using Place = std::pair<std::pair<int64_t, uint64_t>, std::string>;

@@ -19,6 +19,9 @@ constexpr char kRun[] = "k7m2-1-1";
 constexpr char kDenied[] =
     R"({"kind": "Status", "reason": "Forbidden", "message":
         "admission webhook \"vjob.kb.io\" denied the request: field is immutable"})";
+constexpr char kForbidden[] =
+    R"({"kind": "Status", "reason": "Forbidden", "message":
+        "jobs.batch \"k7m2-1-1\" is forbidden: User \"x\" cannot patch resource \"jobs\""})";
 
 class BackendHoldTest : public ScriptedClusterTest {
  protected:
@@ -66,6 +69,7 @@ class BackendHoldTest : public ScriptedClusterTest {
 
   std::shared_ptr<v1::Assignment> assignment_;
   bool denies_holds_ = false;
+  bool forbids_patches_ = false;
   std::string hold_at_;  // a hold comes while the server has a change with these words
 
  private:
@@ -82,6 +86,7 @@ class BackendHoldTest : public ScriptedClusterTest {
       return ScriptedReply{.status = 201, .body = job.dump()};
     }
     if (request.method != "PATCH") return std::nullopt;
+    if (forbids_patches_) return ScriptedReply{.status = 403, .body = kForbidden};
     if (denies_holds_ && request.body.find(kHeldQueue) != std::string::npos)
       return ScriptedReply{.status = 403, .body = kDenied};
     jobs_[0].merge_patch(Json::parse(request.body));
@@ -202,6 +207,15 @@ TEST_F(BackendHoldTest, ASecondLaunchLeavesTheSecretOfWhatKueueHasStarted) {
     EXPECT_EQ(replaced, is_suspended);
     answer_first_ = keeps;
   }
+}
+
+TEST_F(BackendHoldTest, ARightThatIsMissingIsToldOfTheRunAndNotOfTheServer) {
+  Start({});
+  forbids_patches_ = true;
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  const agent::ObserveOutcome seen = backend_->Observe({Launched()});
+  EXPECT_TRUE(seen.scheduler.ok()) << seen.scheduler;
+  EXPECT_THAT(seen.observations[0].reason, HasSubstr("cannot patch resource"));
 }
 
 }  // namespace

@@ -249,8 +249,10 @@ TEST_F(StartQueueTest, AHeldRunWaitsForItsRelease) {
 TEST_F(StartQueueTest, ARunThatCouldNotBeLetGoIsToldAgain) {
   queue.Add(MakeRun(1, 1), false);
   EXPECT_THAT(Ready(), ElementsAre("k7m2-1-1"));
-  queue.Return("k7m2-1-1");
+  queue.Return("k7m2-1-1", "jobs may not be patched");
+  EXPECT_EQ(queue.ReasonOf("k7m2-1-1"), "jobs may not be patched");
   EXPECT_THAT(Ready(), ElementsAre("k7m2-1-1"));
+  EXPECT_EQ(queue.ReasonOf("k7m2-1-1"), "jobs may not be patched") << "as far as is known";
 }
 
 TEST_F(StartQueueTest, WhatOthersHaveLetGoTakesItsRoom) {
