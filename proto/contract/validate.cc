@@ -160,11 +160,12 @@ void CheckGpus(const v1::Resources& resources, FieldErrors* errors) {
     const auto is_type_character = [](char c) {
       return IsLetter(c) || IsDigit(c) || c == '-' || c == '_' || c == '.' || c == '/';
     };
-    if (gpus.type().size() > kMaxLabelBytes ||
+    const char first = gpus.type().empty() ? 'a' : gpus.type().front();
+    if (gpus.type().size() > kMaxLabelBytes || !(IsLetter(first) || IsDigit(first)) ||
         !std::all_of(gpus.type().begin(), gpus.type().end(), is_type_character)) {
       errors->Add(field + ".type",
                   fmt::format("{} is not a GPU type; use up to 63 letters, digits, '-', '_', '.' "
-                              "and '/'",
+                              "and '/', with a letter or digit first",
                               Quoted(gpus.type())));
     }
   }

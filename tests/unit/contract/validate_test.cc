@@ -112,6 +112,12 @@ std::vector<BadCase> BadSizes() {
       {"resources.gpus[0].type",
        [](auto* s) {
          auto* gpus = s->mutable_resources()->add_gpus();
+         gpus->set_type("-1");
+         gpus->set_count_millis(1000);
+       }},
+      {"resources.gpus[0].type",
+       [](auto* s) {
+         auto* gpus = s->mutable_resources()->add_gpus();
          gpus->set_type("H100:8");
          gpus->set_count_millis(1000);
        }},
