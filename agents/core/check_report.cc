@@ -47,8 +47,9 @@ std::string CheckReport(const v1::ClusterChecks& checks) {
     text += fmt::format("{:<8}{}: {}\n", Word(check.result()), OneLine(check.subject()),
                         OneLine(check.seen()));
     // Lines of one cause have their remedy once, below the last of them.
-    const bool goes_on =
-        i + 1 < checks.checks_size() && checks.checks(i + 1).remedy() == check.remedy();
+    const bool goes_on = std::any_of(
+        checks.checks().begin() + i + 1, checks.checks().end(),
+        [&](const v1::ClusterCheck& later) { return later.remedy() == check.remedy(); });
     if (!check.remedy().empty() && !goes_on)
       text += fmt::format("        -> {}\n", OneLine(check.remedy()));
   }

@@ -255,7 +255,8 @@ TEST_F(SlurmModesTest, ABatchScriptDoesWhatItDoesWithPlainSbatch) {
 
 TEST_F(SlurmModesTest, ABatchScriptRunsOnceAndStartsItsTasksOnAllNodesItself) {
   v1::JobSpec spec = ScriptSpec(
-      "#!/bin/bash\nhostname -s >/dev/null; echo once; srun -l true; srun -l echo task | sort");
+      "#!/bin/bash\nhostname -s >/dev/null; echo once; srun -l true 2>/dev/null; "
+      "srun -l echo task 2>/dev/null | sort");
   spec.set_nodes(2);
   spec.mutable_slurm()->mutable_batch_script();
   const TestRun run = RunToEnd(spec);
