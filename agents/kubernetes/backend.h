@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "agents/core/backend.h"
+#include "agents/core/check_list.h"
 #include "agents/hosts/local_host.h"
 #include "agents/kubernetes/api.h"
 #include "agents/kubernetes/cluster_view.h"
@@ -82,6 +83,9 @@ class KubernetesBackend final : public agent::Backend {
   // ---- launch
   // The run's objects, or why the cluster cannot have it.
   absl::StatusOr<RunObjects> Prepare(const v1::Assignment& assignment);
+  // The rest of a plan: what the API server says of the objects, and when the run would start.
+  void PlanOnServer(const v1::Assignment& planned, const RunObjects& objects, v1::JobPlan* plan,
+                    agent::CheckList* checks);
   // A launch that was cut short leaves a Job that never starts; it goes at once if nobody may come
   // back to it.
   agent::LaunchOutcome TakeBack(agent::LaunchOutcome outcome, const JobObject& job);

@@ -40,8 +40,7 @@ std::string ManifestOf(const RunObjects& objects) {
 constexpr char kMayBeQueued[] =
     "the Job is made with the queue muster-held, which there is not, so that Kueue cannot start it "
     "half made; if its namespace has a queue default, which cannot be seen from here, it goes "
-    "there, "
-    "and Kueue decides when it starts";
+    "there, and Kueue decides when it starts";
 
 // As Kueue sees the Job once it is let go; before that, one that a default queue would take has the
 // name of a queue that there is not.
@@ -108,35 +107,38 @@ absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
     checks.Ok("the job",
               "nothing that the agent knows stands against it; the API server was not asked");
   } else {
-    const StartQueue::AssignmentPtr placed =
-        InPlace(std::make_shared<const v1::Assignment>(planned), objects->name_space);
-    const std::string& queue = placed->spec().kubernetes().queue();
-    const bool may_be_queued = queue.empty() && queues_.MayHaveDefaultQueue(objects->name_space);
-    plan.set_submission(ManifestOf(AsLetGo(*objects, queue)));
-    const absl::StatusOr<std::optional<std::string>> refusal = calls_.Try(*objects);
-    CheckDryRun(refusal, &checks);
-    for (const auto& [field, words] : things_.FindAwaited(spec, objects->name_space)) {
-      checks.Warn(
-          field, words,
-          fmt::format("Make it, or name another: the run waits for it for {} and fails then.",
-                      contract::FormatDuration(config_.start_grace)));
-    }
-    if (may_be_queued) checks.Ok("queue", kMayBeQueued);
-    if (HasOwnGangScheduler(placed->spec())) {
-      checks.Ok("room", WhoStarts(spec, queue));
-      *plan.mutable_checks() = checks.checks().checks();
-      return plan;
-    }
-    const std::optional<Misfit> waits = view_.TakeSnapshot()->WaitsFor(planned);
-    checks.Ok("room", waits.has_value() ? "it would wait: " + waits->words
-                                        : "nothing stands against its start");
-    // When Kueue will let a run go, only Kueue knows.
-    const bool starts = refusal.ok() && !refusal->has_value() && !waits.has_value();
-    if (starts && !may_be_queued)
-      *plan.mutable_estimated_start_time() = agent::ToProto(absl::Now());
+    PlanOnServer(planned, *objects, &plan, &checks);
   }
   *plan.mutable_checks() = checks.checks().checks();
   return plan;
+}
+
+void KubernetesBackend::PlanOnServer(const v1::Assignment& planned, const RunObjects& objects,
+                                     v1::JobPlan* plan, agent::CheckList* checks) {
+  const StartQueue::AssignmentPtr placed =
+      InPlace(std::make_shared<const v1::Assignment>(planned), objects.name_space);
+  const std::string& queue = placed->spec().kubernetes().queue();
+  const bool may_be_queued = queue.empty() && queues_.MayHaveDefaultQueue(objects.name_space);
+  plan->set_submission(ManifestOf(AsLetGo(objects, queue)));
+  const absl::StatusOr<std::optional<std::string>> refusal = calls_.Try(objects);
+  CheckDryRun(refusal, checks);
+  for (const auto& [field, words] : things_.FindAwaited(planned.spec(), objects.name_space)) {
+    checks->Warn(
+        field, words,
+        fmt::format("Make it, or name another: the run waits for it for {} and fails then.",
+                    contract::FormatDuration(config_.start_grace)));
+  }
+  if (may_be_queued) checks->Ok("queue", kMayBeQueued);
+  if (HasOwnGangScheduler(placed->spec())) {
+    checks->Ok("room", WhoStarts(planned.spec(), queue));
+    return;
+  }
+  const std::optional<Misfit> waits = view_.TakeSnapshot()->WaitsFor(planned);
+  checks->Ok("room", waits.has_value() ? "it would wait: " + waits->words
+                                       : "nothing stands against its start");
+  // When Kueue will let a run go, only Kueue knows.
+  const bool starts = refusal.ok() && !refusal->has_value() && !waits.has_value();
+  if (starts && !may_be_queued) *plan->mutable_estimated_start_time() = agent::ToProto(absl::Now());
 }
 
 }  // namespace muster::kubernetes

@@ -27,8 +27,7 @@ absl::Status CheckNamespace(const v1::JobSpec& spec, const KubernetesConfig& con
   const bool is_option = !spec.kubernetes().namespace_().empty();
   return absl::InvalidArgumentError(fmt::format(
       "{} is \"{}\"; the agent of this cluster works in {}: choose one of these or another "
-      "cluster, "
-      "or have the operator add it to the agent's setting kubernetes.namespaces",
+      "cluster, or have the operator add it to the agent's setting kubernetes.namespaces",
       is_option ? "kubernetes.namespace" : "placement.pool", wanted, fmt::join(known, ", ")));
 }
 

@@ -163,9 +163,9 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
   }
   if (!facts.job.has_value() || facts.job->deletion_time.has_value()) return seen;
   if (run.assignment != nullptr) Queue(run, facts, &*seen);
-  const bool may_be_stuck = run.assignment != nullptr && !HasOwnGangScheduler(InPlace(run)->spec());
   if (std::optional<v1::Failure> stuck = FindStuckGang(facts, PodsOf(run), config_.gang_grace);
-      stuck.has_value() && may_be_stuck) {
+      stuck.has_value() && run.assignment != nullptr &&
+      !HasOwnGangScheduler(InPlace(run)->spec())) {
     seen->failure = *std::move(stuck);
     return End(*facts.job, *std::move(seen));
   }
