@@ -4,13 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <iterator>
 #include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "broker/core/gpu_names.h"
 #include "contract/roles.h"
 #include "contract/states.h"
 #include "contract/units.h"
@@ -19,12 +19,6 @@ namespace muster::core {
 namespace {
 
 constexpr uint64_t kMillis = 1000;
-
-bool SameIgnoringCase(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
-    return std::tolower(x) == std::tolower(y);
-  });
-}
 
 // What one node must have.
 struct Need {
@@ -35,11 +29,6 @@ struct Need {
   bool is_of_any_label = false;
   uint64_t gpus = 0;
 };
-
-// "nvidia.com/gpu" or "gpu": where labels tell types, an inventory has these instead.
-bool NamesAllGpus(std::string_view type) {
-  return SameIgnoringCase(type.substr(type.rfind('/') + 1), "gpu");
-}
 
 Need NeedOf(const v1::JobSpec& shape, v1::ClusterKind kind) {
   Need need;
@@ -251,6 +240,30 @@ std::string LacksImages(const v1::JobSpec& shape, const PutCluster& cluster) {
   return "";
 }
 
+// Likewise for the files that it brings along.
+std::string LacksUploads(const v1::JobSpec& shape, const PutCluster& cluster) {
+  if (shape.uploads_size() == 0 || cluster.inventory.takes_uploads()) return "";
+  return fmt::format(
+      "it is of kind {}, whose agent does not fetch files yet, and the job brings files along "
+      "(uploads: a local workdir or file_mounts); copy them there yourself and name that directory "
+      "by its absolute path, or choose a cluster of machines",
+      contract::Name(cluster.kind));
+}
+
+// Likewise for a share of a GPU.
+std::string LacksShares(const v1::JobSpec& shape, v1::ClusterKind kind) {
+  if (kind == v1::CLUSTER_KIND_MACHINES) return "";
+  for (const v1::GpuRequest& gpus : shape.resources().gpus()) {
+    if (gpus.count_millis() % kMillis == 0) continue;
+    return fmt::format(
+        "it is of kind {}, which gives GPUs whole, and the job asks for {} "
+        "(resources.gpus[0].count_millis); ask for whole GPUs, or choose a cluster of kind "
+        "machines",
+        contract::Name(kind), contract::FormatGpus(gpus));
+  }
+  return "";
+}
+
 // The fit of what the job needs; one that has refused the job all the same never fits.
 Fit UnlessRefused(Fit fit, const v1::JobSpec& shape, const PutCluster& cluster) {
   if (!fit.ever() || !shape.labels().contains(cluster.name)) return fit;
@@ -273,6 +286,8 @@ std::string WrongKind(const v1::JobSpec& shape, const PutCluster& cluster) {
   }
   if (std::string lacks = LacksRoles(shape, cluster.kind); !lacks.empty()) return lacks;
   if (std::string lacks = LacksImages(shape, cluster); !lacks.empty()) return lacks;
+  if (std::string lacks = LacksUploads(shape, cluster); !lacks.empty()) return lacks;
+  if (std::string lacks = LacksShares(shape, cluster.kind); !lacks.empty()) return lacks;
   if (shape.inputs_size() > 0 && cluster.kind != v1::CLUSTER_KIND_MACHINES) {
     return fmt::format(
         "it does not see the files of your machine, and {} names one; copy the data "

@@ -52,6 +52,8 @@ v1::JobSpec ShapeOf(const v1::JobSpec& spec) {
   // for all of it.
   if (const std::string field = FileOfAMachine(spec); !field.empty())
     shape.add_inputs()->set_uri(field);
+  // Which files it brings along places nothing either.
+  if (spec.uploads_size() > 0) shape.add_uploads();
   if (spec.has_kubernetes()) {
     shape.mutable_kubernetes()->set_namespace_(spec.kubernetes().namespace_());
   }

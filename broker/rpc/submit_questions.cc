@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "broker/core/fingerprint.h"
+#include "broker/core/gpu_names.h"
 #include "broker/engine/engine.h"
 #include "contract/text.h"
 
@@ -16,10 +17,8 @@ namespace {
 // The most clusters that are asked about one job; the rest refuse nothing.
 constexpr size_t kMaxAskedClusters = 10;
 
-// "amd.com/gpu", "gpu": which nodes have it, inventories do not say of GPUs that have a type.
-bool IsResource(const v1::GpuRequest& gpus) {
-  return gpus.type().find('/') != std::string::npos || gpus.type() == "gpu";
-}
+// Which nodes have it, inventories do not say of GPUs that have a type.
+bool IsResource(const v1::GpuRequest& gpus) { return core::NamesGpuResource(gpus.type()); }
 
 bool NeedsAsking(const v1::JobSpec& spec) {
   const auto& gpus = spec.resources().gpus();

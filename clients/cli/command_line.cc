@@ -132,10 +132,17 @@ class Grammar {
     sub->add_flag("--raw", out_.raw, "Show the log's terminal escapes as they are");
   }
 
+  CLI::Option* AddFile(CLI::App* sub) {
+    sub->add_flag("--strict", out_.strict,
+                  "Refuse what a SkyPilot task says without effect here, rather than noting it");
+    return sub->add_option("FILE", out_.file,
+                           "A job file or a SkyPilot task in YAML; - is standard input");
+  }
+
   void AddSubmit() {
     CLI::App* sub = Sub("submit", Verb::kSubmit, "Submit the jobs of a file, all or none",
                         "submit --wait --time 4h job.yaml");
-    sub->add_option("FILE", out_.file, "A job file in YAML; - is standard input")->required();
+    AddFile(sub)->required();
     AddSpec(sub);
   }
 
@@ -199,7 +206,7 @@ class Grammar {
                         "would start; submits nothing. -o wide: with the batch script that "
                         "is alike for all jobs",
                         "plan --time 4h job.yaml");
-    sub->add_option("FILE", out_.file, "A job file in YAML; - is standard input");
+    AddFile(sub);
     AddSpec(sub);
   }
 

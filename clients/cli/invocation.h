@@ -66,6 +66,7 @@ struct Invocation {
   // submit, run, plan
   SpecFlags spec;
   std::string file;  // empty: a command
+  bool strict = false;
   std::vector<std::string> command;
   bool wait = false;
   bool validate_only = false;

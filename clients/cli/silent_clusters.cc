@@ -6,6 +6,18 @@
 #include "contract/states.h"
 
 namespace muster::cli {
+namespace {
+
+bool IsSilent(const v1::Cluster& cluster) {
+  return cluster.state() != v1::CLUSTER_STATE_CONNECTED || !cluster.scheduler_error().empty();
+}
+
+std::string WhyOf(const v1::Cluster& cluster) {
+  if (cluster.state() != v1::CLUSTER_STATE_CONNECTED) return "its agent is not connected";
+  return "it does not answer its agent: " + cluster.scheduler_error();
+}
+
+}  // namespace
 
 v1::Job SilentClusters::Explained(const v1::Job& job, std::optional<absl::Time> now) {
   v1::Job explained = job;
@@ -14,25 +26,28 @@ v1::Job SilentClusters::Explained(const v1::Job& job, std::optional<absl::Time> 
       contract::IsTerminal(job.state())) {
     return explained;
   }
-  if (!last_seen_.has_value()) Ask();
-  const auto silent = last_seen_->find(job.cluster());
-  if (silent == last_seen_->end()) return explained;
-  explained.set_reason(fmt::format(
-      "no word from cluster {} since {} (its agent is not connected); last known: {}",
-      job.cluster(), now.has_value() ? Ago(silent->second, *now) : Rfc3339(silent->second),
-      job.reason().empty() ? contract::Name(job.state()) : job.reason()));
+  if (!silent_.has_value()) Ask();
+  const auto found = silent_->find(job.cluster());
+  if (found == silent_->end()) return explained;
+  const v1::Cluster& cluster = found->second;
+  const google::protobuf::Timestamp& since = cluster.state() == v1::CLUSTER_STATE_CONNECTED
+                                                 ? cluster.scheduler_observed_at()
+                                                 : cluster.last_seen();
+  explained.set_reason(
+      fmt::format("no word from cluster {} since {} ({}); last known: {}", job.cluster(),
+                  now.has_value() ? Ago(since, *now) : Rfc3339(since), WhyOf(cluster),
+                  job.reason().empty() ? contract::Name(job.state()) : job.reason()));
   return explained;
 }
 
 void SilentClusters::Ask() {
-  last_seen_.emplace();
+  silent_.emplace();
   v1::ListClustersRequest request;
   do {
     const auto page = client_.ListClusters(request);
     if (!page.ok()) return;
     for (const v1::Cluster& cluster : page->clusters()) {
-      if (cluster.state() == v1::CLUSTER_STATE_CONNECTED) continue;
-      last_seen_->emplace(cluster.name(), cluster.last_seen());
+      if (IsSilent(cluster)) silent_->emplace(cluster.name(), cluster);
     }
     request.set_page_token(page->next_page_token());
   } while (!request.page_token().empty());

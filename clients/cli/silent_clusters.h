@@ -1,5 +1,6 @@
-// Says of jobs whose cluster's agent is not connected that what is known of them is old. States
-// stay as they were last seen; only what people read tells it.
+// Says of jobs whose cluster's agent is not connected, or whose scheduler does not answer its
+// agent, that what is known of them is old. States stay as they were last seen; only what people
+// read tells it.
 #ifndef MUSTER_CLIENTS_CLI_SILENT_CLUSTERS_H_
 #define MUSTER_CLIENTS_CLI_SILENT_CLUSTERS_H_
 
@@ -9,6 +10,7 @@
 
 #include "absl/time/time.h"
 #include "clients/cpp/client.h"
+#include "muster/v1/cluster.pb.h"
 #include "muster/v1/job.pb.h"
 
 namespace muster::cli {
@@ -23,14 +25,14 @@ class SilentClusters {
   // be asked for its clusters, the job is as it was.
   v1::Job Explained(const v1::Job& job, std::optional<absl::Time> now = std::nullopt);
   // The next job asks anew.
-  void Refresh() { last_seen_.reset(); }
+  void Refresh() { silent_.reset(); }
 
  private:
   void Ask();
 
   client::Client& client_;
-  // When the agents that are not connected were last seen, by cluster.
-  std::optional<std::map<std::string, google::protobuf::Timestamp>> last_seen_;
+  // Those of which there is no word, by name.
+  std::optional<std::map<std::string, v1::Cluster>> silent_;
 };
 
 }  // namespace muster::cli

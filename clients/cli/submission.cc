@@ -145,6 +145,17 @@ std::string RepeatRemark(const Session& session, size_t count, const std::string
       count == 1 ? "a second job" : "the jobs twice", id);
 }
 
+client::JobFileOptions FileOptions(const Invocation& call) {
+  client::JobFileOptions options;
+  options.strict = call.strict;
+  for (const std::string& pair : call.spec.env) {
+    // What is no pair, ApplyTo refuses.
+    const size_t equals = pair.find('=');
+    if (equals != std::string::npos) options.env[pair.substr(0, equals)] = pair.substr(equals + 1);
+  }
+  return options;
+}
+
 }  // namespace
 
 FieldFlags JobFlags() { return kFlags; }
@@ -154,9 +165,11 @@ std::variant<std::vector<v1::JobSpec>, int> AskedFor(Session& session,
   const Invocation& call = session.call;
   std::vector<v1::JobSpec> specs;
   if (!call.file.empty()) {
-    absl::StatusOr<std::vector<v1::JobSpec>> read = client::ReadJobFile(call.file, places);
+    absl::StatusOr<client::JobFile> read = client::ReadJobFile(call.file, FileOptions(call));
     if (!read.ok()) return Fail(session, read.status());
-    specs = *std::move(read);
+    for (const std::string& note : read->notes) session.terminal.Note(note);
+    specs = std::move(read->specs);
+    *places = std::move(read->places);
   } else {
     specs.emplace_back().mutable_command()->mutable_argv()->mutable_args()->Assign(
         call.command.begin(), call.command.end());

@@ -4,14 +4,16 @@
 
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "clients/cpp/dialect.h"
 #include "clients/cpp/files.h"
 #include "clients/cpp/message_reader.h"
+#include "clients/cpp/skypilot/task_file.h"
+#include "clients/cpp/spec_check.h"
 #include "clients/cpp/yaml_reader.h"
-#include "contract/errors.h"
 #include "contract/units.h"
-#include "contract/validate.h"
 
 namespace muster::client {
 namespace {
@@ -193,15 +195,27 @@ v1::JobSpec ReadSpec(YamlReader* in, const YAML::Node& document) {
   return spec;
 }
 
-// Says at the place in the file what the broker would say without it. What is not honoured yet is
-// left to the broker, which may be newer.
-void CheckSpec(const v1::JobSpec& spec, YamlReader* in) {
-  const absl::Status status = contract::NormalizeJobSpec(spec).status();
-  const auto bad_request = contract::GetBadRequest(status);
-  if (!absl::IsInvalidArgument(status) || !bad_request) return;
-  for (const auto& violation : bad_request->field_violations()) {
-    in->ProblemAt(violation.field(), violation.description());
+absl::StatusOr<JobFile> ReadMusterJobs(std::string_view file,
+                                       const std::vector<YAML::Node>& documents) {
+  JobFile jobs;
+  for (const YAML::Node& document : documents) {
+    if (document.IsNull()) continue;
+    if (jobs.specs.size() == kMaxJobsInFile) {
+      return absl::InvalidArgumentError(
+          fmt::format("{}:{}: more than {} jobs in a file; submit several files", file,
+                      document.Mark().line + 1, kMaxJobsInFile));
+    }
+    YamlReader in(file);
+    jobs.specs.push_back(ReadSpec(&in, document));
+    if (in.status().ok()) CheckSpec(jobs.specs.back(), &in);
+    if (!in.status().ok()) return in.status();
+    jobs.places.Add(in.Places());
   }
+  if (jobs.specs.empty()) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}: holds no job; the shortest is `run: echo hello`", file));
+  }
+  return jobs;
 }
 
 }  // namespace
@@ -217,35 +231,20 @@ std::string FieldPlaces::Find(size_t job, std::string_view api_path) const {
   return place == jobs_[job].end() ? "" : place->second;
 }
 
-absl::StatusOr<std::vector<v1::JobSpec>> ParseJobFile(std::string_view file, std::string_view text,
-                                                      FieldPlaces* places) {
+absl::StatusOr<JobFile> ParseJobFile(std::string_view file, std::string_view text,
+                                     const JobFileOptions& options) {
   absl::StatusOr<std::vector<YAML::Node>> documents = LoadYaml(file, text, kMaxJobFileBytes);
   if (!documents.ok()) return documents.status();
-  std::vector<v1::JobSpec> specs;
-  for (const YAML::Node& document : *documents) {
-    if (document.IsNull()) continue;
-    if (specs.size() == kMaxJobsInFile) {
-      return absl::InvalidArgumentError(
-          fmt::format("{}:{}: more than {} jobs in a file; submit several files", file,
-                      document.Mark().line + 1, kMaxJobsInFile));
-    }
-    YamlReader in(file);
-    specs.push_back(ReadSpec(&in, document));
-    if (in.status().ok()) CheckSpec(specs.back(), &in);
-    if (!in.status().ok()) return in.status();
-    if (places != nullptr) places->Add(in.Places());
+  if (DialectOf(*documents) == Dialect::kSkyPilot) {
+    return skypilot::ReadTasks(file, text, *documents, options);
   }
-  if (specs.empty()) {
-    return absl::InvalidArgumentError(
-        fmt::format("{}: holds no job; the shortest is `run: echo hello`", file));
-  }
-  return specs;
+  return ReadMusterJobs(file, *documents);
 }
 
-absl::StatusOr<std::vector<v1::JobSpec>> ReadJobFile(const std::string& path, FieldPlaces* places) {
+absl::StatusOr<JobFile> ReadJobFile(const std::string& path, const JobFileOptions& options) {
   absl::StatusOr<std::string> text = ReadFile(path, kMaxJobFileBytes);
   if (!text.ok()) return text.status();
-  return ParseJobFile(path == "-" ? "<stdin>" : path, *text, places);
+  return ParseJobFile(path == "-" ? "<stdin>" : path, *text, options);
 }
 
 }  // namespace muster::client

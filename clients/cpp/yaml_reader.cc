@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <utility>
 
 #include "contract/characters.h"
@@ -160,8 +161,40 @@ bool YamlReader::IsMapping(const YamlValue& value) {
   return false;
 }
 
+// Puts the fields of the mappings under "<<" into the mapping itself, which keeps its own and, of
+// several, those of the first.
+void YamlReader::Merge(YAML::Node node, const std::string& path, int depth) {
+  std::vector<YAML::Node> sources;  // filled by copies, as to assign a node changes the old one
+  std::set<std::string> names;
+  for (const auto& entry : node) {
+    if (!entry.first.IsScalar()) continue;
+    names.insert(entry.first.Scalar());
+    if (entry.first.Scalar() != "<<" || entry.first.Tag() != "?") continue;
+    if (!entry.second.IsSequence()) sources.push_back(entry.second);
+    for (const YAML::Node& source : entry.second) {
+      if (entry.second.IsSequence()) sources.push_back(source);
+    }
+  }
+  if (sources.empty()) return;
+  node.remove(std::string("<<"));
+  for (const YAML::Node& source : sources) {
+    if (!source.IsMap() || depth == kMaxMergeDepth) {
+      return ProblemAtMark(source.Mark(), Join(path, "<<"),
+                           source.IsMap() ? "merges mappings too deeply"
+                                          : "expected a mapping, or a list of mappings");
+    }
+    Merge(source, path, depth + 1);
+    for (const auto& entry : source) {
+      if (entry.first.IsScalar() && names.insert(entry.first.Scalar()).second) {
+        node.force_insert(entry.first, entry.second);
+      }
+    }
+  }
+}
+
 bool YamlReader::CollectKeys(const YamlValue& value, std::map<std::string, Found>* found) {
   if (!IsMapping(value)) return false;
+  if (merge_keys_ == MergeKeys::kRead) Merge(value.node, value.path, 0);
   for (const auto& entry : value.node) {
     if (!entry.first.IsScalar()) {
       ProblemAtMark(entry.first.Mark(), value.path,

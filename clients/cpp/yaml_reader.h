@@ -22,6 +22,11 @@ namespace muster::client {
 
 // More problems than this help nobody; the rest is left out.
 inline constexpr size_t kMaxYamlProblems = 20;
+// A mapping that is merged may merge another one, and so on. Deeper, it is likely to merge itself.
+inline constexpr int kMaxMergeDepth = 8;
+
+// Whether "<<" is a name like any other, or takes the fields of other mappings, as YAML 1.1 has it.
+enum class MergeKeys { kPlain, kRead };
 
 // The documents of a YAML text. INVALID_ARGUMENT "FILE:LINE:COLUMN: ..." if it is not YAML, not
 // UTF-8 or longer than max_bytes.
@@ -43,7 +48,8 @@ class YamlReader {
     std::function<void(const YamlValue&)> read;
   };
 
-  explicit YamlReader(std::string_view file) : file_(file) {}
+  explicit YamlReader(std::string_view file, MergeKeys merge_keys = MergeKeys::kPlain)
+      : file_(file), merge_keys_(merge_keys) {}
 
   // Reads a mapping field by field; whatever is not among the fields is a problem. `hints` says for
   // names that people try what to write instead.
@@ -97,8 +103,10 @@ class YamlReader {
   void ProblemAtMark(const YAML::Mark& mark, std::string_view path, std::string_view message);
   bool IsMapping(const YamlValue& value);
   bool CollectKeys(const YamlValue& value, std::map<std::string, Found>* found);
+  void Merge(YAML::Node node, const std::string& path, int depth);
 
   const std::string file_;
+  const MergeKeys merge_keys_;
   std::vector<std::string> problems_;
   size_t problems_left_out_ = 0;
   struct Place {

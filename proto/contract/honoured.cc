@@ -56,9 +56,6 @@ std::vector<std::string> FindUnhonoured(const v1::JobSpec& spec) {
             spec.on_cluster_loss() != v1::ON_CLUSTER_LOSS_WAIT,
         "on_cluster_loss");
   check(spec.resources().gpus_size() > 1, "resources.gpus[1]");
-  if (spec.resources().gpus_size() > 0) {
-    check(spec.resources().gpus(0).count_millis() % 1000 != 0, "resources.gpus[0].count_millis");
-  }
   return found;
 }
 
@@ -76,8 +73,8 @@ absl::Status CheckHonoured(const v1::JobSpec& spec) {
                        "newer than it is: upgrade the broker or leave them out",
                        names)
                  : fmt::format(
-                       "no cluster kind honours these values yet: {}; leave them out (GPUs come "
-                       "whole and of one type, on_cluster_loss is WAIT)",
+                       "no cluster kind honours these values yet: {}; leave them out (GPUs are "
+                       "of one type, on_cluster_loss is WAIT)",
                        names);
   return Error(absl::StatusCode::kUnimplemented, "FIELD_NOT_HONOURED", message, {{"field", names}});
 }

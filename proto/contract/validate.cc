@@ -19,6 +19,7 @@
 #include "contract/storage_uri.h"
 #include "contract/task_array.h"
 #include "contract/text.h"
+#include "contract/uploads.h"
 #include "fmt/format.h"
 
 namespace muster::contract {
@@ -31,6 +32,7 @@ constexpr int kMaxMounts = 64;                 // more are better one directory 
 constexpr size_t kMaxPlacementClusters = 100;  // a list that a person still writes
 constexpr uint64_t kMaxCpuMillis = 10'000'000;
 constexpr uint64_t kMaxMemoryBytes = uint64_t{1} << 50;
+constexpr uint64_t kGpuMillis = 1'000;
 constexpr uint64_t kMaxGpuMillis = 1'000'000;
 constexpr int64_t kMaxTimeLimitSeconds = 365 * int64_t{86400};
 constexpr int32_t kMaxPriority = 1000;
@@ -156,6 +158,11 @@ void CheckGpus(const v1::Resources& resources, FieldErrors* errors) {
                   fmt::format("{} is out of range; use 1000 (one GPU) to {}, or 0 without a type "
                               "for none",
                               gpus.count_millis(), kMaxGpuMillis));
+    } else if (gpus.count_millis() > kGpuMillis && gpus.count_millis() % kGpuMillis != 0) {
+      errors->Add(field + ".count_millis",
+                  fmt::format("{} is neither a share of one GPU nor whole GPUs; use 1 to 999, or a "
+                              "multiple of 1000",
+                              gpus.count_millis()));
     }
     const auto is_type_character = [](char c) {
       return IsLetter(c) || IsDigit(c) || c == '-' || c == '_' || c == '.' || c == '/';
@@ -329,6 +336,7 @@ absl::StatusOr<v1::JobSpec> NormalizeJobSpec(v1::JobSpec spec) {
   CheckResources(spec, &errors);
   CheckPrograms(spec, &errors);
   CheckContainer(spec, &errors);
+  CheckUploads(spec, &errors);
   CheckStorage(spec, &errors);
   CheckLabels(spec, &errors);
   CheckPlacement(spec, &errors);

@@ -286,6 +286,10 @@ TEST_F(CommandTest, AJobOnAClusterWhoseAgentIsGoneSaysThatWhatIsKnownIsOld) {
   EXPECT_THAT(Run({"wait", "42"}).err, HasSubstr("(its agent is not connected)"));
   cluster.set_state(v1::CLUSTER_STATE_CONNECTED);
   EXPECT_THAT(Run({"list", "-o", "wide"}).out, Not(HasSubstr("no word")));
+  cluster.set_scheduler_error("connection refused");
+  *cluster.mutable_scheduler_observed_at() = cluster.last_seen();
+  EXPECT_THAT(Run({"show", "42"}).out,
+              HasSubstr("since 12m ago (it does not answer its agent: connection refused); last"));
 }
 
 }  // namespace

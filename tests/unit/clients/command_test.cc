@@ -76,6 +76,28 @@ TEST_F(CommandTest, SubmitReadsAFileAndFlagsOverrideIt) {
   EXPECT_EQ(submitted_[0].spec().env().size(), 2u);
 }
 
+TEST_F(CommandTest, SubmitTakesASkyPilotTaskAndSaysWhatItIgnores) {
+  const std::string path =
+      WriteFile("num_nodes: 2\nenvs: {A: }\nrun: echo $A\nresources: {use_spot: true}\n");
+  const Outcome outcome = Run({"submit", "--env", "A=1", path});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "42\n");
+  EXPECT_THAT(outcome.err, HasSubstr("to Muster's clusters: resources.use_spot (--strict"));
+  ASSERT_EQ(submitted_.size(), 1u);
+  EXPECT_EQ(submitted_[0].spec().nodes(), 2u);
+  EXPECT_EQ(submitted_[0].spec().env().at("A"), "1");
+}
+
+TEST_F(CommandTest, StrictRefusesWhatASkyPilotTaskSaysInVain) {
+  const std::string path = WriteFile("num_nodes: 2\nrun: x\nresources: {use_spot: true}\n");
+  for (const char* verb : {"submit", "plan"}) {
+    const Outcome outcome = Run({verb, "--strict", path});
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("job.yaml:3:23: resources.use_spot: means nothing"));
+  }
+  EXPECT_THAT(submitted_, IsEmpty());
+}
+
 TEST_F(CommandTest, SubmitSendsSeveralJobsTogether) {
   std::vector<v1::SubmitJobsRequest> requests;
   broker_.submit_jobs =

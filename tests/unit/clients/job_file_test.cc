@@ -24,7 +24,7 @@ std::string Parse(std::string_view yaml) {
   const auto specs = ParseJobFile("t.yaml", yaml);
   if (!specs.ok()) return MessageOf(specs.status());
   std::string text;
-  for (const v1::JobSpec& spec : *specs) text += spec.ShortDebugString() + "\n";
+  for (const v1::JobSpec& spec : specs->specs) text += spec.ShortDebugString() + "\n";
   return text;
 }
 
@@ -45,10 +45,10 @@ class GoodJobFile : public ::testing::TestWithParam<GoodFile> {};
 TEST_P(GoodJobFile, GivesTheSpecThatItDescribes) {
   const auto specs = ParseJobFile("t.yaml", GetParam().yaml);
   ASSERT_TRUE(specs.ok()) << specs.status();
-  ASSERT_EQ(specs->size(), 1u);
+  ASSERT_EQ(specs->specs.size(), 1u);
   const v1::JobSpec expected = SpecFrom(GetParam().spec);
-  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(specs->front(), expected))
-      << specs->front().DebugString() << "instead of\n"
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(specs->specs.front(), expected))
+      << specs->specs.front().DebugString() << "instead of\n"
       << expected.DebugString();
 }
 
@@ -272,8 +272,8 @@ kubernetes:
       host_network: true
       time_to_live { seconds: 7200 }
     })");
-  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(specs->front(), expected))
-      << specs->front().DebugString();
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(specs->specs.front(), expected))
+      << specs->specs.front().DebugString();
 }
 
 TEST(JobFile, NamesLineAndFieldOfWhatIsWrongInTheKubernetesSection) {
@@ -319,8 +319,8 @@ TEST(JobFile, OfAFileThatIsNoJobFileTheFieldsAreListedOnceAndNamesAreCut) {
 TEST(JobFile, HoldsOneJobForEachDocument) {
   const auto specs = ParseJobFile("t.yaml", "run: a\n---\nrun: b\n---\n# nothing\n---\nrun: c\n");
   ASSERT_TRUE(specs.ok()) << specs.status();
-  ASSERT_EQ(specs->size(), 3u);
-  EXPECT_EQ((*specs)[2].command().script(), "c");
+  ASSERT_EQ(specs->specs.size(), 3u);
+  EXPECT_EQ(specs->specs[2].command().script(), "c");
 }
 
 TEST(JobFile, NamesTheLineInALaterDocument) {

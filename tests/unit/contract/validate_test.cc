@@ -109,6 +109,8 @@ std::vector<BadCase> BadSizes() {
        [](auto* s) { s->mutable_resources()->add_gpus()->set_type("H100"); }},
       {"resources.gpus[0].count_millis",
        [](auto* s) { s->mutable_resources()->add_gpus()->set_count_millis(1'001'000); }},
+      {"resources.gpus[0].count_millis",
+       [](auto* s) { s->mutable_resources()->add_gpus()->set_count_millis(1'500); }},
       {"resources.gpus[0].type",
        [](auto* s) {
          auto* gpus = s->mutable_resources()->add_gpus();
@@ -187,6 +189,26 @@ std::vector<BadCase> BadPrograms() {
       {"working_directory", [](auto* s) { s->set_working_directory("/a\nb"); }},
       {"working_directory",
        [](auto* s) { s->set_working_directory("/" + std::string(4095, 'x')); }},
+      {"working_directory",
+       [](auto* s) {
+         s->set_working_directory("/data");
+         s->add_uploads()->set_tree_sha256(std::string(64, 'a'));
+       }},
+      {"uploads[0].tree_sha256", [](auto* s) { s->add_uploads()->set_tree_sha256("abc"); }},
+      {"uploads[0].path",
+       [](auto* s) {
+         s->add_uploads()->set_tree_sha256(std::string(64, 'a'));
+         s->mutable_uploads(0)->set_path("/etc");
+       }},
+      {"uploads[0].path",
+       [](auto* s) {
+         s->add_uploads()->set_tree_sha256(std::string(64, 'a'));
+         s->mutable_uploads(0)->set_path("a/../..");
+       }},
+      {"uploads",
+       [](auto* s) {
+         for (int i = 0; i < 65; ++i) s->add_uploads()->set_tree_sha256(std::string(64, 'a'));
+       }},
       {"setup", [](auto* s) { s->set_setup(std::string(kMaxSpecBytes, 'x')); }},
       {"command",
        [](auto* s) { s->mutable_command()->set_script(std::string(kMaxSpecBytes, 'x')); }},
@@ -335,8 +357,6 @@ TEST(NormalizeJobSpec, RefusesWhatIsNotHonouredYetAndNamesIt) {
        [](auto* s) { s->set_on_cluster_loss(v1::ON_CLUSTER_LOSS_FAIL_OVER_WHEN_FENCED); }},
       {"on_cluster_loss",
        [](auto* s) { s->set_on_cluster_loss(static_cast<v1::OnClusterLoss>(9)); }},
-      {"resources.gpus[0].count_millis",
-       [](auto* s) { s->mutable_resources()->add_gpus()->set_count_millis(500); }},
       {"resources.gpus[1]",
        [](auto* s) {
          s->mutable_resources()->add_gpus()->set_count_millis(1000);
@@ -356,7 +376,7 @@ TEST(NormalizeJobSpec, RefusesWhatIsNotHonouredYetAndNamesIt) {
 
 TEST(NormalizeJobSpec, KnowsEachFieldThatItsMessageHas) {
   // A field added to JobSpec needs a rule: a limit, or a refusal. Then this number follows.
-  EXPECT_EQ(v1::JobSpec::descriptor()->field_count(), 27);
+  EXPECT_EQ(v1::JobSpec::descriptor()->field_count(), 28);
   EXPECT_EQ(v1::Resources::descriptor()->field_count(), 3);
   EXPECT_EQ(v1::Placement::descriptor()->field_count(), 3);
   EXPECT_EQ(v1::SlurmOptions::descriptor()->field_count(), 22);

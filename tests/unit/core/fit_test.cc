@@ -142,6 +142,21 @@ TEST(Fit, RolesNeedSlurmOrOnNodesOfTheirOwnKubernetes) {
   EXPECT_THAT(shared.lacks, HasSubstr("roles that share nodes"));
 }
 
+TEST(Fit, ASharedGpuNeedsAClusterOfMachines) {
+  const v1::Pool pool = PoolOf("gpu", {.gpus = {{"h100", 4}}});
+  v1::JobSpec spec = Spec();
+  v1::GpuRequest* gpus = spec.mutable_resources()->add_gpus();
+  gpus->set_type("H100");
+  gpus->set_count_millis(500);
+  const v1::JobSpec shape = ShapeOf(spec);
+  EXPECT_TRUE(CheckFit(shape, Cluster({pool}, v1::CLUSTER_KIND_MACHINES)).now());
+  for (const v1::ClusterKind kind : {v1::CLUSTER_KIND_SLURM, v1::CLUSTER_KIND_KUBERNETES}) {
+    const Fit fit = CheckFit(shape, Cluster({pool}, kind));
+    EXPECT_EQ(fit.verdict, Verdict::kWrongKind);
+    EXPECT_THAT(fit.lacks, HasSubstr("the job asks for H100:0.5 (resources.gpus[0].count_millis)"));
+  }
+}
+
 TEST(Fit, AClusterSaysWhetherJobsMayOrMustHaveAnImage) {
   PutCluster cluster = Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_KUBERNETES);
   const v1::JobSpec without = ShapeOf(Spec());
@@ -161,6 +176,18 @@ TEST(Fit, AClusterSaysWhetherJobsMayOrMustHaveAnImage) {
   EXPECT_TRUE(CheckFit(without, cluster).now());
   EXPECT_EQ(CheckFit(with, cluster).verdict, Verdict::kWrongKind);
   EXPECT_THAT(CheckFit(with, cluster).lacks, HasSubstr("runs no containers"));
+}
+
+TEST(Fit, AJobThatBringsFilesAlongRunsOnlyWhereAnAgentFetchesThem) {
+  v1::JobSpec spec = Spec();
+  spec.add_uploads()->set_tree_sha256(std::string(64, 'a'));
+  PutCluster cluster = Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_SLURM);
+  EXPECT_EQ(CheckFit(ShapeOf(spec), cluster).verdict, Verdict::kWrongKind);
+  EXPECT_THAT(CheckFit(ShapeOf(spec), cluster).lacks, HasSubstr("kind slurm"));
+  EXPECT_THAT(CheckFit(ShapeOf(spec), cluster).lacks, HasSubstr("uploads"));
+  EXPECT_TRUE(CheckFit(ShapeOf(Spec()), cluster).now());
+  cluster.inventory.set_takes_uploads(true);
+  EXPECT_TRUE(CheckFit(ShapeOf(spec), cluster).now());
 }
 
 TEST(Fit, ABatchScriptOfOneNodeThatNeedsNothingOfSlurmRunsAnywhere) {

@@ -1,0 +1,81 @@
+#include "clients/cpp/dialect.h"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "muster/v1/job_spec.pb.h"
+
+namespace muster::client {
+namespace {
+
+// At the top of a document, and under its resources, in a SkyPilot task alone.
+constexpr std::string_view kSkyPilotTop[] = {
+    "num_nodes", "envs",           "file_mounts", "volumes",       "service",
+    "config",    "event_callback", "execution",   "primary_tasks", "termination_delay"};
+constexpr std::string_view kSkyPilotResources[] = {
+    "accelerators",    "infra",           "any_of",       "ordered",  "image_id",
+    "cloud",           "region",          "zone",         "labels",   "priority",
+    "instance_type",   "use_spot",        "job_recovery", "ports",    "disk_size",
+    "disk_tier",       "network_tier",    "local_disk",   "autostop", "spot_recovery",
+    "max_hourly_cost", "accelerator_args"};
+// What job files call by other names than the API does.
+constexpr std::string_view kMusterTop[] = {"time", "cluster", "arguments"};
+// Fields of the API whose names both have.
+constexpr std::string_view kOfBoth[] = {"name", "setup", "resources", "secrets"};
+
+template <size_t kCount>
+bool IsOneOf(std::string_view name, const std::string_view (&names)[kCount]) {
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+bool IsMusterTop(const std::string& name, const YAML::Node& value) {
+  if (name == "pool") return value.IsScalar();
+  if (name == "run" || IsOneOf(name, kOfBoth)) return false;
+  return IsOneOf(name, kMusterTop) || v1::JobSpec::descriptor()->FindFieldByName(name) != nullptr;
+}
+
+bool IsSkyPilotTop(const std::string& name, const YAML::Node& value) {
+  return IsOneOf(name, kSkyPilotTop) || (name == "pool" && value.IsMap());
+}
+
+bool HasField(const YAML::Node& node,
+              const std::function<bool(const std::string&, const YAML::Node&)>& is_it) {
+  if (!node.IsMap()) return false;
+  return std::any_of(node.begin(), node.end(), [&](const auto& entry) {
+    return entry.first.IsScalar() && is_it(entry.first.Scalar(), entry.second);
+  });
+}
+
+bool IsMuster(const YAML::Node& document) { return HasField(document, IsMusterTop); }
+
+bool IsSkyPilot(const YAML::Node& document) {
+  return HasField(document, [](const std::string& name, const YAML::Node& value) {
+    if (name != "resources") return IsSkyPilotTop(name, value);
+    return HasField(value, [](const std::string& inner, const YAML::Node&) {
+      return IsOneOf(inner, kSkyPilotResources);
+    });
+  });
+}
+
+// A job file's document that has a name only describes no job.
+bool IsHeader(const YAML::Node& document) {
+  return document.IsMap() && document.size() == 1 &&
+         HasField(document,
+                  [](const std::string& name, const YAML::Node&) { return name == "name"; });
+}
+
+}  // namespace
+
+Dialect DialectOf(const std::vector<YAML::Node>& documents) {
+  if (std::any_of(documents.begin(), documents.end(), IsMuster)) return Dialect::kMuster;
+  const auto is_there = [](const YAML::Node& document) { return !document.IsNull(); };
+  const auto first = std::find_if(documents.begin(), documents.end(), is_there);
+  const bool has_header = std::count_if(first, documents.end(), is_there) > 1 && IsHeader(*first);
+  return has_header || std::any_of(documents.begin(), documents.end(), IsSkyPilot)
+             ? Dialect::kSkyPilot
+             : Dialect::kMuster;
+}
+
+}  // namespace muster::client

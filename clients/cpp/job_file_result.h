@@ -1,0 +1,52 @@
+// What reading a file of jobs gives, whatever its dialect.
+#ifndef MUSTER_CLIENTS_CPP_JOB_FILE_RESULT_H_
+#define MUSTER_CLIENTS_CPP_JOB_FILE_RESULT_H_
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "muster/v1/job_spec.pb.h"
+
+namespace muster::client {
+
+// As many as SubmitJobs takes.
+inline constexpr size_t kMaxJobsInFile = 1000;
+
+// Where the fields of the jobs of a file are, so that what the broker says of a field can be said
+// of its place.
+class FieldPlaces {
+ public:
+  // "FILE:LINE:COLUMN" of a field, named as the API has it, of one of the jobs, from 0; empty if
+  // the file does not give it.
+  std::string Find(size_t job, std::string_view api_path) const;
+
+  // One job's fields, by the API's names.
+  using OfJob = std::map<std::string, std::string, std::less<>>;
+  void Add(OfJob fields) { jobs_.push_back(std::move(fields)); }
+
+ private:
+  std::vector<OfJob> jobs_;
+};
+
+struct JobFileOptions {
+  // Whether what a SkyPilot task says without effect here is refused, rather than noted.
+  bool strict = false;
+  // Variables that the command line sets: they win over the file's, and give a SkyPilot task those
+  // that it leaves open.
+  std::map<std::string, std::string> env;
+};
+
+struct JobFile {
+  std::vector<v1::JobSpec> specs;  // as written, without defaults; at least one
+  FieldPlaces places;
+  std::vector<std::string> notes;  // what the user should know of it, a sentence each
+};
+
+}  // namespace muster::client
+
+#endif  // MUSTER_CLIENTS_CPP_JOB_FILE_RESULT_H_

@@ -1,0 +1,34 @@
+// What a task says that means nothing to Muster's clusters.
+#ifndef MUSTER_CLIENTS_CPP_SKYPILOT_IGNORED_H_
+#define MUSTER_CLIENTS_CPP_SKYPILOT_IGNORED_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "clients/cpp/yaml_reader.h"
+
+namespace muster::client::skypilot {
+
+// Collects such fields of all tasks of a file for one remark; with `strict` each is a problem.
+class Ignored {
+ public:
+  explicit Ignored(bool strict) : strict_(strict) {}
+
+  // A field without effect here. A null is not there.
+  void Field(YamlReader& in, const YamlValue& value);
+  // Something else that is not quite as the task says; `what` is a sentence.
+  void Remark(YamlReader& in, const YamlValue& value, std::string_view what);
+
+  // The remarks, one of all fields first.
+  std::vector<std::string> Notes(std::string_view file) const;
+
+ private:
+  const bool strict_;
+  std::vector<std::string> fields_;   // each once
+  std::vector<std::string> remarks_;  // each once
+};
+
+}  // namespace muster::client::skypilot
+
+#endif  // MUSTER_CLIENTS_CPP_SKYPILOT_IGNORED_H_

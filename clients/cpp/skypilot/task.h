@@ -1,0 +1,24 @@
+// One SkyPilot task as a job.
+#ifndef MUSTER_CLIENTS_CPP_SKYPILOT_TASK_H_
+#define MUSTER_CLIENTS_CPP_SKYPILOT_TASK_H_
+
+#include <yaml-cpp/yaml.h>
+
+#include <map>
+#include <string>
+
+#include "clients/cpp/skypilot/ignored.h"
+#include "clients/cpp/yaml_reader.h"
+#include "muster/v1/job_spec.pb.h"
+
+namespace muster::client::skypilot {
+
+// Reads a document as SkyPilot 0.14 does, and where that crashes or makes something else of what is
+// written, notes a problem. `run` and `setup` are for bash, as there, but it reads no ~/.bashrc. Of
+// alternatives the first is taken, with a remark. `given`: variables of the command line.
+v1::JobSpec ReadTask(YamlReader& in, Ignored& ignored, const YAML::Node& document,
+                     const std::map<std::string, std::string>& given);
+
+}  // namespace muster::client::skypilot
+
+#endif  // MUSTER_CLIENTS_CPP_SKYPILOT_TASK_H_

@@ -1,0 +1,74 @@
+"""SkyPilot task files, as they are, on a cluster of plain machines."""
+
+import re
+
+JOB_FAILED, ERROR = 10, 1
+
+TASK = """
+name: digits.v1
+num_nodes: 1
+resources:
+  cpus: 1+
+  memory: 0.125
+envs:
+  EPOCHS: 010          # YAML reads an octal number
+  GREETING: two words
+setup: |
+  echo "setup of $GREETING" > prepared
+  [[ -f prepared ]]    # bash
+run: |
+  words=(run of "$GREETING")
+  cat prepared
+  echo "${words[*]}, $EPOCHS epochs"
+  echo "rank $SKYPILOT_NODE_RANK of $SKYPILOT_NUM_NODES, GPUs $SKYPILOT_NUM_GPUS_PER_NODE"
+  echo "nodes $(wc -w <<< "$SKYPILOT_NODE_IPS")"
+  echo "task $SKYPILOT_TASK_ID"
+"""
+
+
+def failing(world, code, *args):
+    """What the command said on standard error when it exited with that code."""
+    done = world.cli(*args, check=False)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def test_a_task_runs_as_it_is_with_the_variables_that_it_expects(world, agent, api):
+    done = world.cli("submit", "--wait", world.write("task.yaml", TASK))
+    lines = done.stdout.splitlines()
+    assert lines[:4] == ["setup of two words", "run of two words, 8 epochs", "rank 0 of 1, GPUs 0", "nodes 1"]
+    assert re.fullmatch(r"task \S+-1-1", lines[4])
+    spec = api.get(1).spec
+    assert (spec.name, spec.nodes) == ("digits.v1", 1)
+    assert (spec.resources.cpu_millis, spec.resources.memory_bytes) == (1000, 1 << 27)
+    assert "ignored" not in done.stderr
+
+
+def test_the_command_has_no_errexit_and_its_last_exit_code_counts(world, agent, api):
+    task = world.write("task.yaml", "num_nodes: 1\nrun: |\n  false\n  echo on\n  exit 3\n")
+    done = failing(world, JOB_FAILED, "submit", "--wait", task)
+    assert done.stdout == "on\n"
+    assert api.get(1).exit.code == 3
+
+
+def test_what_means_nothing_here_is_one_remark_and_refused_when_strict(world, agent):
+    text = TASK.replace("resources:", "resources:\n  use_spot: true") + "service: /health\n"
+    task = world.write("task.yaml", text)
+    done = world.cli("submit", "--wait", task)
+    remarks = [line for line in done.stderr.splitlines() if "ignored" in line]
+    assert len(remarks) == 1
+    assert "resources.use_spot" in remarks[0] and "service" in remarks[0]
+    done = failing(world, ERROR, "submit", "--strict", task)
+    assert "task.yaml:5:13: resources.use_spot: means nothing to Muster's clusters" in done.stderr
+
+
+def test_the_cluster_is_chosen_by_infra(world, agent, api):
+    task = world.write("task.yaml", f"run: echo here\nresources: {{infra: ssh/{agent.cluster}}}\n")
+    assert world.cli("submit", "--wait", task).stdout == "here\n"
+    assert api.get(1).cluster == agent.cluster
+
+
+def test_an_open_variable_is_asked_for_and_taken_from_the_command_line(world, agent):
+    task = world.write("task.yaml", "envs: {DATA: }\nrun: echo $DATA\n")
+    assert "--env DATA=VALUE" in failing(world, ERROR, "submit", task).stderr
+    assert world.cli("submit", "--wait", "--env", "DATA=mine", task).stdout == "mine\n"

@@ -1,0 +1,336 @@
+// What a file of SkyPilot tasks becomes: every form but those of `resources`, and what is said of
+// those that cannot be.
+#include <fmt/format.h>
+
+#include <string>
+
+#include "clients/cpp/dialect.h"
+#include "clients/cpp/skypilot/scalar.h"
+#include "tests/unit/clients/skypilot_fixture.h"
+
+namespace muster::client::skypilot {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+#define BASH "#!/bin/bash\\n"
+#define RUN_X "nodes: 1 command { script: '" BASH "x' } "
+
+class SkyPilotFile : public ::testing::TestWithParam<Row> {};
+
+TEST_P(SkyPilotFile, IsReadAsSkyPilotReadsIt) { ExpectRow(GetParam(), GetParam().yaml, ""); }
+
+INSTANTIATE_TEST_SUITE_P(
+    Forms, SkyPilotFile,
+    ::testing::Values(
+        Row{"Twice", "num_nodes: 1\nrun: x\nnum_nodes: 2",
+            "t.yaml:3:1: \"num_nodes\" is given twice, first in line 1; keep one of them"},
+        Row{"TwiceInQuotes", "envs:\n  A: 1\n  'A': 2",
+            "t.yaml:3:3: \"A\" is given twice, first in line 2"},
+        Row{"TwiceInAFieldThatMeansNothing", "num_nodes: 1\nrun: x\nservice: {port: 1, port: 2}",
+            "t.yaml:3:20: \"port\" is given twice, first in line 3"},
+        Row{"Tab", "num_nodes: 1\n\trun: x", "t.yaml:2:1: not valid YAML|indented with a tab"},
+        Row{"NotUtf8", "num_nodes: 1\nrun: \"\xff\"", "t.yaml:2: is not UTF-8"},
+        Row{"ByteOrderMark", "\xef\xbb\xbfnum_nodes: 1\nrun: x", RUN_X},
+        Row{"PythonTag", "num_nodes: 1\nrun: !!python/name:os.system x",
+            "t.yaml:2:6: the tag |python"},
+        Row{"Anchors", "num_nodes: 1\nrun: &r x\nsetup: *r", RUN_X "setup: '" BASH "x'"},
+        Row{"MergeKey",
+            "num_nodes: 1\nservice: &e {c: c, a: b}\nrun: x\nresources: {labels: {<<: *e, b: b, a: "
+            "a}}",
+            RUN_X "labels { key: 'a' value: 'a' } labels { key: 'b' value: 'b' } labels { key: 'c' "
+                  "value: 'c' }"},
+        Row{"MergeKeyWithList",
+            "num_nodes: 1\nrun: x\nservice: [&a {A: 1}, &b {A: 2, B: 2}]\nenvs: {<<: [*a, *b]}",
+            RUN_X "env { key: 'A' value: '1' } env { key: 'B' value: '2' }"},
+        Row{"MergeKeyOfAText", "num_nodes: 1\nrun: x\nenvs: {<<: a}",
+            "t.yaml:3:12: envs.<<: expected a mapping"},
+        Row{"MergeKeyOfItself", "num_nodes: 1\nrun: x\nenvs: &e {<<: *e}", RUN_X},
+        Row{"AnchorHolder", "x-base: &b {A: 1}\nrun: x\nenvs: *b",
+            "t.yaml:1:1: x-base: no such field"},
+        Row{"UnknownField", "num_nodes: 1\nruns: x",
+            "t.yaml:2:1: runs: no such field; did you mean \"run\"?"},
+        Row{"UnknownFieldWithoutValue",
+            "num_nodes: 1\nrun: x\ncolour:", "t.yaml:3:1: colour: no such field"},
+        Row{"AtTheWrongPlace", "num_nodes: 1\nrun: x\nautostop: true",
+            "t.yaml:3:1: autostop: no such field; write it under resources"},
+        Row{"DollarAndBraceInAFlow", "{num_nodes: 1, name: b-${A}}", "t.yaml:1:|not valid YAML"},
+        Row{"Nulls",
+            "num_nodes:\nname:\nsetup:\nworkdir:\nresources:\nfile_mounts:\nsecrets:\nrun: x",
+            "command { script: '" BASH "x' }"},
+        Row{"Name", "num_nodes: 1\nname: a.b_c-1\nrun: x", RUN_X "name: 'a.b_c-1'"},
+        Row{"NameIsANumber", "num_nodes: 1\nname: 123\nrun: x",
+            "t.yaml:2:7: name: expected a text, and \"123\" without quotes is a number"},
+        Row{"NameIsTrue", "num_nodes: 1\nname: true\nrun: x", "t.yaml:2:7: name: |True or False"},
+        Row{"NameWithBlank", "num_nodes: 1\nname: a b\nrun: x",
+            "t.yaml:2:7: name: \"a b\" cannot name a task"},
+        Row{"NameWithThreeJoints", "num_nodes: 1\nname: a...b\nrun: x",
+            "t.yaml:2:7: name: |cannot name"},
+        Row{"NameEndsInJoint", "num_nodes: 1\nname: a-\nrun: x", "t.yaml:2:7: name: |cannot name"},
+        Row{"NeitherRunNorSetup", "num_nodes: 1\nrun:", "t.yaml:1:1: has neither run nor setup"},
+        Row{"OnlyEmptyRun", "num_nodes: 1\nrun: ''", "t.yaml:1:1: has neither run nor setup"},
+        Row{"OnlySetup", "num_nodes: 1\nsetup: x",
+            "nodes: 1 setup: '" BASH "x' command { argv { args: 'true' } }"},
+        Row{"RunIsAList", "num_nodes: 1\nrun: [echo 1]",
+            "t.yaml:2:6: run: expected a text, found a list"},
+        Row{"RunIsTrue", "num_nodes: 1\nrun: true", "t.yaml:2:6: run: |write it in quotes"},
+        Row{"RunKeepsItsFirstLine", "num_nodes: 1\nrun: |\n  #!/bin/sh\n  x\n",
+            "nodes: 1 command { script: '" BASH "#!/bin/sh\\nx\\n' }"},
+        Row{"LineBreaksOfDos", "num_nodes: 1\r\nrun: |\r\n  a\r\n  b\r\n",
+            "nodes: 1 command { script: '" BASH "a\\nb\\n' }"},
+        Row{"EscapedLineBreaksStay", "num_nodes: 1\nrun: \"a\\r\\n\"",
+            "nodes: 1 command { script: '" BASH "a\\r\\n' }"},
+        Row{"Nodes", "num_nodes: 2\nrun: x", "nodes: 2 command { script: '" BASH "x' }"},
+        Row{"NodesInQuotes", "num_nodes: '2'\nrun: x",
+            "t.yaml:1:12: num_nodes: expected a whole number"},
+        Row{"NodesInPart", "num_nodes: 1.5\nrun: x", "t.yaml:1:12: num_nodes: |found \"1.5\""},
+        Row{"NodesAreTrue", "num_nodes: true\nrun: x", "t.yaml:1:12: num_nodes: |found \"true\""},
+        Row{"NodesOfAVariable", "envs: {N: 2}\nnum_nodes: ${N}\nrun: x", "t.yaml:2:12: num_nodes:"},
+        Row{"NoNodes", "num_nodes: 0\nrun: x", "t.yaml:1:12: num_nodes: |from 1 to 10000"},
+        Row{"NodesAsFloat", "num_nodes: 2.0\nrun: x", "t.yaml:1:12: num_nodes:"},
+        // What means nothing here, whatever it says.
+        Row{"Service", "num_nodes: 1\nrun: x\nservice: /health", RUN_X},
+        Row{"Pool", "num_nodes: 1\nrun: x\npool: {workers: 2}", RUN_X},
+        Row{"Config", "num_nodes: 1\nrun: x\nconfig: {docker: {run_options: a}}", RUN_X}),
+    NameOf);
+
+INSTANTIATE_TEST_SUITE_P(
+    Documents, SkyPilotFile,
+    ::testing::Values(
+        Row{"EmptyOnesAreSkipped", "---\n---\nnum_nodes: 1\nrun: x\n---\n# nothing\n", RUN_X},
+        Row{"HeaderAndTask", "name: pipe\n---\nrun: x\nnum_nodes: 1", RUN_X "name: 'pipe'"},
+        Row{"HeaderWithExecution",
+            "name: pipe\nexecution: serial\n---\nname: t\nrun: x\nnum_nodes: 1", RUN_X "name: 't'"},
+        Row{"Chain", "name: pipe\n---\nrun: a\n---\nrun: b",
+            "t.yaml:5:1: the file is a chain of 2 tasks|muster submit --wait"},
+        Row{"ChainWithoutHeader", "num_nodes: 1\nrun: a\n---\nrun: b",
+            "t.yaml:4:1: the file is a chain of 2 tasks"},
+        Row{"Group", "name: g\nexecution: parallel\n---\nname: a\nrun: x\n---\nname: b\nrun: y",
+            "name: 'a' command { script: '" BASH "x' } --- name: 'b' command { script: '" BASH
+            "y' }"},
+        Row{"GroupWithoutName", "execution: parallel\n---\nname: a\nrun: x",
+            "t.yaml:1:1: a group of tasks needs a name"},
+        Row{"TaskOfAGroupWithoutName", "name: g\nexecution: parallel\n---\nrun: x",
+            "t.yaml:4:1: a task of a group needs a name"},
+        Row{"GroupWithPrimaryTasks",
+            "name: g\nexecution: parallel\nprimary_tasks: [a]\n---\nname: a\nrun: x",
+            "t.yaml:3:16: primary_tasks: jobs do not end each other here|leads: true"},
+        Row{"UnknownExecution", "name: g\nexecution: later\n---\nrun: x",
+            "t.yaml:2:12: execution: \"later\" is neither serial nor parallel"},
+        Row{"HeaderAlone", "name: g\nexecution: serial", "t.yaml:1:1: is followed by no task"},
+        Row{"VariablesAreOfOneDocument",
+            "name: g\nexecution: parallel\n---\nname: a\nenvs: {D: /d}\nrun: x\n---\nname: b\nrun: "
+            "y\nworkdir: /$D",
+            "name: 'a' env { key: 'D' value: '/d' } command { script: '" BASH "x' } --- "
+            "name: 'b' working_directory: '/$D' command { script: '" BASH "y' }"}),
+    NameOf);
+
+INSTANTIATE_TEST_SUITE_P(
+    Variables, SkyPilotFile,
+    ::testing::Values(
+        Row{"NullSection", "num_nodes: 1\nrun: x\nenvs:", "t.yaml:3:|envs: is empty; write {}"},
+        Row{"EmptySection", "num_nodes: 1\nrun: x\nenvs: {}", RUN_X},
+        Row{"SectionIsAList", "num_nodes: 1\nrun: x\nenvs: [A]",
+            "t.yaml:3:7: envs: expected a mapping"},
+        Row{"Text", "num_nodes: 1\nrun: x\nenvs: {A: a b}", RUN_X "env { key: 'A' value: 'a b' }"},
+        Row{"Number", "num_nodes: 1\nrun: x\nenvs: {A: 010}", RUN_X "env { key: 'A' value: '8' }"},
+        Row{"List", "num_nodes: 1\nrun: x\nenvs: {A: [1, a]}",
+            RUN_X "env { key: 'A' value: \"[1, 'a']\" }"},
+        Row{"Mapping", "num_nodes: 1\nrun: x\nenvs: {A: {b: c}}", "t.yaml:3:11: envs.A: expected"},
+        Row{"Null", "num_nodes: 1\nrun: x\nenvs:\n  A:",
+            "t.yaml:4:|envs.A: has no value; give it one with --env A=VALUE, or write \"\""},
+        Row{"Tilde", "num_nodes: 1\nrun: x\nenvs: {A: ~}", "t.yaml:3:|has no value"},
+        Row{"EmptyText", "num_nodes: 1\nrun: x\nenvs: {A: ''}", RUN_X "env { key: 'A' value: '' }"},
+        Row{"KeyIsTrue", "num_nodes: 1\nrun: x\nenvs: {ON: 1}",
+            "t.yaml:3:8: envs: the name ON without quotes is True in YAML"},
+        Row{"KeyInQuotes", "num_nodes: 1\nrun: x\nenvs: {'ON': 1}",
+            RUN_X "env { key: 'ON' value: '1' }"},
+        Row{"KeyIsNoName", "num_nodes: 1\nrun: x\nenvs: {A-B: 1}",
+            "t.yaml:3:13: envs.A-B: \"A-B\" cannot name a variable"},
+        Row{"Mustersown", "num_nodes: 1\nrun: x\nenvs: {MUSTER_X: 1}",
+            "t.yaml:3:18: envs.MUSTER_X: "},
+        Row{"RegistryInPart", "num_nodes: 1\nrun: x\nenvs: {SKYPILOT_DOCKER_SERVER: a}",
+            "t.yaml:3:7: envs: |SKYPILOT_DOCKER_USERNAME and SKYPILOT_DOCKER_PASSWORD are missing"},
+        Row{"RegistryIsTheClusters",
+            "num_nodes: 1\nrun: x\nenvs: {SKYPILOT_DOCKER_SERVER: a, SKYPILOT_DOCKER_USERNAME: b, "
+            "SKYPILOT_DOCKER_PASSWORD: c}",
+            RUN_X},
+        Row{"SecretByName", "num_nodes: 1\nrun: x\nsecrets: {T: }",
+            RUN_X "secrets { key: 'T' value: 'T' }"},
+        Row{"SecretInAList", "num_nodes: 1\nrun: x\nsecrets: ['secrets:personal.T']",
+            RUN_X "secrets { key: 'T' value: 'personal.T' }"},
+        Row{"PlainSecretInAList", "num_nodes: 1\nrun: x\nsecrets: [T]",
+            "t.yaml:3:11: secrets[0]: expected secrets:NAME"},
+        Row{"SecretInTheFile", "num_nodes: 1\nrun: x\nsecrets: {T: hush}",
+            "t.yaml:3:14: secrets.T: a secret's value in the file|clear text"},
+        Row{"NotInRunNorName", "num_nodes: 1\nenvs: {A: b}\nrun: echo $A ${A}",
+            "nodes: 1 env { key: 'A' value: 'b' } command { script: '" BASH "echo $A ${A}' }"}),
+    [](const auto& info) { return NameOf(info); });
+
+#define WITH_A "num_nodes: 1\nrun: x\nenvs: {A: one, B: $A}\n"
+#define ENV_A "env { key: 'A' value: 'one' } env { key: 'B' value: '$A' } "
+#define DIR(PATH) RUN_X ENV_A "working_directory: '" PATH "'"
+
+INSTANTIATE_TEST_SUITE_P(
+    Files, SkyPilotFile,
+    ::testing::Values(
+        Row{"Workdir", "num_nodes: 1\nrun: x\nworkdir: /data/a",
+            RUN_X "working_directory: '/data/a'"},
+        Row{"WorkdirWithVariable", WITH_A "workdir: /data/$A", DIR("/data/one")},
+        Row{"WorkdirWithBraces", WITH_A "workdir: /data/${A}x", DIR("/data/onex")},
+        Row{"LongerName", WITH_A "workdir: /data/$Ax", DIR("/data/$Ax")},
+        Row{"UndeclaredStays", WITH_A "workdir: /data/${C}$SKYPILOT_TASK_ID",
+            DIR("/data/${C}$SKYPILOT_TASK_ID")},
+        Row{"OnePass", WITH_A "workdir: /data/$B", DIR("/data/$A")},
+        Row{"TwoDollars", WITH_A "workdir: /data/$$A", DIR("/data/$one")},
+        Row{"DollarAlone", WITH_A "workdir: /data/a$", DIR("/data/a$")},
+        Row{"ShellsDefault", WITH_A "workdir: '/data/${A:-two}'",
+            "t.yaml:4:10: workdir: ${A is not followed by a closing brace"},
+        Row{"OpenBrace", WITH_A "workdir: '/data/${A'",
+            "t.yaml:4:10: workdir: ${A is not followed"},
+        Row{"ValueWithQuotes", "num_nodes: 1\nrun: x\nenvs: {A: 'a\"\\b'}\nworkdir: /$A",
+            RUN_X "env { key: 'A' value: 'a\"\\\\b' } working_directory: '/a\"\\\\b'"},
+        Row{"RelativeWorkdir", "num_nodes: 1\nrun: x\nworkdir: ./project",
+            "t.yaml:3:10: workdir: \"./project\" is a directory of your own machine|absolute path "
+            "there"},
+        Row{"WorkdirAtHome", "num_nodes: 1\nrun: x\nworkdir: ~/project",
+            "t.yaml:3:10: workdir: |your own machine"},
+        Row{"WorkdirFromGit", "num_nodes: 1\nrun: x\nworkdir: {url: https://example.org/a.git}",
+            "t.yaml:3:10: workdir: Muster clones no repositories yet|git clone"},
+        Row{"MountOfTheClustersData",
+            WITH_A "file_mounts: {/d/$A: 'lustre:///data/${A}'}\nresources: {image_id: docker:i}",
+            RUN_X ENV_A "inputs { uri: 'lustre:///data/one' path: '/d/one' } image: 'i'"},
+        Row{"MountWhereTheDataIs", WITH_A "file_mounts: {/d/$A: 'lustre:///d/one'}",
+            RUN_X ENV_A "inputs { uri: 'lustre:///d/one' }"},
+        Row{"MountElsewhereWithoutAnImage", "run: x\nfile_mounts: {/e: 'lustre:///d'}",
+            "t.yaml:2:19: file_mounts./e: without a container the data is at /d alone|image_id"},
+        Row{"MountOfALocalFile", "run: x\nfile_mounts: {/d: ./data}",
+            "t.yaml:2:19: file_mounts./d: \"./data\" is a file of your own "
+            "machine|lustre:///PATH"},
+        Row{"MountOfABucket", "run: x\nfile_mounts: {/d: {name: b}}",
+            "t.yaml:2:19: file_mounts./d: Muster mounts no buckets"},
+        Row{"MountOfACloudsUri", "run: x\nfile_mounts: {/d: 's3://b'}",
+            "t.yaml:2:19: file_mounts./d: |s3://b"},
+        Row{"MountOfNothing", "run: x\nfile_mounts: {/d: }",
+            "t.yaml:2:|file_mounts./d: expected a text"},
+        Row{"MountAtARelativePlace",
+            "run: x\nfile_mounts: {d: 'lustre:///b'}\nresources: {image_id: docker:i}",
+            "t.yaml:2:18: file_mounts.d: "},
+        Row{"Volumes", "run: x\nvolumes: {/d: claim}",
+            "t.yaml:2:10: volumes: Muster has no volumes|kubernetes:"},
+        Row{"NoVolumes", "run: x\nvolumes: {}", "command { script: '" BASH "x' }"}),
+    [](const auto& info) { return NameOf(info); });
+
+TEST(SkyPilotVariables, OfTheCommandLineWinAndFillWhatIsOpen) {
+  const JobFileOptions options{.strict = false, .env = {{"A", "mine"}, {"B", "b"}, {"C", "c"}}};
+  const auto jobs =
+      ParseJobFile("t.yaml", "envs: {A: file, B: }\nrun: x\nworkdir: /$A/$B/$C", options);
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  EXPECT_EQ(jobs->specs[0].env().at("A"), "mine");
+  EXPECT_EQ(jobs->specs[0].env().at("B"), "b");
+  EXPECT_EQ(jobs->specs[0].working_directory(), "/mine/b/c");
+}
+
+TEST(SkyPilotVariables, AreTextsAsPythonWritesThem) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"010", "8"},
+      {"0.10", "0.1"},
+      {"1e3", "1e3"},
+      {"1:30:00", "5400"},
+      {"yes", "True"},
+      {"Off", "False"},
+      {"08", "08"},
+      {"0x1F", "31"},
+      {"-0b11", "-3"},
+      {"1_000", "1000"},
+      {"1.", "1.0"},
+      {"1.0e+20", "1e+20"},
+      {".inf", "inf"},
+      {"-.inf", "-inf"},
+      {".nan", "nan"},
+      {"'yes'", "yes"},
+      {"!!str 010", "010"},
+      {"y", "y"},
+      {"1.5.0", "1.5.0"},
+      {"2024-01-31", "2024-01-31"},
+      {"12345678901234567890123", "12345678901234567890123"},
+      {"[1, 2]", "[1, 2]"},
+      {"[a, 'it''s', ~, yes]", "['a', \"it's\", None, True]"},
+      {"[]", "[]"}};
+  for (const auto& [yaml, text] : cases) {
+    const auto read = PythonText(YAML::Load(yaml));
+    ASSERT_TRUE(read.ok()) << yaml << read.status();
+    EXPECT_EQ(*read, text) << yaml;
+  }
+}
+
+TEST(SkyPilotNotesOfAFile, NameTheFieldsOfAllTasksOnce) {
+  const auto jobs = ParseJobFile(
+      "t.yaml",
+      "name: g\nexecution: parallel\ntermination_delay: 5s\n---\nname: a\nrun: x\nservice: /\n---\n"
+      "name: b\nrun: x\nservice: /\nconfig: {}\n");
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  EXPECT_THAT(jobs->notes,
+              ElementsAre("t.yaml: ignored, because it means nothing to Muster's clusters: "
+                          "termination_delay, service, config (--strict refuses it)",
+                          HasSubstr("the tasks of the group become jobs of their own")));
+}
+
+TEST(SkyPilotNotesOfAFile, AreNotThereIfAllIsHonoured) {
+  const auto jobs = ParseJobFile(
+      "t.yaml", "num_nodes: 2\nname: a\nrun: x\nsetup: y\nenvs: {A: b}\nresources: {cpus: 2+}");
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  EXPECT_THAT(jobs->notes, IsEmpty());
+}
+
+TEST(SkyPilotFileBounds, HoldForAliasesOfLongTexts) {
+  std::string yaml =
+      "num_nodes: 1\nrun: x\nenvs:\n  A: &a " + std::string(100'000, 'x') + "\n  B: [";
+  for (int i = 0; i < 100'000; ++i) yaml += "*a,";
+  const auto jobs = ParseJobFile("t.yaml", yaml + "]\n");
+  EXPECT_THAT(MessageOf(jobs.status()), HasSubstr("t.yaml:5:6: envs.B: is a list of more"));
+}
+
+TEST(SkyPilotFileBounds, HoldForMergesOfMerges) {
+  std::string yaml = "num_nodes: 1\nrun: x\nservice:\n- &a0 {A: 1}\n";
+  for (int i = 1; i < 20; ++i) yaml += fmt::format("- &a{} {{<<: *a{}}}\n", i, i - 1);
+  const auto jobs = ParseJobFile("t.yaml", yaml + "envs: *a19\n");
+  EXPECT_THAT(MessageOf(jobs.status()), HasSubstr("envs.<<: merges mappings too deeply"));
+}
+
+TEST(DialectOfAFile, IsToldByFieldsThatOneAloneHas) {
+  const std::pair<const char*, Dialect> cases[] = {
+      {"run: x", Dialect::kMuster},
+      {"run: x\nname: a\nsetup: y\nworkdir: /a\nresources: {cpus: 4, memory: 1Gi, gpus: H100}",
+       Dialect::kMuster},
+      {"run: x\nnodes: 2", Dialect::kMuster},
+      {"run: x\nnum_nodes: 2", Dialect::kSkyPilot},
+      {"run: x\nenvs: {}", Dialect::kSkyPilot},
+      {"run: x\nresources: {accelerators: H100}", Dialect::kSkyPilot},
+      {"run: x\nresources: {infra: k8s}", Dialect::kSkyPilot},
+      {"run: x\npool: gpu", Dialect::kMuster},
+      {"run: x\npool: {workers: 2}", Dialect::kSkyPilot},
+      {"run: x\nnum_nodes: 2\ntime: 4h", Dialect::kMuster},
+      {"run: x\nlabels: {a: b}\nresources: {accelerators: H100}", Dialect::kMuster},
+      {"run: x\n---\nrun: y\nnum_nodes: 2", Dialect::kSkyPilot},
+      {"name: a\n---\nrun: x", Dialect::kSkyPilot},
+      {"run: x\n---\nname: a", Dialect::kMuster},
+      {"name: a", Dialect::kMuster},
+      {"", Dialect::kMuster},
+      {"- a", Dialect::kMuster},
+      {"5", Dialect::kMuster}};
+  for (const auto& [yaml, dialect] : cases) {
+    EXPECT_EQ(DialectOf(YAML::LoadAll(yaml)), dialect) << yaml;
+  }
+}
+
+TEST(DialectOfAFile, IsMustersIfBothAreMixedAndTheErrorHelps) {
+  EXPECT_THAT(MessageOf(ParseJobFile("t.yaml", "run: x\ntime: 4h\nnum_nodes: 2").status()),
+              StartsWith("t.yaml:3:1: num_nodes: no such field; write nodes"));
+}
+
+}  // namespace
+}  // namespace muster::client::skypilot
