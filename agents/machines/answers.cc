@@ -112,19 +112,19 @@ v1::ClusterChecks CheckMachine(const Machine& machine, const std::string& runs_d
 }
 
 v1::ClusterDetails DescribeMachine(const Machine& machine, const Scheduler::Load& load) {
-  const Allocator& allocator = load.allocator;
-  const Capacity& capacity = allocator.capacity();
+  const Room& room = load.ledger.room();
+  const Capacity& capacity = machine.capacity;
   v1::ClusterDetails details;
   *details.mutable_observed_at() = NowStamp();
 
   v1::Node* node = details.add_nodes();
   node->set_name(machine.hostname);
-  node->set_state(load.running == 0 ? "idle" : allocator.FreeCores() == 0 ? "full" : "mixed");
+  node->set_state(load.running == 0 ? "idle" : room.FreeCores(0) == 0 ? "full" : "mixed");
   node->add_pools(kPoolName);
   node->set_cpus(capacity.cores);
-  node->set_used_cpus(capacity.cores - allocator.FreeCores());
+  node->set_used_cpus(capacity.cores - room.FreeCores(0));
   node->set_memory_bytes(capacity.memory_bytes);
-  node->set_used_memory_bytes(capacity.memory_bytes - allocator.FreeMemory());
+  node->set_used_memory_bytes(capacity.memory_bytes - room.FreeMemory(0));
 
   v1::PoolLoad* pool = details.add_pools();
   pool->set_pool(kPoolName);
@@ -133,9 +133,9 @@ v1::ClusterDetails DescribeMachine(const Machine& machine, const Scheduler::Load
   pool->mutable_now()->set_available(true);
   pool->mutable_now()->set_max_nodes(1);
   pool->set_cpus(capacity.cores);
-  pool->set_free_cpus(allocator.FreeCores());
+  pool->set_free_cpus(room.FreeCores(0));
   for (const auto& [type, count] : capacity.GpuCounts()) (*pool->mutable_gpus())[type] = count;
-  for (const auto& [type, count] : allocator.FreeGpuCounts()) {
+  for (const auto& [type, count] : load.ledger.FreeGpuCounts(0)) {
     (*pool->mutable_free_gpus())[type] = count;
     (*node->mutable_used_gpus())[type] = pool->gpus().at(type) - count;
   }
@@ -157,7 +157,7 @@ v1::JobPlan PlanRun(const RunSpec& spec, const std::optional<Misfit>& misfit,
     Add(&checks, "what the job asks for", v1::CHECK_RESULT_FAIL, misfit->why, misfit->remedy);
   } else {
     Add(&checks, "what the job asks for", v1::CHECK_RESULT_OK, "the machine has it");
-    const std::string shortage = load.allocator.Shortage(request);
+    const std::string shortage = load.ledger.Shortage(request);
     if (load.waiting == 0 && shortage.empty()) {
       *plan.mutable_estimated_start_time() = NowStamp();
     }

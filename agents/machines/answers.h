@@ -18,12 +18,6 @@ inline constexpr char kPoolName[] = "default";
 // What plans call the run whose job has no number yet.
 inline constexpr char kPlannedRun[] = "plan-1-1";
 
-// Why the machine can never run a job.
-struct Misfit {
-  std::string why;
-  std::string remedy;
-};
-
 // `supervisor`: whether it can be started. Looks at the directory's disk, and writes there.
 v1::ClusterChecks CheckMachine(const Machine& machine, const std::string& runs_directory,
                                const absl::Status& supervisor);

@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "agents/hosts/host.h"
-#include "agents/machines/allocator.h"
 #include "agents/machines/machines.h"
+#include "agents/machines/scheduling/hosts.h"
 
 namespace muster::machines {
 

@@ -1,10 +1,10 @@
 // The backend for plain machines: for now, the one that the agent runs on.
 //
 // It has a queue over the machine's cores, memory and GPUs, by priority and then first come, first
-// served; a run starts when everything that it asked for is free, and no run overtakes one before
-// it in the queue. Each run has a supervisor process of its own, so that runs outlive the agent.
-// What the backend knows is in the runs' directories (run_records.h); after a restart it is read
-// from there.
+// served; a run starts when everything that it asked for is free, and passes one before it only as
+// scheduling/cluster_queue.h says. Each run has a supervisor process of its own, so that runs
+// outlive the agent. What the backend knows is in the runs' directories (run_records.h); after a
+// restart it is read from there.
 #ifndef MUSTER_AGENTS_MACHINES_MACHINES_H_
 #define MUSTER_AGENTS_MACHINES_MACHINES_H_
 

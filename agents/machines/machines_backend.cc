@@ -63,15 +63,16 @@ LaunchOutcome LaunchedAs(const std::string& detail) {
   return outcome;
 }
 
-// Whole cores, one at least, and whole GPUs.
+// Whole cores, one at least.
 Request RequestOf(const v1::JobSpec& spec) {
   Request request;
+  request.nodes = std::max<uint32_t>(1, spec.nodes());
   const uint64_t millis = std::max<uint64_t>(kMillisPerUnit, spec.resources().cpu_millis());
   request.cores = static_cast<uint32_t>((millis + kMillisPerUnit - 1) / kMillisPerUnit);
   request.memory_bytes = spec.resources().memory_bytes();
   for (const v1::GpuRequest& gpus : spec.resources().gpus()) {
     request.gpu_type = absl::AsciiStrToLower(gpus.type());
-    request.gpus = static_cast<uint32_t>(gpus.count_millis() / kMillisPerUnit);
+    request.gpu_millis = static_cast<uint32_t>(gpus.count_millis());
   }
   return request;
 }
@@ -80,7 +81,13 @@ Request RequestOf(const RunSpec& spec) {
   return {.cores = spec.cores,
           .memory_bytes = spec.memory_bytes,
           .gpu_type = spec.gpu_type,
-          .gpus = spec.gpus};
+          .gpu_millis = spec.gpu_millis};
+}
+
+// When the run is gone at the latest, from its start: after a limit it gets the grace as well.
+absl::Duration LongestLife(const RunSpec& spec) {
+  if (spec.time_limit_ms == 0) return absl::InfiniteDuration();
+  return absl::Milliseconds(spec.time_limit_ms + spec.grace_ms);
 }
 
 QueuedRun QueuedFrom(const RunSpec& spec, bool held) {
@@ -88,24 +95,28 @@ QueuedRun QueuedFrom(const RunSpec& spec, bool held) {
           .priority = spec.priority,
           .order = spec.order,
           .request = RequestOf(spec),
+          .time_limit = LongestLife(spec),
           .held = held};
 }
 
 // Whether the journal says that the run left the queue, even if nothing in its directory does.
 bool WasSeenToBegin(v1::RunState state) { return state > v1::RUN_STATE_PENDING; }
 
+// What the run has: what it asked for, on the devices that its claim names.
 Allocation AllocationOf(const RunFiles& files) {
-  Allocation allocation;
+  NodeAllocation node;
+  uint32_t millis = kWholeGpu;  // of each device
   if (files.spec.has_value()) {
-    allocation.cores = files.spec->cores;
-    allocation.memory_bytes = files.spec->memory_bytes;
+    node.cores = files.spec->cores;
+    node.memory_bytes = files.spec->memory_bytes;
+    if (RequestOf(*files.spec).SharesGpu()) millis = files.spec->gpu_millis;
   }
   for (const absl::string_view text :
        absl::StrSplit(files.claim->devices, ',', absl::SkipEmpty())) {
     uint32_t index = 0;
-    if (absl::SimpleAtoi(text, &index)) allocation.gpus.insert(index);
+    if (absl::SimpleAtoi(text, &index)) node.gpus[index] = millis;
   }
-  return allocation;
+  return {.nodes = {std::move(node)}};
 }
 
 class MachinesBackend : public agent::Backend {
@@ -115,11 +126,11 @@ class MachinesBackend : public agent::Backend {
       : config_(std::move(config)),
         runs_directory_(std::move(runs_directory)),
         machine_(std::move(machine)),
-        whole_machine_(machine_.capacity),
+        whole_machine_({{.name = machine_.hostname, .capacity = machine_.capacity}}),
         scheduler_({.runs_directory = runs_directory_,
                     .hostname = machine_.hostname,
                     .keep_finished_runs = config_.keep_finished_runs},
-                   machine_.capacity, std::move(supervisors), &board_) {}
+                   whole_machine_.hosts(), std::move(supervisors), &board_) {}
 
   absl::Status Probe() override;
   absl::StatusOr<v1::Inventory> Inventory() override;
@@ -166,7 +177,7 @@ class MachinesBackend : public agent::Backend {
   const MachinesConfig config_;
   const std::string runs_directory_;
   const Machine machine_;
-  const Allocator whole_machine_;  // empty: only asked what could never fit
+  const Ledger whole_machine_;  // empty: only asked what could never fit
   std::atomic<uint64_t> next_order_ = 1;
   RunBoard board_;
   Scheduler scheduler_;
@@ -257,7 +268,7 @@ RunSpec MachinesBackend::SpecOf(const v1::Assignment& assignment) const {
   spec.cores = request.cores;
   spec.memory_bytes = request.memory_bytes;
   spec.gpu_type = request.gpu_type;
-  spec.gpus = request.gpus;
+  spec.gpu_millis = request.gpu_millis;
   DescribeProgram(job, directory, &spec);
   spec.environment =
       Variables(RunEnvironment(assignment, config_.cluster, directory, BaseEnvironment()));
@@ -300,7 +311,9 @@ absl::Status MachinesBackend::Adopt(const std::vector<RunHandle>& runs) {
       running.push_back(
           {.run_key = run_key,
            .claim = files->claim.value_or(Claim{}),
-           .allocation = files->claim.has_value() ? AllocationOf(*files) : Allocation{}});
+           .allocation = files->claim.has_value() ? AllocationOf(*files) : Allocation{},
+           .time_limit =
+               files->spec.has_value() ? LongestLife(*files->spec) : absl::InfiniteDuration()});
     } else if (handle != held.end() && handle->second->state != v1::RUN_STATE_ASSIGNED) {
       queued.push_back(QueuedFrom(*files->spec, handle->second->held));
       board_.PutQuietly(PendingVerdict(WitnessOf(run_key), ""));
@@ -320,20 +333,13 @@ absl::Status MachinesBackend::Adopt(const std::vector<RunHandle>& runs) {
 }
 
 std::optional<Misfit> MachinesBackend::RefusalOf(const v1::JobSpec& spec) const {
-  if (spec.nodes() > 1) {
-    return Misfit{fmt::format("{} nodes were asked for; this cluster is one machine", spec.nodes()),
-                  "ask for one node, or choose another cluster"};
-  }
   const std::string& pool = spec.placement().pool();
   if (!pool.empty() && pool != kPoolName) {
     return Misfit{
         fmt::format("there is no pool \"{}\"; this cluster has the pool \"{}\"", pool, kPoolName),
         "leave placement.pool empty, or choose another cluster"};
   }
-  if (const std::optional<std::string> refusal = whole_machine_.Refusal(RequestOf(spec))) {
-    return Misfit{*refusal, "ask for less, or choose another cluster"};
-  }
-  return std::nullopt;
+  return whole_machine_.Refusal(RequestOf(spec));
 }
 
 LaunchOutcome MachinesBackend::Launch(const v1::Assignment& assignment) {

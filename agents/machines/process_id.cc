@@ -1,6 +1,8 @@
 #include "agents/machines/process_id.h"
 
 #include <dirent.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -42,6 +44,13 @@ ProcessId Identify(pid_t pid) {
   const std::optional<ProcessStat> stat = ReadProcessStat(pid);
   return {
       .pid = pid, .start_ticks = stat.has_value() ? stat->start_ticks : 0, .boot_id = ReadBootId()};
+}
+
+int64_t AgeMs(const ProcessId& process) {
+  timespec now = {};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  const int64_t now_ms = int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+  return now_ms - static_cast<int64_t>(process.start_ticks) * 1000 / sysconf(_SC_CLK_TCK);
 }
 
 std::vector<pid_t> ListProcesses() {

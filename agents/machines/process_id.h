@@ -33,6 +33,8 @@ std::optional<ProcessStat> ReadProcessStat(pid_t pid);
 std::string ReadBootId();
 // The process that has this pid now.
 ProcessId Identify(pid_t pid);
+// How long ago it began, in milliseconds; only of a process of this boot.
+int64_t AgeMs(const ProcessId& process);
 // Every pid in /proc.
 std::vector<pid_t> ListProcesses();
 

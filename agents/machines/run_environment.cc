@@ -37,10 +37,10 @@ std::map<std::string, std::string> BaseEnvironment() {
   return base;
 }
 
-std::string DevicesValue(const Capacity& capacity, const std::set<uint32_t>& gpus) {
+std::string DevicesValue(const Capacity& capacity, const NodeAllocation& node) {
   std::string value;
   for (const Gpu& gpu : capacity.gpus) {
-    if (!gpus.contains(gpu.index)) continue;
+    if (!node.gpus.contains(gpu.index)) continue;
     if (!value.empty()) value += ',';
     value += gpu.name;
   }

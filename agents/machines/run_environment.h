@@ -3,11 +3,11 @@
 #define MUSTER_AGENTS_MACHINES_RUN_ENVIRONMENT_H_
 
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 
-#include "agents/machines/allocator.h"
+#include "agents/machines/scheduling/hosts.h"
+#include "agents/machines/scheduling/request.h"
 #include "muster/v1/agent_link.pb.h"
 
 namespace muster::machines {
@@ -26,7 +26,7 @@ std::map<std::string, std::string> RunEnvironment(const v1::Assignment& assignme
 std::map<std::string, std::string> BaseEnvironment();
 
 // The value of kDevicesVariable; empty for no GPU, so that a run sees none that it did not ask for.
-std::string DevicesValue(const Capacity& capacity, const std::set<uint32_t>& gpus);
+std::string DevicesValue(const Capacity& capacity, const NodeAllocation& node);
 
 }  // namespace muster::machines
 

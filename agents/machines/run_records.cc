@@ -44,7 +44,7 @@ std::string RunSpec::Encode() const {
   record.Add("cores", cores);
   record.Add("memory_bytes", static_cast<int64_t>(memory_bytes));
   record.Add("gpu_type", gpu_type);
-  record.Add("gpus", gpus);
+  record.Add("gpu_millis", gpu_millis);
   record.Add("working_directory", working_directory);
   record.Add("time_limit_ms", time_limit_ms);
   record.Add("grace_ms", grace_ms);
@@ -66,7 +66,9 @@ std::optional<RunSpec> RunSpec::Decode(std::string_view bytes) {
   spec.cores = static_cast<uint32_t>(record->Number("cores"));
   spec.memory_bytes = static_cast<uint64_t>(record->Number("memory_bytes"));
   spec.gpu_type = record->Text("gpu_type");
-  spec.gpus = static_cast<uint32_t>(record->Number("gpus"));
+  // A spec of an older agent has whole GPUs.
+  spec.gpu_millis = static_cast<uint32_t>(
+      record->Has("gpu_millis") ? record->Number("gpu_millis") : record->Number("gpus") * 1000);
   spec.working_directory = record->Text("working_directory");
   spec.time_limit_ms = record->Number("time_limit_ms");
   spec.grace_ms = record->Number("grace_ms");

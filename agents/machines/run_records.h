@@ -63,7 +63,7 @@ struct RunSpec {
   uint32_t cores = 0;
   uint64_t memory_bytes = 0;
   std::string gpu_type;
-  uint32_t gpus = 0;
+  uint32_t gpu_millis = 0;  // thousandths: a share of one GPU, or whole ones
   // What it is.
   std::string setup_script;    // empty: none
   std::string command_script;  // empty: command_words name a program

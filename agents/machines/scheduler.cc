@@ -24,8 +24,13 @@ constexpr char kAwaitsBroker[] =
 
 std::string Text(const absl::Status& status) { return std::string(ToStd(status.message())); }
 
-std::string JoinIndexes(const std::set<uint32_t>& indexes) {
-  return fmt::format("{}", fmt::join(indexes, ","));
+// The indexes of its GPUs, with commas.
+std::string DevicesText(const NodeAllocation& node) {
+  std::string text;
+  for (const auto& [index, millis] : node.gpus) {
+    text += fmt::format("{}{}", text.empty() ? "" : ",", index);
+  }
+  return text;
 }
 
 std::string SupervisorEnd(std::optional<int> wait_status) {
@@ -51,13 +56,13 @@ bool TookNothing(std::optional<int> wait_status) {
 
 }  // namespace
 
-Scheduler::Scheduler(SchedulerOptions options, Capacity capacity,
+Scheduler::Scheduler(SchedulerOptions options, std::vector<ClusterHost> hosts,
                      std::unique_ptr<Supervisors> supervisors, RunBoard* board)
     : options_(std::move(options)),
       board_(board),
       supervisors_(std::move(supervisors)),
-      load_{.allocator = Allocator(capacity)},
-      allocator_(std::move(capacity)) {}
+      load_{.ledger = Ledger(hosts)},
+      queue_(std::move(hosts)) {}
 
 Scheduler::~Scheduler() {
   stop_ = true;
@@ -111,7 +116,8 @@ void Scheduler::Loop() {
     PublishLoad();
     board_->WakeIfNews();
     const absl::Duration held = hold_until_ - time_.Now();
-    const bool try_again = queue_.size() > 0 && held > absl::ZeroDuration();
+    const bool waits = queue_.waiting() > 0 || !closing_.empty();
+    const bool try_again = waits && held > absl::ZeroDuration();
     for (const SupervisorEvent& event :
          supervisors_->Wait(try_again ? held : absl::InfiniteDuration())) {
       if (event.record == kStartedFile) OnStarted(event.run_key);
@@ -124,7 +130,7 @@ void Scheduler::Loop() {
 // ---- messages
 
 void Scheduler::Handle(QueuedRun run) {
-  if (active_.contains(run.run_key)) return;
+  if (active_.contains(run.run_key) || closing_.contains(run.run_key)) return;
   board_->SetHeld(run.run_key, run.held);
   queue_.Push(std::move(run));
 }
@@ -135,10 +141,7 @@ void Scheduler::Handle(const HoldMessage& message) {
 }
 
 void Scheduler::Handle(const CancelMessage& message) {
-  if (const std::optional<QueuedRun> run = queue_.Remove(message.run_key)) {
-    CloseUnstarted(*run);
-    return;
-  }
+  if (queue_.Remove(message.run_key).has_value()) return CloseUnstarted(message.run_key);
   const auto found = active_.find(message.run_key);
   if (found == active_.end()) return;
   found->second.cancel_asked = true;
@@ -148,6 +151,7 @@ void Scheduler::Handle(const CancelMessage& message) {
 void Scheduler::Handle(const ForgetMessage& message) {
   board_->Remove(message.run_key);
   queue_.Remove(message.run_key);
+  closing_.erase(message.run_key);
   const auto found = active_.find(message.run_key);
   if (found != active_.end()) {
     found->second.forget_at_end = true;
@@ -158,9 +162,7 @@ void Scheduler::Handle(const ForgetMessage& message) {
 
 void Scheduler::AdoptRunning(const RunningRun& run) {
   const RunDirectory directory = DirectoryOf(run.run_key);
-  Active active = {.run = {.run_key = run.run_key},
-                   .allocation = run.allocation,
-                   .supervisor = run.claim.owner.pid};
+  Active active = {.run = {.run_key = run.run_key}, .supervisor = run.claim.owner.pid};
   const absl::Status adopted = supervisors_->Adopt(run.run_key, directory.path(), run.claim.owner);
   if (!adopted.ok()) {
     const absl::StatusOr<RunFiles> files = directory.Read();
@@ -168,7 +170,8 @@ void Scheduler::AdoptRunning(const RunningRun& run) {
                            : VanishedVerdict(WitnessOf(run.run_key), Text(files.status())));
     return;
   }
-  allocator_.Restore(run.allocation);
+  queue_.Restore(run.run_key, run.allocation,
+                 time_.Now() + run.time_limit - absl::Milliseconds(AgeMs(run.claim.owner)));
   board_->Put(StartingVerdict(WitnessOf(run.run_key), run.claim.owner.pid));
   active_.insert_or_assign(run.run_key, std::move(active));
   OnStarted(run.run_key);
@@ -177,58 +180,58 @@ void Scheduler::AdoptRunning(const RunningRun& run) {
 // ---- starting
 
 void Scheduler::StartReady() {
-  while (!starts_held_ && time_.Now() >= hold_until_) {
-    const std::optional<ReadyRun> ready = queue_.PopReady(&allocator_);
-    if (!ready.has_value()) return;
-    if (ready->run.cancel_asked) {
-      allocator_.Release(ready->allocation);
-      CloseUnstarted(ready->run);
-      continue;
+  if (time_.Now() >= hold_until_) {
+    for (const std::string& run_key : std::set<std::string>(closing_)) CloseUnstarted(run_key);
+  }
+  if (AreStartsHeld()) return;
+  for (const ReadyRun& ready : queue_.Round(time_.Now())) {
+    if (!AreStartsHeld()) {
+      const absl::Status started = StartRun(ready);
+      if (started.ok()) continue;
+      HoldStarts(ready.run.run_key, Text(started));
     }
-    if (const absl::Status started = StartRun(*ready); !started.ok()) {
-      allocator_.Release(ready->allocation);
-      StartLater(ready->run, Text(started));
-    }
+    // This one could not be started, or one before it could not.
+    queue_.Release(ready.run.run_key);
+    queue_.Push(ready.run);
   }
 }
 
 absl::Status Scheduler::StartRun(const ReadyRun& ready) {
   const std::string& run_key = ready.run.run_key;
-  const std::string variable = fmt::format(
-      "{}={}", kDevicesVariable, DevicesValue(allocator_.capacity(), ready.allocation.gpus));
-  const absl::StatusOr<pid_t> pid = supervisors_->Start(
-      run_key, DirectoryOf(run_key).path(), JoinIndexes(ready.allocation.gpus), variable);
+  const NodeAllocation& node = ready.allocation.nodes.front();
+  const Capacity& capacity = queue_.ledger().hosts()[node.host].capacity;
+  const std::string variable = fmt::format("{}={}", kDevicesVariable, DevicesValue(capacity, node));
+  const absl::StatusOr<pid_t> pid =
+      supervisors_->Start(run_key, DirectoryOf(run_key).path(), DevicesText(node), variable);
   if (!pid.ok()) return pid.status();
   ++supervisors_started_;
-  active_.insert_or_assign(
-      run_key, Active{.run = ready.run, .allocation = ready.allocation, .supervisor = *pid});
+  active_.insert_or_assign(run_key, Active{.run = ready.run, .supervisor = *pid});
   board_->PutQuietly(StartingVerdict(WitnessOf(run_key), *pid));
   // A quick supervisor has written its record before the directory was watched.
   OnStarted(run_key);
   return absl::OkStatus();
 }
 
-void Scheduler::StartLater(const QueuedRun& run, const std::string& why) {
-  spdlog::warn("run_not_started run={} retry_in={} reason=\"{}\"", run.run_key,
+void Scheduler::HoldStarts(const std::string& run_key, const std::string& why) {
+  spdlog::warn("run_not_started run={} retry_in={} reason=\"{}\"", run_key,
                absl::FormatDuration(kStartRetry), why);
   hold_until_ = time_.Now() + kStartRetry;
   hold_reason_ = "the machine cannot start runs now: " + why;
-  board_->PutQuietly(PendingVerdict(WitnessOf(run.run_key), hold_reason_));
-  queue_.Push(run);
+  board_->PutQuietly(PendingVerdict(WitnessOf(run_key), hold_reason_));
 }
 
-void Scheduler::CloseUnstarted(QueuedRun run) {
-  run.cancel_asked = true;
+void Scheduler::CloseUnstarted(const std::string& run_key) {
   const ExitRecord exit = {.phase = ExitRecord::Phase::kQueue,
                            .end = ExitRecord::End::kNothingRan,
                            .cause = ExitRecord::Cause::kCanceled,
                            .end_us = absl::ToUnixMicros(absl::Now())};
-  const absl::Status closed = DirectoryOf(run.run_key).CloseWithoutStart(exit);
+  const absl::Status closed = DirectoryOf(run_key).CloseWithoutStart(exit);
   if (closed.ok()) {
-    board_->Put(EndVerdict(WitnessOf(run.run_key), exit));
+    closing_.erase(run_key);
+    board_->Put(EndVerdict(WitnessOf(run_key), exit));
   } else {
-    // It waits for its end, not for a start.
-    StartLater(run, Text(closed));
+    closing_.insert(run_key);
+    HoldStarts(run_key, Text(closed));
   }
 }
 
@@ -246,7 +249,7 @@ void Scheduler::OnStarted(const std::string& run_key) {
 void Scheduler::OnExitRecord(const std::string& run_key) {
   const auto found = active_.find(run_key);
   if (found == active_.end()) return;
-  allocator_.Release(std::exchange(found->second.allocation, Allocation{}));
+  queue_.Release(run_key);
 }
 
 void Scheduler::OnEnded(const std::string& run_key) {
@@ -267,13 +270,14 @@ void Scheduler::OnEnded(const std::string& run_key) {
 }
 
 void Scheduler::OnNotTaken(const Active& active, int wait_status) {
-  allocator_.Release(active.allocation);
+  queue_.Release(active.run.run_key);
   if (active.forget_at_end) {
     CleanUp(active.run.run_key);
   } else if (active.cancel_asked) {
-    CloseUnstarted(active.run);
+    CloseUnstarted(active.run.run_key);
   } else {
-    StartLater(active.run, "the run's supervisor " + SupervisorEnd(wait_status));
+    HoldStarts(active.run.run_key, "the run's supervisor " + SupervisorEnd(wait_status));
+    queue_.Push(active.run);
   }
 }
 
@@ -324,7 +328,7 @@ agent::Observation Scheduler::Judge(const Active& active, RunFiles files,
 }
 
 void Scheduler::Finish(const Active& active, const agent::Observation& end) {
-  allocator_.Release(active.allocation);
+  queue_.Release(active.run.run_key);
   if (active.forget_at_end) {
     CleanUp(active.run.run_key);
   } else {
@@ -343,21 +347,20 @@ Witness Scheduler::WitnessOf(const std::string& run_key) const {
 }
 
 void Scheduler::PublishReasons() {
-  const QueuedRun* front = queue_.Front();
-  if (front == nullptr) {
-    board_->SetReasons("", "");
-    return;
+  const QueuedRun* first = queue_.First();
+  if (first == nullptr) return board_->SetReasons("", "");
+  if (AreStartsHeld()) {
+    return board_->SetReasons(first->run_key, starts_held_ ? kAwaitsBroker : hold_reason_);
   }
-  std::string reason = "waiting for " + allocator_.Shortage(front->request);
-  if (time_.Now() < hold_until_) reason = hold_reason_;
-  if (starts_held_) reason = kAwaitsBroker;
-  board_->SetReasons(front->run_key, reason);
+  if (queue_.blocked().has_value()) first = &queue_.blocked()->run;
+  board_->SetReasons(first->run_key, "waiting for " + queue_.ledger().Shortage(first->request));
 }
 
 void Scheduler::PublishLoad() {
   const std::lock_guard lock(mutex_);
-  load_ = {
-      .allocator = allocator_, .waiting = queue_.size() + queue_.held(), .running = active_.size()};
+  load_ = {.ledger = queue_.ledger(),
+           .waiting = queue_.waiting() + queue_.held() + closing_.size(),
+           .running = active_.size()};
 }
 
 void Scheduler::CleanUp(const std::string& run_key) {

@@ -1,7 +1,7 @@
 // Starts runs when their turn has come, watches them to their end, and says on the board what it
 // sees.
 //
-// One thread owns queue, allocator and supervisors; the public calls may come from any thread and
+// One thread owns queue and supervisors; the public calls may come from any thread and
 // only leave a message.
 #ifndef MUSTER_AGENTS_MACHINES_SCHEDULER_H_
 #define MUSTER_AGENTS_MACHINES_SCHEDULER_H_
@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <variant>
@@ -20,10 +21,9 @@
 
 #include "absl/time/time.h"
 #include "agents/core/steady_time.h"
-#include "agents/machines/allocator.h"
 #include "agents/machines/run_board.h"
 #include "agents/machines/run_directory.h"
-#include "agents/machines/run_queue.h"
+#include "agents/machines/scheduling/cluster_queue.h"
 #include "agents/machines/supervisors.h"
 #include "agents/machines/verdict.h"
 
@@ -40,13 +40,14 @@ struct RunningRun {
   std::string run_key;
   Claim claim;
   Allocation allocation;
+  absl::Duration time_limit = absl::InfiniteDuration();  // from the start of its supervisor
 };
 
 class Scheduler {
  public:
-  // The board outlives the scheduler.
-  Scheduler(SchedulerOptions options, Capacity capacity, std::unique_ptr<Supervisors> supervisors,
-            RunBoard* board);
+  // `hosts`: this machine alone. The board outlives the scheduler.
+  Scheduler(SchedulerOptions options, std::vector<ClusterHost> hosts,
+            std::unique_ptr<Supervisors> supervisors, RunBoard* board);
   // Runs go on without it.
   ~Scheduler();
 
@@ -67,7 +68,7 @@ class Scheduler {
 
   // What runs have and who waits, at some moment just past.
   struct Load {
-    Allocator allocator;
+    Ledger ledger;
     size_t waiting = 0;  // held ones too
     size_t running = 0;
   };
@@ -93,7 +94,6 @@ class Scheduler {
   // A run that has a supervisor.
   struct Active {
     QueuedRun run;
-    Allocation allocation;
     pid_t supervisor = -1;
     bool cancel_asked = false;
     bool forget_at_end = false;
@@ -111,12 +111,13 @@ class Scheduler {
 
   void StartReady();
   absl::Status StartRun(const ReadyRun& ready);
-  // Puts a run back that could not be started, and waits a while before the next try: such trouble
+  // The run could not be started or closed: waits a while before the next try, of any. Such trouble
   // (a full disk, too many processes) is the machine's, so the next run in the queue would not fare
   // better.
-  void StartLater(const QueuedRun& run, const std::string& why);
-  // Ends a run that has not started.
-  void CloseUnstarted(QueuedRun run);
+  void HoldStarts(const std::string& run_key, const std::string& why);
+  bool AreStartsHeld() const { return starts_held_ || time_.Now() < hold_until_; }
+  // Ends a run that has not started and never will.
+  void CloseUnstarted(const std::string& run_key);
 
   // Looks whether the command has started.
   void OnStarted(const std::string& run_key);
@@ -154,11 +155,11 @@ class Scheduler {
   Load load_;
 
   // Owned by the thread.
-  Allocator allocator_;
-  RunQueue queue_;
-  std::map<std::string, Active> active_;          // by run key
-  std::deque<std::string> finished_;              // run keys, the oldest first
-  bool starts_held_ = false;                      // until the broker's wishes are known
+  ClusterQueue queue_;
+  std::set<std::string> closing_;         // canceled, and their end could not be written yet
+  std::map<std::string, Active> active_;  // by run key
+  std::deque<std::string> finished_;      // run keys, the oldest first
+  bool starts_held_ = false;              // until the broker's wishes are known
   absl::Time hold_until_ = absl::InfinitePast();  // no start before
   std::string hold_reason_;
   std::thread thread_;

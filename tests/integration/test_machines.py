@@ -215,6 +215,52 @@ def test_gpus_are_handed_out_one_by_one(api, world, broker):
         api.wait_state(job_id, SUCCEEDED)
 
 
+def test_eight_jobs_with_half_a_gpu_run_at_once_on_four(api, world, broker):
+    world.make_agent(config=world.machines_config(gpus={"h100": 4})).start()
+    started = world.path("started")
+    gate = world.gate()
+    script = f'echo "$CUDA_VISIBLE_DEVICES $NUM_GPU_PER_NODE" >> {started}; {gate.script()}'
+    for _ in range(8):
+        world.cli("run", "--gpus", "H100:0.5", "--", "sh", "-c", script)
+    eventually(lambda: started.exists() and len(started.read_text().splitlines()) == 8, "all eight jobs run")
+    assert sorted(started.read_text().splitlines()) == sorted(f"{device} 1" for device in range(4) for _ in range(2))
+    whole = api.submit(argv_spec("true", resources=resources(gpus=1)))
+    gate.open()
+    for job in api.list_all():
+        api.wait_state(job.id, SUCCEEDED)
+    assert len(api.list_all()) == 9 and api.wait_state(whole, SUCCEEDED)
+
+
+def test_more_than_one_gpu_must_be_whole(api, agent):
+    spec = argv_spec("true")
+    spec.resources.gpus.add(count_millis=1500)
+    with pytest.raises(Exception) as caught:
+        api.submit(spec)
+    assert caught.value.code().name == "INVALID_ARGUMENT"
+    assert "resources.gpus[0].count_millis" in caught.value.details()
+    assert "use 1 to 999, or a multiple of 1000" in caught.value.details()
+
+
+def test_a_run_with_a_time_limit_passes_one_that_waits_for_a_longer_one(api, world, broker):
+    world.make_agent(config=world.machines_config(cpus=2)).start()
+    gate = world.gate()
+    long = script_spec(gate.script())
+    long.time_limit.seconds = 3600
+    running = api.submit(long)
+    api.wait_state(running, job_pb2.JOB_STATE_RUNNING)
+    large = api.submit(argv_spec("true", resources=resources(cpus=2)))
+    longer = argv_spec("true")
+    longer.time_limit.seconds = 7200
+    behind = api.submit(longer)
+    short = argv_spec("true")
+    short.time_limit.seconds = 60
+    api.wait_state(api.submit(short), SUCCEEDED)
+    assert api.get(large).state == api.get(behind).state == job_pb2.JOB_STATE_PENDING
+    gate.open()
+    for job_id in (running, large, behind):
+        api.wait_state(job_id, SUCCEEDED)
+
+
 def test_inventory_of_a_machine(api, agent):
     cluster = api.cluster(agent.cluster)
     assert cluster.kind == cluster_pb2.CLUSTER_KIND_MACHINES

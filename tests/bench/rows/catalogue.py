@@ -39,6 +39,9 @@ _ALL = (
          "idle_agents_memory", "idle_agents_cpu"),
     _row("cli_submit", "one `muster run -q -- true`, process start to exit", "<= 12 ms", command.cli_submit),
     _row("machines_1000", "1,000 jobs of `true` on the machines backend", "reported", machines.machines_1000),
+    _row("machines_round", "a round of the machines' queue with 100,000 runs and 100 hosts: one run has ended; no two runs "
+         "ask for the same; the round that fills the hosts", "<= 20 ms each", machines.machines_round, "machines_round",
+         "machines_round_distinct", "machines_round_fill"),
     _row("slurm_1000", "1,000 jobs on a real Slurm, and scheduler calls besides sbatch",
          "ratio <= 1.05, <= 0.1 calls/job", slurm.slurm_1000, "slurm_1000", "slurm_calls_per_job"),
     _row("slurm_1000_over_ssh", "the same over SSH, and all scheduler calls",

@@ -39,6 +39,7 @@ int main(int argc, char** argv) {
   add("first-assignment", "Wait for the first assignment", muster::bench::FirstAssignment);
   add("list-pages", "Read pages of jobs", muster::bench::ListPages);
   add("ingest-logs", "Push logs with a follower", muster::bench::IngestLogs);
+  add("plan-rounds", "Rounds of the machines' queue", muster::bench::PlanRounds);
   add("hold-agents", "Connect idle agents", muster::bench::HoldAgents);
   CLI11_PARSE(app, argc, argv);
   if (absl::Status status = tool(load); !status.ok()) {

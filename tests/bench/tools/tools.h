@@ -43,6 +43,11 @@ absl::Status ListPages(const Load& load);
 // {"per_s", "added_p50_ms"}: bytes into the archive with one follower that keeps up, and how much
 // later than they were sent single lines reach a follower.
 absl::Status IngestLogs(const Load& load);
+// {"fill_ms", "usual_ms", "usual_each_ms", "distinct_ms", "distinct_each_ms"}, of processor time,
+// with a queue of `jobs` runs on a hundred hosts: the round that fills the hosts, the slowest of
+// those in which one run has ended, and to look for a place for each run once; with runs as people
+// ask for them, and with runs that all differ.
+absl::Status PlanRounds(const Load& load);
 // Connects agents, prints {"agents"} and stays connected until standard input ends.
 absl::Status HoldAgents(const Load& load);
 

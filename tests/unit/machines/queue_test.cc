@@ -160,11 +160,13 @@ TEST_F(QueueTest, WhatCanNeverFitIsRefusedInWords) {
   memory.mutable_resources()->set_memory_bytes((1ULL << 30) + 1);
   v1::JobSpec gpus = Program({"true"});
   gpus.mutable_resources()->add_gpus()->set_count_millis(1000);
+  v1::JobSpec share = Program({"true"});
+  share.mutable_resources()->add_gpus()->set_count_millis(1500);
   v1::JobSpec nodes = Program({"true"});
   nodes.set_nodes(2);
   v1::JobSpec pool = Program({"true"});
   pool.mutable_placement()->set_pool("fast");
-  for (const v1::JobSpec& spec : {cores, memory, gpus, nodes, pool}) {
+  for (const v1::JobSpec& spec : {cores, memory, gpus, share, nodes, pool}) {
     const LaunchOutcome outcome = Launch(RunKeyOf(1), spec);
     EXPECT_EQ(outcome.kind, LaunchOutcome::Kind::kRefused);
     EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
@@ -286,6 +288,60 @@ TEST_F(GpuTest, EachRunSeesItsOwnGpusAndNoOthers) {
   EXPECT_EQ(Stdout(runs[0]), "0,1 2\n");
   EXPECT_EQ(Stdout(runs[1]), "2,3 2\n");
   EXPECT_EQ(Stdout(runs[2]), "0,1 2\n");
+}
+
+TEST_F(GpuTest, RunsWithSharesHaveADeviceTogetherAlsoAfterARestart) {
+  v1::JobSpec spec = Script("echo $CUDA_VISIBLE_DEVICES $NUM_GPU_PER_NODE; cat " + dir_.path() +
+                            "/$MUSTER_RUN_KEY");
+  v1::GpuRequest* gpus = spec.mutable_resources()->add_gpus();
+  gpus->set_type("H100");
+  gpus->set_count_millis(500);
+  std::vector<std::string> runs;
+  for (int i = 1; i <= 3; ++i) {
+    Gate(RunKeyOf(i));
+    runs.push_back(Submit(spec));
+    AwaitState(runs.back(), v1::RUN_STATE_RUNNING);
+  }
+  StartBackend();  // the shares are remembered: one device has room for half, two are free
+  v1::JobSpec whole = Script("echo $CUDA_VISIBLE_DEVICES");
+  whole.mutable_resources()->add_gpus()->set_count_millis(3000);
+  const std::string waiting = Submit(whole);
+  AwaitReason(waiting, "waiting for 3 GPUs");
+  whole.mutable_resources()->mutable_gpus(0)->set_count_millis(2000);
+  whole.mutable_time_limit()->set_seconds(3600);
+  const std::string passing = Submit(whole);
+  EXPECT_EQ(AwaitEnd(passing).state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(Stdout(passing), "2,3\n");
+  for (const std::string& run_key : runs) {
+    Open(dir_ / run_key);
+    EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
+  }
+  EXPECT_EQ(AwaitEnd(waiting).state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(Stdout(runs[0]), "0 1\n");
+  EXPECT_EQ(Stdout(runs[1]), "0 1\n");
+  EXPECT_EQ(Stdout(runs[2]), "1 1\n");
+}
+
+TEST_F(GpuTest, TheTimeLimitOfARunThatAnEarlierAgentStartedStillTellsWhoMayPass) {
+  const auto gpu_run = [&](const std::string& script, uint64_t gpus, int64_t limit_s) {
+    v1::JobSpec spec = Script(script);
+    spec.mutable_resources()->add_gpus()->set_count_millis(gpus * 1000);
+    if (limit_s > 0) spec.mutable_time_limit()->set_seconds(limit_s);
+    return spec;
+  };
+  const std::string gate = Gate("gate");
+  const std::string running = Submit(gpu_run("cat " + gate, 3, 3600));
+  AwaitState(running, v1::RUN_STATE_RUNNING);
+  StartBackend();
+  const std::string large = Submit(gpu_run("true", 4, 0));
+  const std::string too_long = Submit(gpu_run("true", 1, 7200));
+  const std::string short_one = Submit(gpu_run("true", 1, 60));
+  EXPECT_EQ(AwaitEnd(short_one).state, v1::RUN_STATE_SUCCEEDED);
+  AwaitReason(large, "waiting for 4 GPUs");
+  AwaitReason(too_long, "waiting behind earlier runs");
+  Open(gate);
+  EXPECT_EQ(AwaitEnd(large).state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(AwaitEnd(too_long).state, v1::RUN_STATE_SUCCEEDED);
 }
 
 TEST_F(GpuTest, TheInventoryShowsTheMachineAsOneNode) {

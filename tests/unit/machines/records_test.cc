@@ -42,6 +42,13 @@ RC_GTEST_PROP(Records, ASpecComesBackAsItWas, ()) {
   RC_ASSERT(back->environment == spec.environment);
 }
 
+TEST(Records, ASpecOfAnOlderAgentHasWholeGpus) {
+  Record record;
+  record.Add("version", 1);
+  record.Add("gpus", 3);
+  EXPECT_EQ(RunSpec::Decode(record.Encode())->gpu_millis, 3000u);
+}
+
 TEST(Records, ARecordThatIsCutIsNone) {
   const ExitRecord exit = {.status = 3, .path = "/some/path", .end_us = 5};
   const std::string bytes = exit.Encode();
@@ -91,8 +98,8 @@ TEST(Environment, RanksAreSetAndTheUserWins) {
 TEST(Environment, DevicesAreNamedAsTheMachineNamesThem) {
   const Capacity capacity = {
       .cores = 1, .memory_bytes = 1, .gpus = {{0, "a", "GPU-x"}, {3, "a", "GPU-y"}}};
-  EXPECT_EQ(DevicesValue(capacity, {0, 3}), "GPU-x,GPU-y");
-  EXPECT_EQ(DevicesValue(capacity, {3}), "GPU-y");
+  EXPECT_EQ(DevicesValue(capacity, {.gpus = {{0, 1000}, {3, 1000}}}), "GPU-x,GPU-y");
+  EXPECT_EQ(DevicesValue(capacity, {.gpus = {{3, 500}}}), "GPU-y");
   EXPECT_EQ(DevicesValue(capacity, {}), "");
 }
 

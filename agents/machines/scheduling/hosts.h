@@ -1,0 +1,39 @@
+// What the hosts of a cluster have.
+#ifndef MUSTER_AGENTS_MACHINES_SCHEDULING_HOSTS_H_
+#define MUSTER_AGENTS_MACHINES_SCHEDULING_HOSTS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace muster::machines {
+
+struct Gpu {
+  uint32_t index = 0;  // unique on its host
+  std::string type;    // lower case
+  std::string name;    // what CUDA_VISIBLE_DEVICES calls it: a UUID, or the index
+};
+
+// What runs may use of one host.
+struct Capacity {
+  uint32_t cores = 0;
+  uint64_t memory_bytes = 0;
+  std::vector<Gpu> gpus = {};
+
+  // How many of each type.
+  std::map<std::string, uint32_t> GpuCounts() const;
+};
+
+// Only a host that is up is given new runs; what runs there keeps its place in any state.
+enum class HostState { kUp, kCordoned, kDown };
+
+struct ClusterHost {
+  std::string name;  // unique in its cluster
+  Capacity capacity = {};
+  HostState state = HostState::kUp;
+};
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_SCHEDULING_HOSTS_H_

@@ -1,0 +1,61 @@
+// What a run asks for, and what it is given.
+#ifndef MUSTER_AGENTS_MACHINES_SCHEDULING_REQUEST_H_
+#define MUSTER_AGENTS_MACHINES_SCHEDULING_REQUEST_H_
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace muster::machines {
+
+// Thousandths of a GPU in a whole one.
+inline constexpr uint32_t kWholeGpu = 1000;
+
+// What a run needs: `nodes` times the rest, each node on a host of its own.
+struct Request {
+  uint32_t nodes = 1;
+  uint32_t cores = 0;
+  uint64_t memory_bytes = 0;
+  std::string gpu_type = {};  // lower case; empty: any, but of one type on all nodes
+  // Thousandths: less than kWholeGpu is a share of one device, else whole devices.
+  uint32_t gpu_millis = 0;
+
+  bool SharesGpu() const { return gpu_millis > 0 && gpu_millis < kWholeGpu; }
+  friend auto operator<=>(const Request&, const Request&) = default;
+};
+
+// Of one node.
+struct NodeAllocation {
+  uint32_t host = 0;  // its place in the cluster's list
+  uint32_t cores = 0;
+  uint64_t memory_bytes = 0;
+  std::map<uint32_t, uint32_t> gpus = {};  // thousandths, by the GPU's index
+
+  friend bool operator==(const NodeAllocation&, const NodeAllocation&) = default;
+};
+
+// What a run has: its nodes by rank. Empty: nothing.
+struct Allocation {
+  std::vector<NodeAllocation> nodes = {};
+
+  friend bool operator==(const Allocation&, const Allocation&) = default;
+};
+
+// Why a cluster can never run a job, and what to do about it.
+struct Misfit {
+  std::string why;
+  std::string remedy;
+};
+
+// What is wrong with a request, whatever the cluster has: more than one GPU, but not whole ones.
+std::optional<Misfit> CheckShare(const Request& request);
+
+// "2 h100 GPUs", "0.5 of a GPU".
+std::string GpuText(const Request& request);
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_SCHEDULING_REQUEST_H_

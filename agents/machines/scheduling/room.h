@@ -1,0 +1,107 @@
+// What is free on each host of a cluster, in numbers: where a request fits, and what is left when
+// it has been taken. A value that is cheap to copy, so that "what if" is asked of a copy. Pure.
+#ifndef MUSTER_AGENTS_MACHINES_SCHEDULING_ROOM_H_
+#define MUSTER_AGENTS_MACHINES_SCHEDULING_ROOM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "agents/machines/scheduling/hosts.h"
+#include "agents/machines/scheduling/request.h"
+
+namespace muster::machines {
+
+// Where a request would go, the best place first. Whole GPUs are kept whole, and hosts full or
+// empty: a share of a GPU goes to a device that is shared already and has the least left, whole
+// GPUs to the host with the fewest free ones, and a run without GPUs to the host with the fewest
+// free GPUs, then with the fewest free cores.
+class Room {
+ public:
+  explicit Room(const std::vector<ClusterHost>& hosts);
+
+  // Whether all nodes fit at once.
+  bool Fits(const Request& request) const;
+  // How many hosts could take one node.
+  size_t CountHosts(const Request& request) const;
+  // Where all nodes fit; nothing if they do not. Nothing is taken.
+  std::optional<Allocation> Find(const Request& request) const;
+
+  // A run may have more than there is, after a restart with less: then nothing is free. GPUs that
+  // are not there are passed over.
+  void Take(const Allocation& allocation);
+  void GiveBack(const Allocation& allocation);
+  // Whether the host is given new runs.
+  void SetOpen(uint32_t host, bool open) { hosts_[host].open = open; }
+  // What is free on this host becomes what is free in both, which are of the same cluster.
+  void Meet(const Room& a, const Room& b, uint32_t host);
+
+  size_t size() const { return hosts_.size(); }
+  uint32_t FreeCores(uint32_t host) const { return hosts_[host].FreeCores(); }
+  uint64_t FreeMemory(uint32_t host) const { return hosts_[host].FreeMemory(); }
+
+  struct Device {
+    uint32_t index = 0;
+    uint32_t type = 0;  // its place among the types
+    uint64_t used = 0;  // thousandths
+
+    uint32_t Free() const {
+      return used >= kWholeGpu ? 0 : kWholeGpu - static_cast<uint32_t>(used);
+    }
+  };
+  std::span<const Device> DevicesOf(uint32_t host) const;
+  const std::string& TypeName(uint32_t type) const { return types_[type]; }
+
+ private:
+  struct HostRoom {
+    uint64_t cores = 0;
+    uint64_t used_cores = 0;
+    uint64_t memory = 0;
+    uint64_t used_memory = 0;
+    size_t first_device = 0;
+    size_t devices = 0;
+    bool open = true;
+
+    uint32_t FreeCores() const {
+      return used_cores >= cores ? 0 : static_cast<uint32_t>(cores - used_cores);
+    }
+    uint64_t FreeMemory() const { return used_memory >= memory ? 0 : memory - used_memory; }
+  };
+  // How good a host is for a node: less is better, the first number that differs tells.
+  struct Score {
+    uint64_t first = 0;
+    uint64_t second = 0;
+    uint64_t third = 0;
+    uint32_t host = 0;
+
+    friend auto operator<=>(const Score&, const Score&) = default;
+  };
+
+  // The types that the request may have, one after the other; [0, 1) if it wants no GPU.
+  struct TypeRange {
+    uint32_t begin = 0;
+    uint32_t end = 0;
+  };
+  TypeRange TypesFor(const Request& request) const;
+  bool HostFits(const HostRoom& host, const Request& request, uint32_t type) const;
+  size_t CountHosts(const Request& request, uint32_t type, size_t enough) const;
+  Score ScoreOf(uint32_t host, const Request& request, uint32_t type) const;
+  NodeAllocation NodeOn(uint32_t host, const Request& request, uint32_t type) const;
+  // The device that a share goes to; nothing if there is none. The best has the least free.
+  const Device* DeviceForShare(const HostRoom& host, uint32_t millis, uint32_t type) const;
+  // Those that nobody shares, of one type or of kAnyType.
+  uint32_t WholeGpus(const HostRoom& host, uint32_t type) const;
+  Device* FindDevice(uint32_t host, uint32_t index);
+  static constexpr uint32_t kAnyType = UINT32_MAX;
+
+  std::vector<std::string> types_;  // in order
+  std::vector<HostRoom> hosts_;
+  std::vector<Device> devices_;  // those of the first host, those of the second, ...
+};
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_SCHEDULING_ROOM_H_
