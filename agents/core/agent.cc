@@ -100,6 +100,7 @@ class Agent::Impl {
       Inbox::Content content = inbox_.Take(NextTime() - Now());
       if (content.stopping && !drain_until_) BeginDrain();
       wants_observation_ |= content.woken;
+      wants_inventory_ |= content.woken && backend_.TakeInventoryNews();
       Handle(content.messages);
       if (drain_until_ && (calls_in_flight_ == 0 || Now() >= *drain_until_)) break;
       Tend();
@@ -197,6 +198,7 @@ class Agent::Impl {
       LogEvent(spdlog::level::warn, "scheduler_silent", {{"error", error}});
     } else if (status.ok() && !scheduler_error_.empty()) {
       LogEvent(spdlog::level::info, "scheduler_answers");
+      wants_inventory_ = true;  // the one that is known may be of before
     }
     scheduler_error_ = status.ok() ? "" : error;
     CountLaunches(&done.observed.scheduler_calls);
@@ -243,8 +245,10 @@ class Agent::Impl {
   void Tend() {
     if (!result_.ok() || drain_until_) return;
     const absl::Time now = Now();
-    if (!is_reading_inventory_ && now >= next_inventory_) {
+    if (!is_reading_inventory_ && now >= NextInventory()) {
       is_reading_inventory_ = true;
+      wants_inventory_ = false;
+      last_inventory_ = now;
       inventories_.Post([this] { inbox_.Post(InventoryDone{backend_.Inventory()}); });
     }
     if (!is_observing_ && (wants_observation_ || now >= next_observation_)) Observe();
@@ -267,9 +271,15 @@ class Agent::Impl {
     });
   }
 
+  // News come soon, but one after the other.
+  absl::Time NextInventory() const {
+    if (!wants_inventory_) return next_inventory_;
+    return std::min(next_inventory_, last_inventory_ + options_.inventory_pause);
+  }
+
   absl::Time NextTime() const {
     absl::Time next = next_tick_;
-    if (!is_reading_inventory_) next = std::min(next, next_inventory_);
+    if (!is_reading_inventory_) next = std::min(next, NextInventory());
     if (!is_observing_) next = std::min(next, next_observation_);
     return next;
   }
@@ -436,6 +446,8 @@ class Agent::Impl {
   std::optional<v1::Inventory> inventory_;
   bool is_reading_inventory_ = false;
   absl::Time next_inventory_ = absl::InfinitePast();
+  bool wants_inventory_ = false;                      // before its time
+  absl::Time last_inventory_ = absl::InfinitePast();  // when its reading began
   bool is_observing_ = false;
   bool wants_observation_ = false;
   absl::Time next_observation_ = absl::InfinitePast();

@@ -32,6 +32,8 @@ struct AgentOptions {
   absl::Duration inventory_interval = absl::Seconds(60);
   absl::Duration inventory_retry =
       absl::Seconds(5);  // while the first one fails: there is no hello without it
+  // Between the beginnings of two, also if there is news: each may cost the cluster some calls.
+  absl::Duration inventory_pause = absl::Seconds(1);
   absl::Duration drain_timeout =
       absl::Seconds(10);  // for calls under way when the agent is told to end
   std::function<absl::Time()> wall_clock =

@@ -212,6 +212,9 @@ class Backend {
   virtual absl::Duration ObserveInterval() const = 0;
   // `wake` may be called from any thread, as long as the backend lives.
   virtual void SetWaker(std::function<void()> wake) = 0;
+  // Whether what the latest Inventory has told is known not to be so any more: the next one is read
+  // soon, and not after the usual time. Asked after each wake; tells it once, and returns at once.
+  virtual bool TakeInventoryNews() { return false; }
   // Scheduler calls since the start, by command name.
   virtual std::map<std::string, uint64_t> SchedulerCalls() const = 0;
 };

@@ -10,8 +10,8 @@
 
 #include "agents/hosts/local_host.h"
 #include "agents/hosts/ssh_host.h"
-#include "agents/kubernetes/endpoint.h"
-#include "agents/kubernetes/pull_secret.h"
+#include "agents/kubernetes/api/endpoint.h"
+#include "agents/kubernetes/cluster/pull_secret.h"
 #include "agents/slurm/credentials.h"
 #include "contract/errors.h"
 #include "contract/text.h"

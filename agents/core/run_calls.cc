@@ -1,11 +1,7 @@
 #include "agents/core/run_calls.h"
 
 #include <string>
-#include <string_view>
 #include <utility>
-
-#include "contract/text.h"
-#include "daemon/log.h"
 
 namespace muster::agent {
 namespace {
@@ -13,12 +9,6 @@ namespace {
 // Where many go together, one call is made at a time, and takes along what has come meanwhile.
 int CancelThreads(int threads, const Backend& backend) {
   return backend.MaxCancelBatch() > 1 ? 1 : threads;
-}
-
-void LogFailure(std::string_view event, const std::string& run_key, const absl::Status& status) {
-  if (status.ok()) return;
-  LogEvent(spdlog::level::warn, event,
-           {{"run", run_key}, {"error", std::string(ToStd(status.message()))}});
 }
 
 // Should the backend not answer for all.
@@ -72,7 +62,7 @@ void RunCalls::CancelMany(const std::vector<RunHandle>& runs) {
   std::vector<absl::Status> statuses = backend_.CancelMany(runs);
   Complete(runs.size(), &statuses);
   for (size_t i = 0; i < runs.size(); ++i) {
-    LogFailure("cancel_failed", runs[i].run_key, statuses[i]);
+    failures_.Note("cancel_failed", runs[i].run_key, statuses[i]);
     answer_(CancelAsked{runs[i].run_key, std::move(statuses[i])});
   }
 }
@@ -81,7 +71,8 @@ void RunCalls::ForgetMany(const std::vector<RunHandle>& runs) {
   std::vector<absl::Status> statuses = backend_.ForgetMany(runs);
   Complete(runs.size(), &statuses);
   for (size_t i = 0; i < runs.size(); ++i) {
-    LogFailure("clean_up_failed", runs[i].run_key, statuses[i]);
+    failures_.Note("clean_up_failed", runs[i].run_key, statuses[i]);
+    if (statuses[i].ok()) failures_.Forget(runs[i].run_key);
     answer_(Forgotten{runs[i].run_key, std::move(statuses[i])});
   }
 }
@@ -101,7 +92,7 @@ void RunCalls::SetHeldMany(const std::vector<RunHandle>& runs, bool held) {
   std::vector<absl::Status> statuses = backend_.SetHeldMany(runs, held);
   Complete(runs.size(), &statuses);
   for (size_t i = 0; i < runs.size(); ++i) {
-    LogFailure(held ? "hold_failed" : "release_failed", runs[i].run_key, statuses[i]);
+    failures_.Note(held ? "hold_failed" : "release_failed", runs[i].run_key, statuses[i]);
     answer_(HoldAsked{runs[i].run_key, held, std::move(statuses[i])});
   }
 }

@@ -13,6 +13,7 @@
 #include "agents/core/agent_core.h"
 #include "agents/core/backend.h"
 #include "agents/core/batch_lane.h"
+#include "agents/core/failure_log.h"
 #include "agents/core/worker_lane.h"
 
 namespace muster::agent {
@@ -47,6 +48,7 @@ class RunCalls {
 
   Backend& backend_;
   const Answer answer_;
+  FailureLog failures_;
 
   BatchLane<RunHandle> launches_;
   BatchLane<RunHandle> cancels_;

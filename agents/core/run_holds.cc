@@ -21,12 +21,17 @@ void RunTable::WantHeld(const std::string& run_key, bool held, const Step& step)
   Run* run = Find(run_key);
   if (run == nullptr) return;
   if (run->wants_held != held) run->hold_error.clear();
+  const bool is_change = Handle(*run).held != held;
   run->wants_held = held;
   // The other wish may have failed, and wait for its repetition.
   if (run->record.state == v1::RUN_STATE_PENDING && !run->record.cancel_requested) {
     SetDue(*run, absl::InfiniteFuture());
   }
-  if (IsBeingLaunched(run->record.state)) step.out->effects.push_back(DoNoteHold{run_key, held});
+  if (IsBeingLaunched(run->record.state)) {
+    step.out->effects.push_back(DoNoteHold{run_key, held});
+    // Which of the wishes the launch has heeded nobody knows.
+    if (is_change) run->told_held.reset();
+  }
   AskHold(*run, step);
 }
 
@@ -36,6 +41,8 @@ void RunTable::AskHold(Run& run, const Step& step) {
   if (!matters || !run.wants_held || run.told_held == run.wants_held) return;
   if (run.call != Call::kNone || run.due != absl::InfiniteFuture()) return;
   run.call = Call::kHold;
+  // Until it answers, and if it fails, nobody knows what it has come to.
+  run.told_held.reset();
   step.out->effects.push_back(DoHold{Handle(run), *run.wants_held});
 }
 

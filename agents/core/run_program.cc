@@ -11,10 +11,11 @@ constexpr uint64_t kPorts = 1000;
 // So that roles of one job are apart, and neighbouring jobs seldom meet them.
 constexpr uint64_t kRoleStride = 61;
 
+// A share of a GPU counts as one: its run sees one device.
 uint64_t GpusPerNode(const v1::JobSpec& spec) {
   uint64_t millis = 0;
   for (const v1::GpuRequest& gpus : spec.resources().gpus()) millis += gpus.count_millis();
-  return millis / 1000;
+  return (millis + 999) / 1000;
 }
 
 // The words of the #! line: a program and, in one word, all that follows.

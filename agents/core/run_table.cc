@@ -165,9 +165,12 @@ void RunTable::OnLaunched(Launched launched, const Step& step) {
         return;
       }
       [[fallthrough]];  // nothing is launched now, and whoever comes next looks it up
-    case LaunchOutcome::Kind::kUnclear:
-      Change(*run, EventWith(std::move(evidence)), v1::RUN_STATE_LAUNCH_UNKNOWN, step);
+    case LaunchOutcome::Kind::kUnclear: {
+      v1::RunEvent event = EventWith(std::move(evidence));
+      event.set_reason(event.evidence().detail());
+      Change(*run, std::move(event), v1::RUN_STATE_LAUNCH_UNKNOWN, step);
       return;
+    }
   }
 }
 

@@ -89,7 +89,7 @@ class RunTable {
     // What the broker wants; nothing: it has said nothing to this process. It says so again on each
     // connection, so that no journal keeps it.
     std::optional<bool> wants_held;
-    // What the cluster was last told; nothing: unknown.
+    // What the cluster knows; nothing: unknown, as while it is being told.
     std::optional<bool> told_held;
     std::string hold_error;  // the last one that was reported
     absl::Time replicas_told = absl::InfinitePast();

@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "agents/kubernetes/cluster_identity.h"
-#include "agents/kubernetes/endpoint.h"
-#include "agents/kubernetes/gang.h"
-#include "agents/kubernetes/run_secret.h"
+#include "agents/kubernetes/api/endpoint.h"
+#include "agents/kubernetes/cluster/cluster_identity.h"
+#include "agents/kubernetes/manifest/run_secret.h"
+#include "agents/kubernetes/verdict/gang.h"
 #include "contract/run_key.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -26,7 +26,7 @@ class QueuesRoom final : public RoomLeft {
   std::optional<Misfit> WaitsFor(const v1::Assignment& run) const override {
     return HasOwnGangScheduler(run.spec()) ? std::nullopt : room_->WaitsFor(run);
   }
-  void Leave(const Claim& claim) override { room_->Leave(claim); }
+  bool Leave(const Claim& claim) override { return room_->Leave(claim); }
 
  private:
   const std::unique_ptr<RoomLeft> room_;
@@ -38,7 +38,10 @@ KubernetesBackend::KubernetesBackend(KubernetesConfig config, Endpoint endpoint,
                                      const std::string& state_dir)
     : config_(WithNamespaces(std::move(config), endpoint)),
       api_(std::move(endpoint), &host_),
-      calls_(&api_),
+      calls_(&api_,
+             [this](const std::string& run_key, Access what, const absl::Status& why) {
+               NoteForbidden(run_key, std::move(what), why);
+             }),
       things_(&api_),
       given_up_(state_dir + "/given-up"),
       logs_(state_dir + "/logs", &api_,
@@ -46,8 +49,10 @@ KubernetesBackend::KubernetesBackend(KubernetesConfig config, Endpoint endpoint,
               log_news_ = true;
               Wake();
             }),
-      view_(config_, &api_, state_dir,
-            [this](const std::string& name_space) { return HomeOf(name_space).rights(); }),
+      view_(
+          config_, &api_, state_dir,
+          [this](const std::string& name_space) { return HomeOf(name_space).AskRights(); },
+          [this] { TellInventory(); }),
       queues_(config_.namespaces, &api_),
       queue_([this] { return std::make_unique<QueuesRoom>(view_.TakeSnapshot()); }),
       nowhere_("", nullptr, nullptr) {
@@ -62,8 +67,17 @@ void KubernetesBackend::SetWaker(std::function<void()> wake) {
 }
 
 void KubernetesBackend::Wake() {
-  const std::lock_guard lock(mutex_);
-  if (wake_) wake_();
+  std::function<void()> wake;
+  {
+    const std::lock_guard lock(mutex_);
+    wake = wake_;
+  }
+  if (wake) wake();
+}
+
+void KubernetesBackend::TellInventory() {
+  inventory_news_ = true;
+  Wake();
 }
 
 std::string KubernetesBackend::NamespaceOf(const agent::RunHandle& run) const {

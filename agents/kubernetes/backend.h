@@ -21,18 +21,20 @@
 #include "absl/time/time.h"
 #include "agents/core/backend.h"
 #include "agents/core/check_list.h"
+#include "agents/core/failure_log.h"
+#include "agents/core/worker_lane.h"
 #include "agents/hosts/local_host.h"
-#include "agents/kubernetes/api.h"
-#include "agents/kubernetes/cluster_view.h"
+#include "agents/kubernetes/api/api.h"
+#include "agents/kubernetes/api/kubeconfig.h"
+#include "agents/kubernetes/cluster/cluster_view.h"
+#include "agents/kubernetes/cluster/named_things.h"
+#include "agents/kubernetes/cluster/queue_view.h"
 #include "agents/kubernetes/given_up.h"
 #include "agents/kubernetes/job_calls.h"
-#include "agents/kubernetes/kubeconfig.h"
 #include "agents/kubernetes/kubernetes.h"
-#include "agents/kubernetes/log_follower.h"
-#include "agents/kubernetes/manifest.h"
-#include "agents/kubernetes/named_things.h"
+#include "agents/kubernetes/logs/log_follower.h"
+#include "agents/kubernetes/manifest/manifest.h"
 #include "agents/kubernetes/namespace_runs.h"
-#include "agents/kubernetes/queue_view.h"
 #include "agents/kubernetes/start_queue.h"
 
 namespace muster::kubernetes {
@@ -66,6 +68,7 @@ class KubernetesBackend final : public agent::Backend {
   absl::Duration LookupGrace() const override { return absl::ZeroDuration(); }
   absl::Duration ObserveInterval() const override { return kObserveIntervalOfAll; }
   void SetWaker(std::function<void()> wake) override;
+  bool TakeInventoryNews() override { return inventory_news_.exchange(false); }
   std::map<std::string, uint64_t> SchedulerCalls() const override { return api_.Calls(); }
 
  private:
@@ -79,9 +82,17 @@ class KubernetesBackend final : public agent::Backend {
   // Makes them if they are not there; before their watches begin.
   void AddHome(const std::string& name_space);
   void Wake();
+  // What the broker was told of the cluster is not so any more.
+  void TellInventory();
 
   // ---- launch
-  // The run's objects, or why the cluster cannot have it.
+  // A launch has met that the agent may not make that there: the pool takes no jobs from now on.
+  void NoteForbidden(const std::string& run_key, Access what, const absl::Status& why);
+  // What a look-up is to answer at once of a run whose namespace takes no launches; nothing: the
+  // server is to be asked.
+  std::optional<agent::LookupOutcome> LookUpForbidden(const agent::RunHandle& run);
+  // The run's objects, or why the cluster cannot have it. UNAVAILABLE: whether it can is not known
+  // yet.
   absl::StatusOr<RunObjects> Prepare(const v1::Assignment& assignment);
   // The rest of a plan: what the API server says of the objects, and when the run would start.
   void PlanOnServer(const v1::Assignment& planned, const RunObjects& objects, v1::JobPlan* plan,
@@ -91,15 +102,23 @@ class KubernetesBackend final : public agent::Backend {
   agent::LaunchOutcome TakeBack(agent::LaunchOutcome outcome, const JobObject& job);
   // Of a run that the queue expects.
   agent::LaunchOutcome LaunchInPlace(const StartQueue::AssignmentPtr& run);
-  // Lets go whatever may start now. An error is of the API server; the runs are tried again.
-  absl::Status StartReady();
+  // Has whatever may start now be let go, on a thread of its own: what was observed is told
+  // meanwhile.
+  void WakeStarter();
+  // Lets go what may start now, `only` that run, or all if it is empty. What cannot be let go says
+  // why, and is tried again; in a namespace where the server is in trouble no other is tried.
+  void StartReady(const std::string& only);
   // The Job of a run of which nobody knows whether it was launched; nothing: there is none.
   absl::StatusOr<std::optional<JobObject>> FindLaunched(const agent::RunHandle& run);
   // Whether the launch of that Job is through, or its program has begun all the same. Errors: the
   // server could not be asked.
   absl::StatusOr<bool> IsLaunched(const JobObject& job);
-  // What it waits for will never be: the run ends with the server's words.
+  // What it waits for will never be: the run ends with the server's words. Errors: they could not
+  // be written down.
   absl::Status GiveUp(const v1::Assignment& run, const absl::Status& refusal);
+  // Holds or releases a Job that Kueue may let go, or whose launch is through. Errors: as those of
+  // SetHeldInQueue and JobCalls::PatchJob.
+  absl::Status ChangeHold(const agent::RunHandle& run, const JobObject& job, bool held);
   // Of a Job that names a queue of Kueue's. FAILED_PRECONDITION: Kueue has let it go, and may yet
   // take it back before it begins.
   absl::Status SetHeldInQueue(const JobObject& job, const v1::Assignment& run, bool held);
@@ -114,7 +133,7 @@ class KubernetesBackend final : public agent::Backend {
   absl::Status ChangeJob(const ObjectName& job, const Json& patch);
   // Remembers the Job as it is now. OK as well: it is gone.
   absl::Status Keep(absl::StatusOr<JobObject> patched);
-  // NOT_FOUND, ABORTED: its Job is gone, or another one.
+  // NOT_FOUND: its Job is gone, or another one.
   absl::Status LetGo(const v1::Assignment& run);
 
   // ---- observe
@@ -123,7 +142,10 @@ class KubernetesBackend final : public agent::Backend {
   // What is known of the run; nothing: nothing new. Errors: the server could not be asked.
   absl::StatusOr<std::optional<agent::Observation>> Look(const agent::RunHandle& run);
   // What is known of it, after the server was asked for what no watch has told.
-  absl::StatusOr<RunFacts> Gather(const agent::RunHandle& run);
+  // Nothing: what the watches have told is out of date, and what they are about to tell counts.
+  absl::StatusOr<std::optional<RunFacts>> Gather(const agent::RunHandle& run);
+  // Whether a Job that Muster has given up and deleted goes on all the same.
+  absl::StatusOr<bool> GoesOn(const JobObject& job);
   absl::StatusOr<std::optional<agent::Observation>> JudgeRun(const agent::RunHandle& run,
                                                              const RunFacts& facts);
   // Its assignment, with the namespace where it is and the queue that decides there.
@@ -132,6 +154,9 @@ class KubernetesBackend final : public agent::Backend {
                                     const std::string& name_space) const;
   // A run that is to be let go once there is room, and what it waits for.
   void Queue(const agent::RunHandle& run, const RunFacts& facts, agent::Observation* seen);
+  // Makes a Job that has no node held or not, as it is wished: what SetHeld and launches have asked
+  // for may have crossed each other, or failed. Tells why it is not so yet.
+  void HeedHold(const agent::RunHandle& run, const JobObject& job, agent::Observation* seen);
   // Why such a run waits; `seen`: what its Job says of that.
   std::string ReasonInQueue(const JobObject& job, const std::string& seen) const;
   // The run cannot go on: why is kept, its Job is deleted, and the run has failed once that is
@@ -170,14 +195,24 @@ class KubernetesBackend final : public agent::Backend {
   std::set<std::string> canceled_;   // by Muster; guarded by mutex_
   std::set<std::string> instances_;  // of the runs that were here; guarded by mutex_
   std::atomic<bool> log_news_ = false;
+  std::atomic<bool> inventory_news_ = false;
 
   GivenUpRuns given_up_;
+  agent::FailureLog failures_;  // of the sweep
   LogFollower logs_;
   ClusterView view_;
   QueueView queues_;
   StartQueue queue_;
 
-  std::set<std::string> asked_for_pods_;         // of the observing thread
+  std::set<std::string> asked_for_pods_;  // of the observing thread
+  // Run keys with the version of the Job that the API server itself has given, of those that seem
+  // to be suspended in the midst of their work. Of the observing thread.
+  std::map<std::string, std::string> asked_if_suspended_;
+  struct HoldTry {
+    absl::Time time = absl::InfinitePast();
+    std::string trouble;  // what came of it; empty: it was done
+  };
+  std::map<std::string, HoldTry> hold_tries_;    // of HeedHold, by run key; of the observing thread
   std::set<std::string> awaiting_logs_;          // of the observing thread
   absl::Time last_full_ = absl::InfinitePast();  // of the observing thread
 
@@ -185,6 +220,11 @@ class KubernetesBackend final : public agent::Backend {
   // still. Fixed once Adopt has returned; watched from then on.
   std::map<std::string, std::unique_ptr<NamespaceRuns>> homes_;
   NamespaceRuns nowhere_;
+
+  std::atomic<bool> is_start_due_ = false;
+  // Ends before all that it uses. What it does overlaps with any call of the contract, as launches
+  // of other runs do.
+  agent::WorkerLane starter_{1};
 };
 
 }  // namespace muster::kubernetes

@@ -7,11 +7,11 @@
 #include "agents/core/check_list.h"
 #include "agents/core/job_storage.h"
 #include "agents/core/proto_time.h"
+#include "agents/kubernetes/api/yaml_text.h"
 #include "agents/kubernetes/backend.h"
-#include "agents/kubernetes/gang.h"
-#include "agents/kubernetes/kueue.h"
-#include "agents/kubernetes/preflight.h"
-#include "agents/kubernetes/yaml_text.h"
+#include "agents/kubernetes/checks/preflight.h"
+#include "agents/kubernetes/objects/kueue.h"
+#include "agents/kubernetes/verdict/gang.h"
 #include "contract/text.h"
 #include "contract/units.h"
 #include "fmt/format.h"
@@ -90,7 +90,20 @@ v1::ClusterChecks KubernetesBackend::Check() {
   return kubernetes::Check(config_, &api_, view_.KnownIdentity());
 }
 
-absl::StatusOr<v1::ClusterDetails> KubernetesBackend::Describe() { return view_.Describe(); }
+absl::StatusOr<v1::ClusterDetails> KubernetesBackend::Describe() {
+  absl::StatusOr<v1::ClusterDetails> details = view_.Describe();
+  if (!details.ok()) return details;
+  // Those that Muster lets wait have no pods yet.
+  std::map<std::string, uint32_t> waiting;
+  for (const StartQueue::AssignmentPtr& run : queue_.Waiting())
+    ++waiting[kubernetes::NamespaceOf(run->spec(), config_.name_space)];
+  for (v1::PoolLoad& load : *details->mutable_pools()) {
+    const uint32_t more = waiting[load.pool()];
+    load.set_waiting_jobs(load.waiting_jobs() + more);
+    load.set_own_waiting_jobs(load.own_waiting_jobs() + more);
+  }
+  return details;
+}
 
 absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
                                                     const std::string& user) {
@@ -101,6 +114,7 @@ absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
   v1::JobPlan plan;
   agent::CheckList checks;
   const absl::StatusOr<RunObjects> objects = Prepare(planned);
+  if (absl::IsUnavailable(objects.status())) return objects.status();
   if (!objects.ok()) {
     checks.Fail("the job", agent::WhatIsWrong(objects.status()), "Correct the job.");
   } else if (user.empty()) {
@@ -133,7 +147,7 @@ void KubernetesBackend::PlanOnServer(const v1::Assignment& planned, const RunObj
     checks->Ok("room", WhoStarts(planned.spec(), queue));
     return;
   }
-  const std::optional<Misfit> waits = view_.TakeSnapshot()->WaitsFor(planned);
+  const std::optional<Misfit> waits = queue_.WouldWait(planned);
   checks->Ok("room", waits.has_value() ? "it would wait: " + waits->words
                                        : "nothing stands against its start");
   // When Kueue will let a run go, only Kueue knows.

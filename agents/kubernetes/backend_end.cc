@@ -2,11 +2,21 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "agents/kubernetes/backend.h"
-#include "agents/kubernetes/kueue.h"
+#include "agents/kubernetes/objects/kueue.h"
+#include "contract/text.h"
+#include "fmt/format.h"
 
 namespace muster::kubernetes {
+namespace {
 
+// Between two tries to make a Job as held as it is wished: the agent repeats a SetHeld as seldom.
+constexpr absl::Duration kHoldPause = absl::Seconds(10);
+
+}  // namespace
+
+using agent::Observation;
 using agent::RunHandle;
 
 absl::Status KubernetesBackend::Cancel(const RunHandle& run) {
@@ -33,11 +43,36 @@ absl::Status KubernetesBackend::SetHeld(const RunHandle& run, bool held) {
     HomeOf(run).store().MarkNews(run.run_key);
     return absl::OkStatus();
   }
-  if (!(*job)->queue.empty() && run.assignment != nullptr)
-    return SetHeldInQueue(**job, *InPlace(run), held);
-  if ((*job)->is_suspended == held) return absl::OkStatus();
-  if (held && HasNode((*job)->name)) return absl::OkStatus();
-  return ChangeJob((*job)->name, SuspendPatch((*job)->name.uid, held));
+  return ChangeHold(run, **job, held);
+}
+
+absl::Status KubernetesBackend::ChangeHold(const RunHandle& run, const JobObject& job, bool held) {
+  if (!job.queue.empty() && run.assignment != nullptr)
+    return SetHeldInQueue(job, *InPlace(run), held);
+  if (job.is_suspended == held) return absl::OkStatus();
+  if (held && HasNode(job.name)) return absl::OkStatus();
+  return ChangeJob(job.name, SuspendPatch(job.name.uid, held));
+}
+
+void KubernetesBackend::HeedHold(const RunHandle& run, const JobObject& job, Observation* seen) {
+  // Nobody lets it go before its turn, which waits for its release.
+  if (!job.is_launch_complete && job.is_suspended && !IsInQueue(job)) return;
+  // As long as the broker has not spoken, and while a SetHeld is due, nobody knows what is wished.
+  const bool held = run.held;
+  if (!queue_.is_open() || queue_.WishOf(run.run_key).value_or(held) != held) return;
+  // What others have suspended is theirs to resume.
+  const bool is_held = job.is_suspended && (job.is_held || job.queue == kHeldQueue);
+  if (is_held == held || (!job.is_suspended && HasNode(job.name))) return;
+  HoldTry& last = hold_tries_[run.run_key];
+  if (const absl::Time now = absl::Now(); now - last.time >= kHoldPause) {
+    const absl::Status done = ChangeHold(run, job, held);
+    last.trouble = ToStd(done.message());
+    // That Kueue has let it go is no answer of the server's, which is spared.
+    if (!absl::IsFailedPrecondition(done)) last.time = now;
+  }
+  if (last.trouble.empty() || seen->state != v1::RUN_STATE_PENDING) return;
+  seen->reason += fmt::format("{}the {} waits: {}", seen->reason.empty() ? "" : "; ",
+                              held ? "hold" : "release", last.trouble);
 }
 
 absl::Status KubernetesBackend::SetHeldInQueue(const JobObject& job, const v1::Assignment& run,

@@ -6,8 +6,8 @@
 
 #include "agents/core/job_storage.h"
 #include "agents/kubernetes/backend.h"
-#include "agents/kubernetes/explain_failure.h"
-#include "agents/kubernetes/kueue.h"
+#include "agents/kubernetes/objects/kueue.h"
+#include "agents/kubernetes/verdict/explain_failure.h"
 #include "contract/run_key.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -29,6 +29,12 @@ absl::Status CheckNamespace(const v1::JobSpec& spec, const KubernetesConfig& con
       "{} is \"{}\"; the agent of this cluster works in {}: choose one of these or another "
       "cluster, or have the operator add it to the agent's setting kubernetes.namespaces",
       is_option ? "kubernetes.namespace" : "placement.pool", wanted, fmt::join(known, ", ")));
+}
+
+// It says nothing of the one run that was asked for.
+bool IsServersTrouble(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+         absl::IsInternal(status) || absl::IsResourceExhausted(status);
 }
 
 }  // namespace
@@ -55,7 +61,10 @@ LaunchOutcome KubernetesBackend::Launch(const v1::Assignment& assignment) {
   const auto run = std::make_shared<const v1::Assignment>(assignment);
   queue_.Expect(run, assignment.held());
   LaunchOutcome outcome = LaunchInPlace(run);
-  if (outcome.kind == LaunchOutcome::Kind::kRefused) {
+  const bool is_forbidden =
+      outcome.kind == LaunchOutcome::Kind::kUnclear &&
+      HomeOf(kubernetes::NamespaceOf(run->spec(), config_.name_space)).is_forbidden();
+  if (outcome.kind == LaunchOutcome::Kind::kRefused || is_forbidden) {
     queue_.Remove(assignment.run_key());
     Wake();  // those behind it
   }
@@ -68,6 +77,8 @@ LaunchOutcome KubernetesBackend::LaunchInPlace(const StartQueue::AssignmentPtr& 
   // A hold that came before there is a Job.
   assignment.set_held(queue_.IsHeld(run_key));
   const absl::StatusOr<RunObjects> objects = Prepare(assignment);
+  // It is looked up, and launched again.
+  if (absl::IsUnavailable(objects.status())) return UnclearBecause(objects.status());
   if (!objects.ok()) {
     return RefusedAs(v1::FAILURE_CLASS_CONFIG, agent::WhatIsWrong(objects.status()),
                      "correct the job, or choose another cluster");
@@ -91,10 +102,16 @@ LaunchOutcome KubernetesBackend::LaunchInPlace(const StartQueue::AssignmentPtr& 
     queue_.Remove(run_key);
     return outcome;
   }
+  // An earlier launch made it, before the run was held: Kueue must not let it go. What it has let
+  // go stays so.
+  if (assignment.held() && job.is_suspended && IsInQueue(job)) {
+    const absl::Status left = ChangeJob(job.name, QueuePatch(job.name.uid, kHeldQueue));
+    if (!left.ok()) return UnclearBecause(left);
+  }
   if (LaunchEnd end = calls_.CreateOwned(*objects, job)) return TakeBack(*std::move(end), job);
   queue_.Add(InPlace(run, objects->name_space), assignment.held());
-  // What cannot be let go now is with the next look at the runs.
-  (void)StartReady();
+  // What cannot be let go now, and whatever else is ready, is with the next look at the runs.
+  StartReady(run_key);
   return outcome;
 }
 
@@ -104,38 +121,52 @@ LaunchOutcome KubernetesBackend::TakeBack(LaunchOutcome outcome, const JobObject
   return outcome;
 }
 
-absl::Status KubernetesBackend::StartReady() {
-  absl::Status trouble;
-  for (const StartQueue::AssignmentPtr& run : queue_.TakeReady()) {
-    if (queue_.IsHeld(run->run_key())) {
-      queue_.Return(run->run_key(), "");
+void KubernetesBackend::WakeStarter() {
+  if (is_start_due_.exchange(true)) return;
+  starter_.Post([this] {
+    is_start_due_ = false;
+    StartReady("");
+  });
+}
+
+void KubernetesBackend::StartReady(const std::string& only) {
+  // Where the server, or whom it asks, lets none go: others would wait as long for the same answer.
+  std::set<std::string> troubled;
+  for (const StartQueue::AssignmentPtr& run : queue_.TakeReady(only)) {
+    const std::string& run_key = run->run_key();
+    const std::string name_space = kubernetes::NamespaceOf(run->spec(), config_.name_space);
+    if (queue_.IsHeld(run_key)) {
+      queue_.PutBack(run_key);
       continue;
     }
-    const absl::Status status = LetGo(*run);
-    if (absl::IsNotFound(status) || absl::IsAborted(status)) {
-      queue_.Remove(run->run_key());  // a look at the run tells what that means
-    } else if (absl::IsInvalidArgument(status)) {
-      trouble.Update(GiveUp(*run, status));
-    } else if (!status.ok()) {
-      queue_.Return(run->run_key(),
-                    "its Job could not be let go yet: " + std::string(ToStd(status.message())));
-      // That the server forbids it is no sign of the server being away.
-      if (!absl::IsPermissionDenied(status)) trouble.Update(status);
+    if (troubled.contains(name_space)) {
+      queue_.Postpone(run_key);
+      continue;
     }
+    absl::Status status = LetGo(*run);
+    if (absl::IsNotFound(status)) {
+      queue_.Remove(run_key);  // a look at the run tells what that means
+      continue;
+    }
+    if (absl::IsInvalidArgument(status)) status = GiveUp(*run, status);
+    if (status.ok()) continue;
+    queue_.Return(run_key,
+                  "its Job could not be let go yet: " + std::string(ToStd(status.message())));
+    if (IsServersTrouble(status)) troubled.insert(name_space);
   }
-  return trouble;
 }
 
 absl::Status KubernetesBackend::GiveUp(const v1::Assignment& run, const absl::Status& refusal) {
-  queue_.Remove(run.run_key());
   const absl::Status kept = given_up_.Add(
       run.run_key(), MakeFailure(v1::FAILURE_CLASS_CONFIG, false,
                                  "The Job may not start: " + std::string(ToStd(refusal.message())),
                                  "Correct what these words name, or ask the cluster's operator."));
+  if (!kept.ok()) return kept;
+  queue_.Remove(run.run_key());
   // The next look at the run ends it.
   const std::string name_space = kubernetes::NamespaceOf(run.spec(), config_.name_space);
   HomeOf(name_space).store().MarkNews(run.run_key());
-  return kept;
+  return absl::OkStatus();
 }
 
 absl::Status KubernetesBackend::LetGo(const v1::Assignment& run) {
@@ -152,7 +183,8 @@ absl::Status KubernetesBackend::LetGo(const v1::Assignment& run) {
 }
 
 void KubernetesBackend::HoldAtOnce(const JobObject& job) {
-  // What this comes to is nothing of the launch's, which is through: SetHeld follows, and tells.
+  // What this comes to is nothing of the launch's, which is through: a look at the run tries again,
+  // and tells.
   (void)ChangeJob(job.name, job.queue.empty() ? SuspendPatch(job.name.uid, true)
                                               : QueuePatch(job.name.uid, kHeldQueue));
 }
@@ -179,8 +211,11 @@ absl::StatusOr<JobObject> KubernetesBackend::SendOff(const JobObject& job,
 absl::StatusOr<std::optional<JobObject>> KubernetesBackend::FindLaunched(
     const agent::RunHandle& run) {
   std::vector<std::string> places = {NamespaceOf(run)};
-  // Its launch may have been in another one, if the default has been changed since.
-  if (run.external_id.empty())
+  // Its launch may have been in another one, if the default has been changed since; not that of a
+  // run that names its namespace.
+  const bool is_named =
+      run.assignment != nullptr && !kubernetes::NamespaceOf(run.assignment->spec(), "").empty();
+  if (run.external_id.empty() && !is_named)
     places.insert(places.end(), config_.namespaces.begin(), config_.namespaces.end());
   std::set<std::string> asked;
   for (const std::string& name_space : places) {
@@ -201,7 +236,32 @@ absl::StatusOr<bool> KubernetesBackend::IsLaunched(const JobObject& job) {
   return std::any_of(pods->begin(), pods->end(), HasStarted);
 }
 
+void KubernetesBackend::NoteForbidden(const std::string& run_key, Access what,
+                                      const absl::Status& why) {
+  NamespaceRuns& home = HomeOf(what.name_space);
+  if (home.Forbid(run_key, std::move(what), why)) TellInventory();
+}
+
+std::optional<LookupOutcome> KubernetesBackend::LookUpForbidden(const agent::RunHandle& run) {
+  NamespaceRuns& home = HomeOf(run);
+  if (!home.is_forbidden()) return std::nullopt;
+  const absl::Status rights = home.AskLaunchRights(kRightsAreFresh);
+  if (rights.ok()) {
+    TellInventory();
+    return std::nullopt;
+  }
+  const bool is_unmade = home.IsUnmade(run.run_key);
+  if (run.cancel_requested && !is_unmade) return std::nullopt;
+  LookupOutcome outcome;
+  // To say that it is absent would have it launched again, in vain.
+  outcome.kind =
+      run.cancel_requested ? LookupOutcome::Kind::kAbsent : LookupOutcome::Kind::kCouldNotAsk;
+  outcome.evidence = MakeEvidence("its Job was not made: " + std::string(ToStd(rights.message())));
+  return outcome;
+}
+
 LookupOutcome KubernetesBackend::Lookup(const agent::RunHandle& run) {
+  if (std::optional<LookupOutcome> known = LookUpForbidden(run)) return *std::move(known);
   LookupOutcome outcome;
   const absl::StatusOr<std::optional<JobObject>> job = FindLaunched(run);
   if (!job.ok()) {

@@ -4,8 +4,9 @@
 
 #include "absl/time/clock.h"
 #include "agents/kubernetes/backend.h"
-#include "agents/kubernetes/gang.h"
-#include "agents/kubernetes/kueue.h"
+#include "agents/kubernetes/objects/kueue.h"
+#include "agents/kubernetes/verdict/explain_failure.h"
+#include "agents/kubernetes/verdict/gang.h"
 #include "contract/states.h"
 #include "fmt/format.h"
 
@@ -19,6 +20,12 @@ using agent::RunHandle;
 size_t CountEnded(const RunFacts& facts) {
   return static_cast<size_t>(std::count_if(facts.pods.begin(), facts.pods.end(),
                                            [](const PodObject& pod) { return pod.HasEnded(); }));
+}
+
+// A Job makes no pods while it is suspended.
+bool HasBegunSuspended(const RunFacts& facts) {
+  return facts.job.has_value() && facts.job->is_suspended &&
+         std::any_of(facts.pods.begin(), facts.pods.end(), HasStarted);
 }
 
 // The end as it is told for now: that it is near, and why not yet.
@@ -63,16 +70,18 @@ ObserveOutcome KubernetesBackend::Observe(const std::vector<RunHandle>& runs) {
     outcome.scheduler.Update(seen.status());
     if (seen.ok() && seen->has_value()) outcome.observations.push_back(**std::move(seen));
   }
-  outcome.scheduler.Update(StartReady());
+  WakeStarter();
   return outcome;
 }
 
 absl::StatusOr<std::optional<Observation>> KubernetesBackend::Look(const RunHandle& run) {
-  const absl::StatusOr<RunFacts> facts = Gather(run);
-  if (!facts.ok()) return facts.status();
-  if (facts->job.has_value() || facts->deleted_job.has_value()) return JudgeRun(run, *facts);
+  const absl::StatusOr<std::optional<RunFacts>> gathered = Gather(run);
+  if (!gathered.ok()) return gathered.status();
+  if (!gathered->has_value()) return std::nullopt;
+  const RunFacts& facts = **gathered;
+  if (facts.job.has_value() || facts.deleted_job.has_value()) return JudgeRun(run, facts);
   queue_.Remove(run.run_key);
-  return AwaitLogs(*facts, Gone(run, facts->cancel_asked));
+  return AwaitLogs(facts, Gone(run, facts.cancel_asked));
 }
 
 Observation KubernetesBackend::Gone(const RunHandle& run, bool cancel_asked) const {
@@ -94,7 +103,7 @@ Observation KubernetesBackend::Gone(const RunHandle& run, bool cancel_asked) con
   return seen;
 }
 
-absl::StatusOr<RunFacts> KubernetesBackend::Gather(const RunHandle& run) {
+absl::StatusOr<std::optional<RunFacts>> KubernetesBackend::Gather(const RunHandle& run) {
   const std::string name_space = NamespaceOf(run);
   RunStore& store = HomeOf(name_space).store();
   RunFacts facts = store.Facts(run.run_key);
@@ -107,6 +116,17 @@ absl::StatusOr<RunFacts> KubernetesBackend::Gather(const RunHandle& run) {
       if (const absl::Status same = ConfirmCluster(); !same.ok()) return same;
       store.PutAbsent(run.run_key);
     }
+    facts = store.Facts(run.run_key);
+  }
+  // The watch of Jobs may be behind that of pods: what seems to be suspended in the midst of its
+  // work may just have been let go.
+  if (HasBegunSuspended(facts) &&
+      asked_if_suspended_[run.run_key] != facts.job->name.resource_version) {
+    absl::StatusOr<std::optional<JobObject>> job = calls_.FindRun(name_space, run.run_key);
+    if (!job.ok()) return job.status();
+    if (!job->has_value()) return std::nullopt;
+    asked_if_suspended_[run.run_key] = (*job)->name.resource_version;
+    store.Put(**std::move(job));
     facts = store.Facts(run.run_key);
   }
   // The watch of pods may be behind that of Jobs: an end is not told before its pods were seen.
@@ -141,12 +161,16 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
     if (seen->failure.has_value())
       seen->failure->set_message(WithField(seen->failure->message(), spec));
   }
-  const std::optional<v1::Failure> given_up = given_up_.Find(run.run_key);
-  if (given_up.has_value() && !facts.cancel_asked) {
+  const std::optional<v1::Failure> given_up =
+      facts.given_up && !facts.cancel_asked ? given_up_.Find(run.run_key) : std::nullopt;
+  if (given_up.has_value()) {
     const bool goes_on =
         facts.job.has_value() && !facts.job->deletion_time.has_value() && !facts.job->HasEnded();
-    // What it was given up for has passed before its Job could be deleted.
     if (goes_on && seen->state == v1::RUN_STATE_RUNNING) {
+      // What it was given up for has passed before its Job could be deleted.
+      const absl::StatusOr<bool> runs = GoesOn(*facts.job);
+      if (!runs.ok()) return runs.status();
+      if (!*runs) return std::nullopt;
       given_up_.Forget(run.run_key);
     } else if (goes_on || (!facts.job.has_value() && seen->state == v1::RUN_STATE_CANCELED)) {
       seen->state = v1::RUN_STATE_FAILED;
@@ -162,7 +186,10 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
     return End(*facts.job, *std::move(seen));
   }
   if (!facts.job.has_value() || facts.job->deletion_time.has_value()) return seen;
-  if (run.assignment != nullptr) Queue(run, facts, &*seen);
+  if (run.assignment != nullptr) {
+    Queue(run, facts, &*seen);
+    HeedHold(run, *facts.job, &*seen);
+  }
   if (std::optional<v1::Failure> stuck = FindStuckGang(facts, PodsOf(run), config_.gang_grace);
       stuck.has_value() && run.assignment != nullptr &&
       !HasOwnGangScheduler(InPlace(run)->spec())) {
@@ -170,6 +197,14 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
     return End(*facts.job, *std::move(seen));
   }
   return seen;
+}
+
+absl::StatusOr<bool> KubernetesBackend::GoesOn(const JobObject& job) {
+  // The watch of pods may be ahead of that of Jobs.
+  const absl::StatusOr<std::optional<JobObject>> now =
+      calls_.FindRun(job.name.name_space, job.name.run_key);
+  if (!now.ok()) return now.status();
+  return now->has_value() && !(*now)->deletion_time.has_value();
 }
 
 absl::StatusOr<std::optional<Observation>> KubernetesBackend::End(const JobObject& job,
@@ -212,8 +247,10 @@ void KubernetesBackend::Queue(const RunHandle& run, const RunFacts& facts, Obser
   const auto has_node = [](const PodObject& pod) { return !pod.node.empty(); };
   const auto placed =
       static_cast<size_t>(std::count_if(facts.pods.begin(), facts.pods.end(), has_node));
-  if (placed >= PodsOf(run)) {
+  if (CountEnded(facts) >= PodsOf(run)) {
     queue_.Remove(run.run_key);
+  } else if (placed >= PodsOf(run)) {
+    queue_.SetPlaced(run.run_key);
   } else if (!job.is_suspended) {
     queue_.SetStarting(InPlace(run));
   }
@@ -231,6 +268,8 @@ std::optional<Observation> KubernetesBackend::AwaitLogs(const RunFacts& facts, O
   if (logs_.IsComplete(facts.run_key, facts.pods)) {
     awaiting_logs_.erase(facts.run_key);
     asked_for_pods_.erase(facts.run_key);
+    asked_if_suspended_.erase(facts.run_key);
+    hold_tries_.erase(facts.run_key);
     return end;
   }
   awaiting_logs_.insert(facts.run_key);

@@ -4,8 +4,6 @@
 
 #include "absl/time/clock.h"
 #include "agents/kubernetes/backend.h"
-#include "contract/text.h"
-#include "daemon/log.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
@@ -16,11 +14,6 @@ namespace {
 constexpr size_t kMaxSwept = 100;
 // Jobs that a warning names.
 constexpr size_t kMaxNamed = 3;
-
-void LogFailure(const JobObject& job, const absl::Status& status) {
-  LogEvent(spdlog::level::warn, "clean_up_failed",
-           {{"run", job.name.run_key}, {"error", std::string(ToStd(status.message()))}});
-}
 
 std::string UnknownRuns(const std::vector<std::string>& jobs) {
   const std::vector<std::string> named(
@@ -36,15 +29,20 @@ std::string UnknownRuns(const std::vector<std::string>& jobs) {
 
 absl::Status KubernetesBackend::Forget(const agent::RunHandle& run) {
   queue_.Remove(run.run_key);
-  logs_.Forget(run.run_key);
   given_up_.Forget(run.run_key);
   {
     const std::lock_guard lock(mutex_);
     canceled_.erase(run.run_key);
   }
   NamespaceRuns& home = HomeOf(run);
-  if (const std::optional<Leftover> left = home.store().Forget(run.run_key))
-    return CleanUpAfter(*left);
+  const std::optional<Leftover> left = home.store().Forget(run.run_key);
+  // After the store, which names its pods to the follower until then.
+  logs_.Forget(run.run_key);
+  if (left.has_value()) return CleanUpAfter(*left);
+  if (home.IsUnmade(run.run_key)) {
+    home.ForgetUnmade(run.run_key);
+    return absl::OkStatus();
+  }
   // What the watch has not listed yet may be there all the same.
   if (&home == &nowhere_ || home.state().ok()) return absl::OkStatus();
   const absl::StatusOr<std::optional<JobObject>> job =
@@ -67,7 +65,7 @@ absl::Status KubernetesBackend::CleanUpAfter(const Leftover& leftover) {
   const int64_t seconds = job.final_time_to_live.value_or(kDefaultTimeToLiveSeconds);
   const absl::Status status =
       calls_.PatchJob(job.name, TimeToLivePatch(job.name.uid, seconds)).status();
-  return absl::IsNotFound(status) || absl::IsAborted(status) ? absl::OkStatus() : status;
+  return absl::IsNotFound(status) ? absl::OkStatus() : status;
 }
 
 bool KubernetesBackend::IsOwn(const std::string& run_key) const {
@@ -90,8 +88,10 @@ std::vector<std::string> KubernetesBackend::Sweep() {
       if (swept == kMaxSwept) continue;
       ++swept;
       if (const absl::Status done = CleanUpAfter(leftover); !done.ok()) {
-        LogFailure(leftover.job, done);
+        failures_.Note("clean_up_failed", name.run_key, done);
         swept = kMaxSwept;  // the server is in trouble: next time
+      } else {
+        failures_.Forget(name.run_key);
       }
     }
   }

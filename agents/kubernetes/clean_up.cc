@@ -1,6 +1,6 @@
 #include "agents/kubernetes/clean_up.h"
 
-#include "agents/kubernetes/manifest.h"
+#include "agents/kubernetes/manifest/manifest.h"
 
 namespace muster::kubernetes {
 namespace {

@@ -3,7 +3,7 @@
 #define MUSTER_AGENTS_KUBERNETES_CLEAN_UP_H_
 
 #include "absl/time/time.h"
-#include "agents/kubernetes/objects.h"
+#include "agents/kubernetes/objects/objects.h"
 
 namespace muster::kubernetes {
 

@@ -41,28 +41,42 @@ bool MayPass(const ApiAnswer& answer) {
          answer.status == 429 || IsPassing(answer);
 }
 
-// "jobs.batch is forbidden: User "x" cannot create resource ..."; others may say "cannot" as well.
-bool IsRbac(const ApiAnswer& answer) {
-  return answer.status == 403 && answer.message.find("is forbidden: User \"") != std::string::npos;
-}
-
 bool IsNamespaceGone(const ApiAnswer& answer) {
   return answer.status == 404 ||
          answer.message.find("because it is being terminated") != std::string::npos;
 }
 
-// What the Job owns, each with the collection that it is made in. The Secret is the last: Kueue may
-// have started the Job by then, and its pods wait for the Secret alone.
-std::vector<std::pair<std::string, const Json*>> OwnedObjects(const RunObjects& objects) {
-  const std::string of_namespace = "/namespaces/" + Escape(objects.name_space);
-  std::vector<std::pair<std::string, const Json*>> owned;
-  if (objects.service.has_value())
-    owned.emplace_back("/api/v1" + of_namespace + "/services", &*objects.service);
-  if (objects.pod_group.has_value()) {
-    owned.emplace_back("/apis/scheduling.x-k8s.io/v1alpha1" + of_namespace + "/podgroups",
-                       &*objects.pod_group);
+Access CreationOf(const char* group, const char* resource, const std::string& name_space) {
+  return {.verb = "create", .group = group, .resource = resource, .name_space = name_space};
+}
+
+}  // namespace
+
+struct OwnedObject {
+  std::string collection;  // where it is made
+  const Json* object;
+  Access creation;
+};
+
+namespace {
+
+// The Secret is the last: Kueue may have started the Job by then, and its pods wait for the Secret
+// alone.
+std::vector<OwnedObject> OwnedObjects(const RunObjects& objects) {
+  const std::string& name_space = objects.name_space;
+  const std::string of_namespace = "/namespaces/" + Escape(name_space);
+  std::vector<OwnedObject> owned;
+  if (objects.service.has_value()) {
+    owned.push_back({"/api/v1" + of_namespace + "/services", &*objects.service,
+                     CreationOf("", "services", name_space)});
   }
-  owned.emplace_back("/api/v1" + of_namespace + "/secrets", &objects.secret);
+  if (objects.pod_group.has_value()) {
+    owned.push_back({"/apis/scheduling.x-k8s.io/v1alpha1" + of_namespace + "/podgroups",
+                     &*objects.pod_group,
+                     CreationOf("scheduling.x-k8s.io", "podgroups", name_space)});
+  }
+  owned.push_back({"/api/v1" + of_namespace + "/secrets", &objects.secret,
+                   CreationOf("", "secrets", name_space)});
   return owned;
 }
 
@@ -95,16 +109,24 @@ LaunchOutcome EndOf(const ApiAnswer& answer, std::string_view what) {
   if (MayPass(answer)) return UnclearBecause(status);
   if (answer.IsDenied())
     return RefusedAs(v1::FAILURE_CLASS_CONFIG, words, "correct what the server's words name");
-  if (IsRbac(answer)) {
-    return RefusedAs(v1::FAILURE_CLASS_INFRA, words,
-                     "tell the cluster's operator: the agent's account lacks this right "
-                     "(muster check names all that it needs)");
+  if (answer.IsRbac()) {
+    return UnclearBecause(absl::PermissionDeniedError(
+        words +
+        "; it waits for this right: tell the cluster's operator that the agent's account "
+        "lacks it (muster check names all that it needs)"));
   }
   if (IsNamespaceGone(answer)) {
     return RefusedAs(v1::FAILURE_CLASS_CONFIG, words,
                      "choose a namespace that is there, or ask the cluster's operator to make it");
   }
   return RefusedAs(v1::FAILURE_CLASS_CONFIG, words, "correct what the server's words name");
+}
+
+LaunchOutcome JobCalls::Refused(const ApiAnswer& answer, const std::string& what,
+                                const std::string& run_key, Access needed) {
+  if (answer.IsRbac() && !answer.IsDenied())
+    on_forbidden_(run_key, std::move(needed), RefusalOf(answer, what));
+  return EndOf(answer, what);
 }
 
 LaunchEnd JobCalls::CreateJob(const RunObjects& objects, JobObject* job) {
@@ -118,7 +140,9 @@ LaunchEnd JobCalls::CreateJob(const RunObjects& objects, JobObject* job) {
     *job = ParseJob(answer->body);
     return CheckSuccessPolicy(objects, *job);
   }
-  if (answer->status != 409 || answer->reason != "AlreadyExists") return EndOf(*answer, what);
+  if (answer->status != 409 || answer->reason != "AlreadyExists") {
+    return Refused(*answer, what, objects.name, CreationOf("batch", "jobs", objects.name_space));
+  }
   absl::StatusOr<std::optional<JobObject>> present = FindJob(objects.name_space, objects.name);
   if (!present.ok()) return UnclearBecause(present.status());
   // It went while it was asked for.
@@ -146,31 +170,35 @@ LaunchEnd JobCalls::CheckSuccessPolicy(const RunObjects& objects, const JobObjec
 }
 
 LaunchEnd JobCalls::CreateOwned(const RunObjects& objects, const JobObject& job) {
-  for (const auto& [collection, object] : OwnedObjects(objects)) {
-    LaunchEnd end = CreateOne(collection, OwnedBy(*object, job.name.name, job.name.uid),
-                              /*replace=*/job.is_suspended);
-    if (end.has_value()) return end;
+  for (const OwnedObject& owned : OwnedObjects(objects)) {
+    if (LaunchEnd end = CreateOne(owned, job)) return end;
   }
   return std::nullopt;
 }
 
-LaunchEnd JobCalls::CreateOne(const std::string& collection, const Json& object, bool replace) {
+LaunchEnd JobCalls::CreateOne(const OwnedObject& owned, const JobObject& job) {
+  const std::string& collection = owned.collection;
+  const Json object = OwnedBy(*owned.object, job.name.name, job.name.uid);
   const std::string name = TextAt(object, "metadata/name");
   const std::string what = fmt::format("create {} {}", TextAt(object, "kind"), name);
   const ApiCall create{
       .method = "POST", .path = collection, .body = object, .timeout = kWriteTimeout};
   absl::StatusOr<ApiAnswer> answer = api_.Call(create);
   if (answer.ok() && answer->status == 409 && answer->reason == "AlreadyExists") {
-    if (!replace) return std::nullopt;
+    if (!job.is_suspended) return std::nullopt;
     const absl::StatusOr<ApiAnswer> removed = api_.Call(
         {.method = "DELETE", .path = collection + "/" + Escape(name), .timeout = kWriteTimeout});
     if (!removed.ok()) return UnclearBecause(removed.status());
-    if (!removed->ok() && removed->status != 404) return EndOf(*removed, "replace " + name);
+    if (!removed->ok() && removed->status != 404) {
+      Access removal = owned.creation;
+      removal.verb = "delete";
+      return Refused(*removed, "replace " + name, job.name.run_key, std::move(removal));
+    }
     answer = api_.Call(create);
   }
   if (!answer.ok()) return UnclearBecause(answer.status());
   if (answer->ok()) return std::nullopt;
-  return EndOf(*answer, what);
+  return Refused(*answer, what, job.name.run_key, owned.creation);
 }
 
 absl::StatusOr<std::optional<JobObject>> JobCalls::FindJob(const std::string& name_space,
@@ -215,7 +243,7 @@ absl::StatusOr<JobObject> JobCalls::PatchJob(const ObjectName& job, const Json& 
   if (answer->ok()) return ParseJob(answer->body);
   // A uid that is not the Job's: the server takes it for a change of what cannot be changed.
   if (answer->status == 422 && answer->message.find("metadata.uid") != std::string::npos)
-    return absl::AbortedError("the Job of that name is another one");
+    return absl::NotFoundError("the Job of that name is another one");
   const absl::Status refusal =
       RefusalOf(*answer, fmt::format("patch Job {}/{}", job.name_space, job.name));
   return answer->IsDenied() ? absl::InvalidArgumentError(refusal.message()) : refusal;
@@ -236,9 +264,9 @@ absl::Status JobCalls::DeleteJob(const ObjectName& job) {
 }
 
 absl::StatusOr<std::optional<std::string>> JobCalls::Try(const RunObjects& objects) {
-  std::vector<std::pair<std::string, const Json*>> wanted = OwnedObjects(objects);
-  wanted.insert(wanted.begin(), {JobsOf(objects.name_space), &objects.job});
-  for (const auto& [collection, object] : wanted) {
+  std::vector<OwnedObject> wanted = OwnedObjects(objects);
+  wanted.insert(wanted.begin(), {JobsOf(objects.name_space), &objects.job, {}});
+  for (const auto& [collection, object, creation] : wanted) {
     const absl::StatusOr<ApiAnswer> answer = api_.Call({.method = "POST",
                                                         .path = collection + "?dryRun=All",
                                                         .body = *object,
@@ -248,7 +276,7 @@ absl::StatusOr<std::optional<std::string>> JobCalls::Try(const RunObjects& objec
     const absl::Status refusal =
         RefusalOf(*answer, fmt::format("create the {}", TextAt(*object, "kind")));
     // A namespace that takes no runs now: jobs wait for it.
-    const bool is_shut = IsRbac(*answer) || (object == &objects.job && IsNamespaceGone(*answer));
+    const bool is_shut = answer->IsRbac() || (object == &objects.job && IsNamespaceGone(*answer));
     if (MayPass(*answer) || is_shut) return refusal;
     return std::string(ToStd(refusal.message()));
   }

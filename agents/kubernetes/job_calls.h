@@ -2,6 +2,7 @@
 #ifndef MUSTER_AGENTS_KUBERNETES_JOB_CALLS_H_
 #define MUSTER_AGENTS_KUBERNETES_JOB_CALLS_H_
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,9 +11,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "agents/core/backend.h"
-#include "agents/kubernetes/api.h"
-#include "agents/kubernetes/manifest.h"
-#include "agents/kubernetes/objects.h"
+#include "agents/kubernetes/api/api.h"
+#include "agents/kubernetes/cluster/access.h"
+#include "agents/kubernetes/manifest/manifest.h"
+#include "agents/kubernetes/objects/objects.h"
 
 namespace muster::kubernetes {
 
@@ -24,13 +26,22 @@ agent::LaunchOutcome RefusedAs(v1::FailureClass failure_class, const std::string
                                const std::string& suggestion);
 agent::LaunchOutcome UnclearBecause(const absl::Status& status);
 // What an answer other than success ends a launch as: refused in the server's words, or unclear if
-// the server itself was in trouble.
+// the server itself was in trouble, or the agent's account lacks a right: that says nothing of the
+// run, which waits for it.
 agent::LaunchOutcome EndOf(const ApiAnswer& answer, std::string_view what);
+
+struct OwnedObject;  // what a Job owns
 
 class JobCalls {
  public:
+  // Hears of what the agent's account may not make, for the launch of that run, and of the server's
+  // words.
+  using OnForbidden =
+      std::function<void(const std::string& run_key, Access what, const absl::Status& why)>;
+
   // `api` must outlive this object.
-  explicit JobCalls(Api* api) : api_(*api) {}
+  JobCalls(Api* api, OnForbidden on_forbidden)
+      : api_(*api), on_forbidden_(std::move(on_forbidden)) {}
 
   // The run's Job, made now or earlier. A Job of that name that is another's ends the launch, and
   // so does a server that leaves out what decides of its success.
@@ -49,8 +60,9 @@ class JobCalls {
   // The run's pods that the server has now. Errors: it could not be asked.
   absl::StatusOr<std::vector<PodObject>> ListPods(const std::string& name_space,
                                                   const std::string& run_key);
-  // A merge patch. NOT_FOUND, ABORTED: it is gone, or another one. INVALID_ARGUMENT: the server, or
-  // who has a say there in what comes in, will never take it.
+  // A merge patch. NOT_FOUND: it is gone, or another one. ABORTED: another change came between, or
+  // the connection broke, and nobody knows. INVALID_ARGUMENT: the server, or who has a say there in
+  // what comes in, will never take it.
   absl::StatusOr<JobObject> PatchJob(const ObjectName& job, const Json& patch);
   // With its pods, which have their grace; OK as well: it is gone, or another one.
   absl::Status DeleteJob(const ObjectName& job);
@@ -60,9 +72,13 @@ class JobCalls {
 
  private:
   LaunchEnd CheckSuccessPolicy(const RunObjects& objects, const JobObject& job);
-  LaunchEnd CreateOne(const std::string& collection, const Json& object, bool replace);
+  LaunchEnd CreateOne(const OwnedObject& owned, const JobObject& job);
+  // How a launch ends by that refusal of what its run needs.
+  agent::LaunchOutcome Refused(const ApiAnswer& answer, const std::string& what,
+                               const std::string& run_key, Access needed);
 
   Api& api_;
+  const OnForbidden on_forbidden_;
 };
 
 }  // namespace muster::kubernetes

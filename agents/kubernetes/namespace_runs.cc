@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "agents/kubernetes/objects.h"
+#include "agents/kubernetes/objects/objects.h"
 #include "fmt/format.h"
 
 namespace muster::kubernetes {
@@ -22,6 +22,7 @@ NamespaceRuns::NamespaceRuns(std::string name, std::function<void(const PodObjec
 }
 
 void NamespaceRuns::Watch(Api* api) {
+  api_ = api;
   const std::string selector = fmt::format("{}={}", kManagedByLabel, kManagedByMuster);
   const std::string home = "/namespaces/" + Escape(name_);
   const auto watch = [&](std::string path, std::string labels, std::string fields,
@@ -51,13 +52,65 @@ absl::Status NamespaceRuns::state() const {
   return state;
 }
 
-absl::Status NamespaceRuns::rights() const {
-  for (size_t i = 0; i + 1 < watches_.size(); ++i) {
-    const absl::Status state = watches_[i]->state();
-    const bool lasts = absl::Now() - watches_[i]->freshness() > kPassingRefusal;
-    if (absl::IsPermissionDenied(state) && lasts) return state;
+bool NamespaceRuns::Forbid(const std::string& run_key, Access what, absl::Status why) {
+  const std::lock_guard lock(mutex_);
+  const bool is_news = !forbidden_.has_value();
+  // Without its Job there is nothing of a run.
+  if (what.resource == "jobs") unmade_.insert(run_key);
+  forbidden_ = {.what = std::move(what), .why = std::move(why), .asked = absl::Now()};
+  return is_news;
+}
+
+bool NamespaceRuns::is_forbidden() const {
+  const std::lock_guard lock(mutex_);
+  return forbidden_.has_value();
+}
+
+bool NamespaceRuns::IsUnmade(const std::string& run_key) const {
+  const std::lock_guard lock(mutex_);
+  return unmade_.contains(run_key);
+}
+
+void NamespaceRuns::ForgetUnmade(const std::string& run_key) {
+  const std::lock_guard lock(mutex_);
+  unmade_.erase(run_key);
+}
+
+absl::Status NamespaceRuns::AskLaunchRights(absl::Duration max_age) {
+  Access what;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!forbidden_.has_value()) return absl::OkStatus();
+    if (absl::Now() - forbidden_->asked < max_age) return forbidden_->why;
+    forbidden_->asked = absl::Now();
+    what = forbidden_->what;
   }
+  const absl::StatusOr<bool> is_allowed = IsAllowed(what, api_);
+  const std::lock_guard lock(mutex_);
+  if (!forbidden_.has_value()) return absl::OkStatus();
+  if (!is_allowed.ok() || !*is_allowed) return forbidden_->why;
+  forbidden_.reset();
+  unmade_.clear();
   return absl::OkStatus();
+}
+
+bool NamespaceRuns::AreRunsHidden() const {
+  for (size_t i = 0; i + 1 < watches_.size(); ++i) {
+    const bool lasts = absl::Now() - watches_[i]->freshness() > kPassingRefusal;
+    if (absl::IsPermissionDenied(watches_[i]->state()) && lasts) return true;
+  }
+  return false;
+}
+
+absl::Status NamespaceRuns::AskRights() {
+  if (AreRunsHidden()) {
+    const absl::Status seen =
+        api_->Get("/apis/batch/v1/namespaces/" + Escape(name_) + "/jobs?limit=1",
+                  "Jobs of namespace " + name_)
+            .status();
+    if (absl::IsPermissionDenied(seen)) return seen;
+  }
+  return AskLaunchRights(absl::ZeroDuration());
 }
 
 }  // namespace muster::kubernetes

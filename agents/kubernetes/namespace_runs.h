@@ -4,16 +4,23 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "agents/kubernetes/api.h"
-#include "agents/kubernetes/object_watch.h"
+#include "agents/kubernetes/api/api.h"
+#include "agents/kubernetes/api/object_watch.h"
+#include "agents/kubernetes/cluster/access.h"
 #include "agents/kubernetes/run_store.h"
 
 namespace muster::kubernetes {
+
+// How old an answer about rights may be while runs wait for them.
+inline constexpr absl::Duration kRightsAreFresh = absl::Seconds(10);
 
 // Thread-safe, once Watch has returned.
 class NamespaceRuns {
@@ -35,12 +42,36 @@ class NamespaceRuns {
 
   // OK: the store has what there is. Otherwise why not: runs there cannot be judged.
   absl::Status state() const;
-  // PERMISSION_DENIED: the agent may not see runs there, and has not for a while. OK else.
-  absl::Status rights() const;
+
+  // A launch of the run has met that the agent may not make something there; `why` has the server's
+  // words. Whether this is news.
+  bool Forbid(const std::string& run_key, Access what, absl::Status why);
+  bool is_forbidden() const;
+  // Whether the launch of the run was forbidden at its first step, so that nothing of it is there.
+  bool IsUnmade(const std::string& run_key) const;
+  void ForgetUnmade(const std::string& run_key);
+  // PERMISSION_DENIED: launches are forbidden there, as the server says now, or has said within
+  // that time. OK else.
+  absl::Status AskLaunchRights(absl::Duration max_age);
+  // PERMISSION_DENIED: the agent may not make runs there; or it may not see them, and has not for a
+  // while. OK else. What was refused is asked again: watches try again seldom.
+  absl::Status AskRights();
 
  private:
+  struct Forbidden {
+    Access what;
+    absl::Status why;
+    absl::Time asked;
+  };
+
+  bool AreRunsHidden() const;
+
   const std::string name_;
   RunStore store_;
+  Api* api_ = nullptr;
+  mutable std::mutex mutex_;
+  std::optional<Forbidden> forbidden_;  // guarded by mutex_
+  std::set<std::string> unmade_;        // run keys; empty unless forbidden_; guarded by mutex_
   // Last, so that they end first.
   std::vector<std::unique_ptr<ObjectWatch>> watches_;
 };

@@ -19,6 +19,7 @@ void Keep(PodObject pod, std::map<std::string, PodObject>* pods) {
   PodObject& known = (*pods)[pod.name.uid];
   if (known.deletion_time.has_value() && pod.deletion_time.has_value())
     pod.deletion_time = std::min(*known.deletion_time, *pod.deletion_time);
+  if (IsKeptWaiting(pod)) pod.waiting_since = known.waiting_since.value_or(absl::Now());
   known = std::move(pod);
 }
 
@@ -33,9 +34,13 @@ std::vector<EventObject>::iterator FindNeedless(std::vector<EventObject>& events
   return needless == events.end() ? events.begin() : needless;
 }
 
-// Versions rise; those of one kind of objects are numbers of any length.
+// Whether this tells of the same object at an earlier time: answers and watches overtake each
+// other. Versions rise; those of one kind of objects are numbers of any length.
 // Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions.
-bool IsOlder(const std::string& version, const std::string& than) {
+bool IsBehind(const ObjectName& object, const ObjectName& known) {
+  if (object.uid != known.uid) return false;
+  const std::string& version = object.resource_version;
+  const std::string& than = known.resource_version;
   if (version.size() != than.size()) return version.size() < than.size();
   return version < than;
 }
@@ -117,6 +122,9 @@ void RunStore::TakeAll(std::vector<JobObject> jobs) {
 
 void RunStore::Take(JobObject job) {
   const std::lock_guard lock(mutex_);
+  const Entry* entry = FindLocked(job.name.run_key);
+  // The watch is behind an answer of the server's.
+  if (entry != nullptr && entry->job.has_value() && IsBehind(job.name, entry->job->name)) return;
   SetJobLocked(std::move(job));
 }
 
@@ -144,32 +152,23 @@ void RunStore::SetJobLocked(JobObject job) {
 }
 
 void RunStore::Put(JobObject job) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (const Entry* entry = FindLocked(job.name.run_key)) {
-      const bool is_gone =
-          entry->deleted_job.has_value() && entry->deleted_job->name.uid == job.name.uid;
-      const bool is_old = entry->job.has_value() && entry->job->name.uid == job.name.uid &&
-                          IsOlder(job.name.resource_version, entry->job->name.resource_version);
-      if (is_gone || is_old) return;
-    }
+  const std::lock_guard lock(mutex_);
+  if (const Entry* entry = FindLocked(job.name.run_key)) {
+    const bool is_gone =
+        entry->deleted_job.has_value() && entry->deleted_job->name.uid == job.name.uid;
+    if (is_gone || (entry->job.has_value() && IsBehind(job.name, entry->job->name))) return;
   }
-  Take(std::move(job));
+  SetJobLocked(std::move(job));
 }
 
 void RunStore::PutPods(std::vector<PodObject> pods) {
-  for (PodObject& pod : pods) {
-    {
-      const std::lock_guard lock(mutex_);
-      const Entry* entry = FindLocked(pod.name.run_key);
-      if (entry == nullptr) continue;
-      const auto known = entry->pods.find(pod.name.uid);
-      if (known != entry->pods.end() &&
-          IsOlder(pod.name.resource_version, known->second.name.resource_version))
-        continue;
-    }
-    Take(std::move(pod));
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(pods, [this](const PodObject& pod) {
+      return FindLocked(pod.name.run_key) == nullptr || IsBehindLocked(pod) || !SetPodLocked(pod);
+    });
   }
+  for (const PodObject& pod : pods) on_pod_(pod);
 }
 
 void RunStore::PutAbsent(const std::string& run_key) {
@@ -199,22 +198,33 @@ void RunStore::TakeAll(std::vector<PodObject> pods) {
       run_keys.push_back(run_key);
     }
     for (const std::string& run_key : run_keys) DropIfEmptyLocked(run_key);
+    std::erase_if(pods, [this](const PodObject& pod) { return !SetPodLocked(pod); });
   }
-  for (PodObject& pod : pods) Take(std::move(pod));
+  for (const PodObject& pod : pods) on_pod_(pod);
 }
 
 void RunStore::Take(PodObject pod) {
-  const std::string run_key = pod.name.run_key;
-  if (run_key.empty()) return;
-  bool wanted = false;
   {
     const std::lock_guard lock(mutex_);
-    Entry& entry = entries_[run_key];
-    wanted = entry.wanted;
-    Keep(pod, &entry.pods);
-    NewsLocked(run_key, entry);
+    if (IsBehindLocked(pod) || !SetPodLocked(pod)) return;
   }
-  if (wanted) on_pod_(pod);
+  on_pod_(pod);
+}
+
+bool RunStore::IsBehindLocked(const PodObject& pod) {
+  const Entry* entry = FindLocked(pod.name.run_key);
+  if (entry == nullptr) return false;
+  const auto known = entry->pods.find(pod.name.uid);
+  return known != entry->pods.end() && IsBehind(pod.name, known->second.name);
+}
+
+bool RunStore::SetPodLocked(const PodObject& pod) {
+  const std::string& run_key = pod.name.run_key;
+  if (run_key.empty()) return false;
+  Entry& entry = entries_[run_key];
+  Keep(pod, &entry.pods);
+  NewsLocked(run_key, entry);
+  return entry.wanted;
 }
 
 void RunStore::TakeDeleted(PodObject pod) {

@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "agents/kubernetes/api/object_watch.h"
 #include "agents/kubernetes/clean_up.h"
-#include "agents/kubernetes/object_watch.h"
-#include "agents/kubernetes/objects.h"
-#include "agents/kubernetes/verdict.h"
+#include "agents/kubernetes/objects/objects.h"
+#include "agents/kubernetes/verdict/verdict.h"
 
 namespace muster::kubernetes {
 
@@ -34,7 +34,8 @@ class RunStore {
   RunStore(const RunStore&) = delete;
   RunStore& operator=(const RunStore&) = delete;
 
-  // Where the watches' news goes.
+  // Where the watches' news goes. A change that is older than what was put here changes nothing;
+  // a list counts in any case, for a server that was set back counts its versions anew.
   ObjectSink* jobs();
   ObjectSink* pods();
   ObjectSink* events();
@@ -91,6 +92,10 @@ class RunStore {
 
   Entry* FindLocked(const std::string& run_key);
   void SetJobLocked(JobObject job);
+  // Whether more is known of it already.
+  bool IsBehindLocked(const PodObject& pod);
+  // Returns whether its run is wanted.
+  bool SetPodLocked(const PodObject& pod);
   void NewsLocked(const std::string& run_key, const Entry& entry);
   void DropIfEmptyLocked(const std::string& run_key);
   // After the lock is released.

@@ -1,9 +1,10 @@
 #include "agents/kubernetes/start_queue.h"
 
+#include <algorithm>
 #include <set>
 
-#include "agents/kubernetes/manifest.h"
-#include "agents/kubernetes/run_secret.h"
+#include "agents/kubernetes/manifest/manifest.h"
+#include "agents/kubernetes/manifest/run_secret.h"
 #include "contract/run_key.h"
 #include "fmt/format.h"
 
@@ -15,6 +16,13 @@ constexpr size_t kMaxMisfits = 512;
 // How long a run that was let go counts for more than what its pods have: the scheduler has found
 // nodes for them by then, or they wait in the cluster and hold nothing.
 constexpr absl::Duration kStartingCounts = absl::Minutes(1);
+// How long a run whose pods are on their nodes counts for more than what is seen on the nodes: the
+// watches of one server are moments apart.
+constexpr absl::Duration kPlacedCounts = absl::Seconds(10);
+// Pauses before a run that could not be let go is tried again: a server that is back is noticed
+// soon, and one that refuses for hours hears of each run only now and then.
+constexpr absl::Duration kFirstPause = absl::Seconds(1);
+constexpr absl::Duration kLongestPause = absl::Seconds(30);
 // How long a launch that is under way keeps room from those behind it: its few calls take a
 // fraction of a second, and one that hangs must not stop the others.
 constexpr absl::Duration kLaunchCounts = absl::Seconds(10);
@@ -59,15 +67,24 @@ void StartQueue::Open() {
   is_open_ = true;
 }
 
+bool StartQueue::is_open() const {
+  const std::lock_guard lock(mutex_);
+  return is_open_;
+}
+
 StartQueue::Place StartQueue::PlaceOf(const v1::Assignment& run) {
   const auto key = contract::RunKey::Parse(run.run_key());
   return {{-int64_t{run.spec().priority()}, key.ok() ? key->job : 0}, run.run_key()};
 }
 
 bool StartQueue::IsHeldLocked(const std::string& run_key, const Entry& entry) const {
+  return WishOf(run_key).value_or(entry.held);
+}
+
+std::optional<bool> StartQueue::WishOf(const std::string& run_key) const {
   const std::lock_guard lock(wishes_mutex_);
   const auto wish = wishes_.find(run_key);
-  return wish == wishes_.end() ? entry.held : wish->second;
+  return wish == wishes_.end() ? std::nullopt : std::optional(wish->second);
 }
 
 StartQueue::Entry StartQueue::MakeEntry(AssignmentPtr run, bool held) {
@@ -106,40 +123,63 @@ void StartQueue::SetStarting(AssignmentPtr run) {
   const std::lock_guard lock(mutex_);
   order_.erase(PlaceOf(*run));
   Entry& entry = entries_[run->run_key()];
-  if (!entry.starting) entry = {.run = std::move(run), .starting = true, .since = clock_()};
+  if (entry.starting && !entry.placed) return;
+  entry = {.run = std::move(run), .starting = true, .since = clock_()};
+}
+
+void StartQueue::SetPlaced(const std::string& run_key) {
+  const std::lock_guard lock(mutex_);
+  ForgetWish(run_key);
+  const auto found = entries_.find(run_key);
+  if (found == entries_.end() || found->second.placed) return;
+  Entry& entry = found->second;
+  order_.erase(PlaceOf(*entry.run));
+  entry.starting = entry.placed = true;
+  entry.since = clock_();
+}
+
+void StartQueue::ForgetWish(const std::string& run_key) {
+  const std::lock_guard lock(wishes_mutex_);
+  wishes_.erase(run_key);
 }
 
 void StartQueue::Remove(const std::string& run_key) {
   const std::lock_guard lock(mutex_);
-  {
-    const std::lock_guard wishes(wishes_mutex_);
-    wishes_.erase(run_key);
-  }
+  ForgetWish(run_key);
   const auto found = entries_.find(run_key);
   if (found == entries_.end()) return;
   order_.erase(PlaceOf(*found->second.run));
   entries_.erase(found);
 }
 
-std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady() {
+void StartQueue::LeaveStartingLocked(absl::Time now, RoomLeft* room) const {
+  for (const auto& [run_key, entry] : entries_) {
+    const bool counts = entry.placed || now - entry.since < kStartingCounts;
+    if (entry.starting && counts) room->Leave({entry.run});
+  }
+}
+
+std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady(const std::string& only) {
   const std::lock_guard lock(mutex_);
   std::vector<AssignmentPtr> ready;
+  const std::map<Place, Claim> keepers = std::exchange(keepers_, {});
+  behind_.clear();
   if (!is_open_ || order_.empty()) return ready;
   const absl::Time now = clock_();
+  std::erase_if(entries_, [&](const auto& item) {
+    return item.second.placed && now - item.second.since >= kPlacedCounts;
+  });
   const std::unique_ptr<RoomLeft> room = look_();
-  for (const auto& [run_key, entry] : entries_) {
-    if (entry.starting && now - entry.since < kStartingCounts) room->Leave({entry.run});
-  }
+  LeaveStartingLocked(now, room.get());
   const std::optional<Place> resume = std::exchange(resume_, std::nullopt);
-  const std::set<Place> keepers = std::exchange(keepers_, {});
   std::set<std::string> kept;                  // by what is kept for a run that waits
   std::map<std::string, std::string> misfits;  // shape to reason
-  std::string behind;                          // why there is no room behind the first; empty: yet
   for (const auto& [place, run_key] : order_) {
     Entry& entry = entries_[run_key];
     const bool was_asked = resume.has_value() && place < *resume && !keepers.contains(place);
     const bool is_overdue = entry.launching && now - entry.since >= kLaunchCounts;
-    if (was_asked || is_overdue || IsHeldLocked(run_key, entry)) continue;
+    const bool pauses = now < entry.not_before;
+    if (was_asked || is_overdue || pauses || IsHeldLocked(run_key, entry)) continue;
     const auto known = misfits.find(entry.shape);
     if (known != misfits.end()) {
       entry.reason = known->second;
@@ -152,21 +192,29 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady() {
     std::optional<Misfit> misfit = room->WaitsFor(*entry.run);
     if (!misfit.has_value()) {
       room->Leave({entry.run});
-      if (!entry.launching) ready.push_back(entry.run);
+      if (!entry.launching && (only.empty() || only == run_key)) ready.push_back(entry.run);
       continue;
     }
-    if (!behind.empty() && !misfit->is_limited) misfit->words = behind;
+    if (misfit->is_behind) misfit->words = behind_;
     // The first that is blocked keeps what room there is for it, so that smaller ones that come
-    // later cannot keep it waiting for ever.
-    if (kept.insert(WhatBlocks(*entry.run, *misfit)).second) {
+    // later cannot keep it waiting for ever. What no waiting helps keeps nothing.
+    const std::string what = WhatBlocks(*entry.run, *misfit);
+    if (!misfit->is_final && !kept.contains(what)) {
       if (!misfit->is_limited && !entry.first_since.has_value()) entry.first_since = now;
       const bool waited = !misfit->is_limited && now - *entry.first_since >= kMayBePassed;
-      room->Leave({entry.run, misfit->is_limited, waited});
-      if (waited) behind = WhoIsFirst(*entry.run, *misfit);
-      keepers_.insert(place);
+      const Claim claim = {entry.run, misfit->is_limited, waited};
+      if (room->Leave(claim)) {
+        if (waited) behind_ = WhoIsFirst(*entry.run, *misfit);
+        kept.insert(what);
+        keepers_[place] = claim;
+      }
     }
     entry.reason = misfits[entry.shape] = std::move(misfit->words);
   }
+  // Those that are refused again and again do not keep the others from being tried.
+  std::stable_sort(ready.begin(), ready.end(), [&](const auto& a, const auto& b) {
+    return entries_[a->run_key()].refused_at < entries_[b->run_key()].refused_at;
+  });
   for (const AssignmentPtr& run : ready) {
     Entry& entry = entries_[run->run_key()];
     entry.starting = true;
@@ -177,13 +225,54 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady() {
   return ready;
 }
 
+std::optional<Misfit> StartQueue::WouldWait(const v1::Assignment& run) const {
+  const std::lock_guard lock(mutex_);
+  const std::unique_ptr<RoomLeft> room = look_();
+  LeaveStartingLocked(clock_(), room.get());
+  for (const auto& [place, claim] : keepers_) {
+    if (place.first.first <= PlaceOf(run).first.first) room->Leave(claim);
+  }
+  std::optional<Misfit> misfit = room->WaitsFor(run);
+  if (misfit.has_value() && misfit->is_behind) misfit->words = behind_;
+  return misfit;
+}
+
+std::vector<StartQueue::AssignmentPtr> StartQueue::Waiting() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<AssignmentPtr> waiting;
+  for (const auto& [place, run_key] : order_) waiting.push_back(entries_.at(run_key).run);
+  return waiting;
+}
+
+StartQueue::Entry* StartQueue::WaitAgainLocked(const std::string& run_key, absl::Time not_before) {
+  const auto found = entries_.find(run_key);
+  if (found == entries_.end()) return nullptr;
+  Entry& entry = found->second;
+  entry.starting = false;
+  entry.not_before = not_before;
+  order_[PlaceOf(*entry.run)] = run_key;
+  return &entry;
+}
+
 void StartQueue::Return(const std::string& run_key, std::string why) {
   const std::lock_guard lock(mutex_);
-  const auto found = entries_.find(run_key);
-  if (found == entries_.end()) return;
-  found->second.starting = false;
-  found->second.refusal = std::move(why);
-  order_[PlaceOf(*found->second.run)] = run_key;
+  const absl::Time now = clock_();
+  Entry* entry = WaitAgainLocked(run_key, now);
+  if (entry == nullptr) return;
+  entry->refusal = std::move(why);
+  entry->refused_at = now;
+  entry->pause = std::clamp(2 * entry->pause, kFirstPause, kLongestPause);
+  entry->not_before = now + entry->pause;
+}
+
+void StartQueue::Postpone(const std::string& run_key) {
+  const std::lock_guard lock(mutex_);
+  WaitAgainLocked(run_key, clock_() + kFirstPause);
+}
+
+void StartQueue::PutBack(const std::string& run_key) {
+  const std::lock_guard lock(mutex_);
+  WaitAgainLocked(run_key, absl::InfinitePast());
 }
 
 std::string StartQueue::ReasonOf(const std::string& run_key) const {

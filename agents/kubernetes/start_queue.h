@@ -18,7 +18,7 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "agents/kubernetes/obstacle.h"
+#include "agents/kubernetes/cluster/obstacle.h"
 #include "muster/v1/agent_link.pb.h"
 
 namespace muster::kubernetes {
@@ -33,6 +33,7 @@ class StartQueue {
   // Open.
   explicit StartQueue(Look look, Clock clock = absl::Now);
   void Open();
+  bool is_open() const;
 
   // Its launch has begun: it keeps its place, and what room there is for it, so that one behind it
   // whose launch is through earlier does not go first. For kLaunchCounts, and until Add or Remove.
@@ -44,22 +45,41 @@ class StartQueue {
   void SetHeld(const std::string& run_key, bool held);
   // The run has been let go, by whomever, and its pods are not on nodes yet.
   void SetStarting(AssignmentPtr run);
-  // Its pods are on their nodes, or it is over. What was wished of it is forgotten.
+  // Its pods are on their nodes, as far as is known of the run. Its room counts for kPlacedCounts
+  // more, as what tells of nodes may not know that yet. What was wished of it is forgotten.
+  void SetPlaced(const std::string& run_key);
+  // It is over. What was wished of it is forgotten.
   void Remove(const std::string& run_key);
 
   // The runs that may start now, higher priorities and then older jobs first. The first that finds
   // no room on the nodes keeps what there is for it, and in each namespace the first that its
   // limits stand against keeps what there is of them; others behind it may pass in what it does not
-  // need, but on nodes where it could be only for kMayBePassed. Each is told once and counts as
-  // starting; Return says that it could not be let go, and why. Of very many kinds of runs that
-  // find no room each call asks for some, and the next goes on from there.
-  std::vector<AssignmentPtr> TakeReady();
+  // need, and for kMayBePassed in what is of no use to it yet. What could not start if Muster's
+  // runs had all ended is no such first, or not for longer. Each is told once, what could not be
+  // let go before after the others, and counts as starting. Of very many kinds of runs that find no
+  // room each call asks for some, and the next goes on from there. `only`: that run alone, if it is
+  // ready; empty: all.
+  std::vector<AssignmentPtr> TakeReady(const std::string& only = "");
+  // It could not be let go, and why. It is not ready again before a pause, of kFirstPause and then
+  // twice as long each time up to kLongestPause, and leaves its room to others meanwhile.
   void Return(const std::string& run_key, std::string why);
+  // Nobody has tried to let it go: it is not ready again before kFirstPause.
+  void Postpone(const std::string& run_key);
+  // Likewise, and it is ready as soon as it may be: it is held.
+  void PutBack(const std::string& run_key);
+
+  // Why a run of this need and priority that came last would wait; nothing: it would not, or what
+  // would tell is not known. Its run key counts for nothing.
+  std::optional<Misfit> WouldWait(const v1::Assignment& run) const;
+  // Those that wait, in no order that counts; held ones, too.
+  std::vector<AssignmentPtr> Waiting() const;
 
   // Why it waits; empty: it does not, or nobody has looked yet.
   std::string ReasonOf(const std::string& run_key) const;
   // It is held back, as far as the queue has been told.
   bool IsHeld(const std::string& run_key) const;
+  // The latest wish, since the last Remove; nothing: none.
+  std::optional<bool> WishOf(const std::string& run_key) const;
 
  private:
   struct Entry {
@@ -67,17 +87,26 @@ class StartQueue {
     bool held = false;
     bool launching = false;  // Expect, and no Add yet
     bool starting = false;
-    absl::Time since = {};  // launching, starting
+    bool placed = false;    // starting, and its pods are on their nodes
+    absl::Time since = {};  // launching, starting, placed
     // When it was first the one that waits for nodes before all others.
     std::optional<absl::Time> first_since = {};
     std::string reason = {};
     std::string refusal = {};  // why it could not be let go the last time
-    std::string shape = {};    // what decides whether it fits
+    absl::Time refused_at = absl::InfinitePast();
+    absl::Duration pause = {};                     // after that
+    absl::Time not_before = absl::InfinitePast();  // it is not ready
+    std::string shape = {};                        // what decides whether it fits
   };
   // Negative priority, job, run key: the order in which runs are asked.
   using Place = std::pair<std::pair<int64_t, uint64_t>, std::string>;
   static Place PlaceOf(const v1::Assignment& run);
   static Entry MakeEntry(AssignmentPtr run, bool held);
+  // Takes what it needs for those that start.
+  void LeaveStartingLocked(absl::Time now, RoomLeft* room) const;
+  // Null: it does not start.
+  Entry* WaitAgainLocked(const std::string& run_key, absl::Time not_before);
+  void ForgetWish(const std::string& run_key);
   // What is wished of it, or else what Expect or Add has said.
   bool IsHeldLocked(const std::string& run_key, const Entry& entry) const;
 
@@ -88,7 +117,8 @@ class StartQueue {
   std::map<std::string, Entry> entries_;  // by run key
   std::map<Place, std::string> order_;    // of those that wait
   std::optional<Place> resume_;           // where the latest call stopped; none: at the end
-  std::set<Place> keepers_;               // for which it kept what there was
+  std::map<Place, Claim> keepers_;        // for which it kept what there was
+  std::string behind_;                    // why others are behind one that waits for nodes
 
   // Taken after mutex_, and never for long: TakeReady has that one while it looks for room.
   mutable std::mutex wishes_mutex_;

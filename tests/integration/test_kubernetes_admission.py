@@ -7,15 +7,18 @@ import contextlib
 import pytest
 from muster.v1 import job_pb2
 
-from harness.api import FAILED, SUCCEEDED, script_spec
+from harness.api import FAILED, RUNNING, SUCCEEDED, script_spec
 from harness.fixtures import kubernetes_fixture
 from harness.impostors import make_certificate, serving, webhook
+from harness.kubernetes import show_directory
 from harness.wait import eventually
 
 kubernetes = kubernetes_fixture(nodes=2, gpus=0)
 
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 KINDS = ("jobs", "pods", "secrets", "services")
+# So many that whoever waited for the webhook on behalf of each of them, one after the other, would take minutes.
+MANY = 32
 # What a person would write, with all that a shell, JSON, HTML or an error's reader might stumble over.
 WORDS = 'teams cannot run "big" jobs; <b>ask</b> ops@example.com, exceeded the budget & more: äöü 漢字 ' + "x" * 2000 + " the end"
 
@@ -23,7 +26,7 @@ WORDS = 'teams cannot run "big" jobs; <b>ask</b> ops@example.com, exceeded the b
 @pytest.fixture
 def agent(kubernetes, world, broker, namespace):
     del broker
-    return kubernetes.make_least_agent(world, namespace, start_grace="1s").start()
+    return kubernetes.make_least_agent(world, namespace, start_grace="1s", allow_host_path="yes").start()
 
 
 def rules(kind, operation="CREATE"):
@@ -36,10 +39,10 @@ def only_in(namespace):
 
 
 @contextlib.contextmanager
-def webhook_at(kubernetes, namespace, kind, certificate, port):
-    """The API server asks that port about all new objects of a kind, and takes none that it could not ask about."""
+def webhook_at(kubernetes, namespace, about, certificate, port):
+    """The API server asks that port about all such changes, and takes none that it could not ask about."""
     path = f"{ADMISSION}/validatingwebhookconfigurations"
-    hook = {"name": "budget.example.com", "rules": rules(kind), "failurePolicy": "Fail", "sideEffects": "None",
+    hook = {"name": "budget.example.com", "rules": about, "failurePolicy": "Fail", "sideEffects": "None",
             "admissionReviewVersions": ["v1"], "namespaceSelector": only_in(namespace), "timeoutSeconds": 5,
             "clientConfig": {"url": f"https://127.0.0.1:{port}/", "caBundle": base64.b64encode(certificate.read_bytes()).decode()}}
     kubernetes.must("POST", path, {"metadata": {"name": "budget"}, "webhooks": [hook]})
@@ -67,7 +70,7 @@ def refuses(kubernetes, namespace, kind, words):
 def refusing_webhook(kubernetes, world, namespace, kind, code):
     certificate, key = make_certificate(world.root, "webhook")
     with serving(webhook(certificate, key, lambda thing: {"message": WORDS, "code": code})) as port:
-        with webhook_at(kubernetes, namespace, kind, certificate, port):
+        with webhook_at(kubernetes, namespace, rules(kind), certificate, port):
             refuses(kubernetes, namespace, kind, "denied the request")
             yield
 
@@ -154,10 +157,33 @@ def test_a_webhook_that_is_away_is_waited_for(kubernetes, world, agent, api, nam
     certificate, key = make_certificate(world.root, "webhook")
     server = webhook(certificate, key, lambda thing: None)
     # The port is the server's already, but nobody answers yet.
-    with webhook_at(kubernetes, namespace, "jobs", certificate, server.server_address[1]):
+    with webhook_at(kubernetes, namespace, rules("jobs"), certificate, server.server_address[1]):
         refuses(kubernetes, namespace, "jobs", "failed calling webhook")
         job_id = api.submit(script_spec("echo ran"))
         eventually(lambda: "failed calling webhook" in world.cli("show", job_id).stdout, "it says what it waits for")
         with serving(server):
             api.wait_state(job_id, SUCCEEDED)
     assert len(api.get(job_id).runs) == 1 and api.stdout(job_id) == b"ran\n"
+
+
+def test_jobs_that_a_webhook_that_is_away_lets_none_go_wait_and_what_becomes_of_others_is_told(kubernetes, world, agent, api,
+                                                                                              namespace):
+    del agent
+    gate = world.gate()
+    begun = api.submit(show_directory(script_spec(gate.script()), world.root))
+    api.wait_state(begun, RUNNING)
+    certificate, key = make_certificate(world.root, "webhook")
+    server = webhook(certificate, key, lambda thing: None)
+    # Jobs are made, and may not be changed: not be let go.
+    with webhook_at(kubernetes, namespace, rules("jobs", "UPDATE"), certificate, server.server_address[1]):
+        path = jobs_path(namespace, f"/{api.get(begun).runs[0].run_key}?dryRun=All")
+        change = {"metadata": {"labels": {"tried": "yes"}}}
+        eventually(lambda: "failed calling webhook" in str(kubernetes.admin("PATCH", path, change)[1]), "no Job may be changed")
+        waiting = [api.submit(script_spec("echo ran")) for _ in range(MANY)]
+        eventually(lambda: "could not be let go yet" in world.cli("show", waiting[-1]).stdout, "it says what it waits for")
+        gate.open()
+        api.wait_state(begun, SUCCEEDED)
+        with serving(server):
+            for job_id in waiting:
+                api.wait_state(job_id, SUCCEEDED)
+    assert all(len(api.get(job_id).runs) == 1 and api.stdout(job_id) == b"ran\n" for job_id in waiting)

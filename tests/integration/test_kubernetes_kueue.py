@@ -4,18 +4,22 @@ import pytest
 from muster.v1 import job_pb2, job_spec_pb2
 
 from harness.api import CANCELED, FAILED, RUNNING, SUCCEEDED, error_info, script_spec
+from harness.holds import came_too_late, hold_once_it_is
 from harness.kubernetes import show_directory
 from harness.kueue import KueueCluster
 from harness.wait import eventually
 
 PENDING = job_pb2.JOB_STATE_PENDING
 HELD = "held by "
+LAUNCHING = job_pb2.RUN_STATE_LAUNCHING
+HOLDS = 8
 
 
 @pytest.fixture(scope="module")
 def kubernetes():
     made = KueueCluster(nodes=2, gpus=0)
     made.must("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "urgent"}, "value": 1000})
+    made.make_check("budget")
     yield made
     made.close()
 
@@ -41,6 +45,14 @@ def blocked(world, **fields):
     return show_directory(queued(gate.script(), cpus=2, **fields), world.root), gate
 
 
+def fill_queue(world, api):
+    """A job that runs and has the whole queue, and what opens its gate."""
+    spec, gate = blocked(world)
+    job_id = api.submit(spec)
+    api.wait_state(job_id, RUNNING)
+    return job_id, gate
+
+
 def wait_for_reason(world, job_id, *words):
     eventually(lambda: all(word in world.cli("why", job_id).stdout for word in words), f"job {job_id} says {words}")
 
@@ -63,9 +75,7 @@ def test_what_kueue_admits_runs(kubernetes, agent, api, namespace):
 def test_what_is_beyond_the_quota_waits_and_says_kueues_words(kubernetes, world, agent, api, namespace):
     del agent
     kubernetes.make_queue(namespace)
-    spec, gate = blocked(world)
-    first = api.submit(spec)
-    api.wait_state(first, RUNNING)
+    first, gate = fill_queue(world, api)
     second = api.submit(queued("echo second", cpus=2))
     wait_for_reason(world, second, "waits in queue team (Kueue): ", "insufficient unused quota for cpu in flavor plain")
     shown = world.cli("show", second).stdout
@@ -87,6 +97,7 @@ def test_a_queue_that_is_not_there_is_refused_with_those_that_are(kubernetes, ag
 
 
 def check_refused(kubernetes, api, namespace, spec, words):
+    eventually(lambda: api.plan(spec)[0].checks[0].subject == "the job", "what is missing is so at a second look")
     (plan,) = api.plan(spec)
     assert any(words in check.seen for check in plan.checks), plan
     with pytest.raises(Exception) as caught:
@@ -108,9 +119,7 @@ def test_a_gang_scheduler_that_is_not_there_is_refused(kubernetes, agent, api, n
 def test_a_hold_takes_a_job_that_waits_out_of_its_queue(kubernetes, world, agent, api, namespace):
     del agent
     kubernetes.make_queue(namespace)
-    spec, gate = blocked(world)
-    first = api.submit(spec)
-    api.wait_state(first, RUNNING)
+    _, gate = fill_queue(world, api)
     held, third = api.submit(queued("echo held", cpus=2)), api.submit(queued("echo third", cpus=2))
     wait_for_reason(world, held, "insufficient unused quota")
     api.hold(held)
@@ -120,6 +129,52 @@ def test_a_hold_takes_a_job_that_waits_out_of_its_queue(kubernetes, world, agent
     assert api.get(held).state == PENDING and not kubernetes.has_reserved(run_key(api, held), namespace)
     api.release(held)
     api.wait_state(held, SUCCEEDED)
+
+
+def held_while_launching(api, count, text="echo ran"):
+    """Those of so many jobs whose hold was accepted."""
+    jobs = [api.submit(queued(text)) for _ in range(count)]
+    return [job_id for job_id in jobs if hold_once_it_is(api, job_id, LAUNCHING)]
+
+
+def test_a_job_that_is_held_while_it_is_launched_never_runs_until_it_is_released(kubernetes, agent, api, namespace):
+    del agent
+    kubernetes.make_queue(namespace, cpus=16)
+    kubernetes.stop_queue(namespace, policy="Hold")
+    held = held_while_launching(api, HOLDS)
+    assert len(held) == HOLDS, "nothing could begin"
+    for job_id in held:
+        # That it is held the broker says at once.
+        eventually(lambda job_id=job_id: kubernetes.is_held(run_key(api, job_id), namespace), f"Kueue does not have job {job_id}")
+    last = api.submit(queued("echo last"))
+    kubernetes.stop_queue(namespace, policy="None")
+    api.wait_state(last, SUCCEEDED)
+    for job_id in held:
+        assert api.get(job_id).state == PENDING
+        assert not kubernetes.objects("pods", run_key(api, job_id), namespace)
+    api.release(*held)
+    for job_id in held:
+        api.wait_state(job_id, SUCCEEDED)
+        assert len(api.get(job_id).runs) == 1 and api.stdout(job_id) == b"ran\n"
+
+
+# What Kueue has admitted it lets go, whatever queue the Job names by then.
+def test_a_hold_while_kueue_admits_is_kept_or_the_history_says_that_it_came_too_late(kubernetes, agent, api, namespace):
+    del agent
+    kubernetes.make_queue(namespace, cpus=16)
+    asked = held_while_launching(api, HOLDS)
+    for job_id in asked:
+        eventually(lambda job_id=job_id: not api.get(job_id).held or kubernetes.is_held(run_key(api, job_id), namespace),
+                   "Kueue has it in no queue any more, or has let it go")
+    kept = [job_id for job_id in asked if api.get(job_id).held]
+    for job_id in kept:
+        assert api.get(job_id).state == PENDING and not kubernetes.objects("pods", run_key(api, job_id), namespace)
+    if kept:
+        api.release(*kept)
+    for job in api.list_all():
+        api.wait_state(job.id, SUCCEEDED)
+        assert len(api.get(job.id).runs) == 1 and api.stdout(job.id) == b"ran\n"
+        assert came_too_late(api, job.id) == (job.id in asked and job.id not in kept)
 
 
 def test_a_job_of_higher_priority_preempts_one_that_runs(kubernetes, world, agent, api, namespace):
@@ -171,6 +226,59 @@ def test_a_job_in_a_queue_is_canceled(kubernetes, world, agent, api, namespace):
     api.cancel(job_id)
     api.wait_state(job_id, CANCELED)
     eventually(lambda: not kubernetes.objects("jobs", namespace=namespace), "its Job is gone")
+
+
+# ---- what somebody else has to agree to, and what is given up
+
+def wait_for_check(world, job_id):
+    wait_for_reason(world, job_id, "waits in queue team (Kueue): admission checks: budget is Pending")
+
+
+def test_what_an_admission_check_agrees_to_runs(kubernetes, world, agent, api, namespace):
+    del agent
+    kubernetes.make_queue(namespace, checks=["budget"])
+    job_id = api.submit(queued("echo ran"))
+    wait_for_check(world, job_id)
+    kubernetes.judge("budget", run_key(api, job_id), namespace, "Ready", "paid for")
+    api.wait_state(job_id, SUCCEEDED)
+
+
+def test_what_an_admission_check_rejects_has_failed_in_its_words(kubernetes, world, agent, api, namespace):
+    del agent
+    kubernetes.make_queue(namespace, checks=["budget"])
+    job_id = api.submit(queued("echo ran"))
+    wait_for_check(world, job_id)
+    kubernetes.judge("budget", run_key(api, job_id), namespace, "Rejected", "over by 3 hours")
+    failure = check_given_up(api, job_id)
+    assert "Admission check(s): budget, were rejected" in failure.message, failure
+    assert "over by 3 hours" in str(failure), failure
+    eventually(lambda: not kubernetes.objects("jobs", namespace=namespace), "its Job is gone")
+
+
+def check_given_up(api, job_id):
+    """The run has failed by Kueue's decision, and no other one follows; its failure."""
+    job = api.wait_state(job_id, FAILED)
+    assert len(job.runs) == 1 and not job.failure.retriable
+    assert job.failure.failure_class == job_pb2.FAILURE_CLASS_CONFIG
+    assert job.failure.message.startswith("Kueue has given the job up: it waits in queue team (Kueue): "), job.failure
+    return job.failure
+
+
+def test_what_people_deactivate_waits_until_they_take_that_back(kubernetes, world, agent, api, namespace):
+    del agent
+    kubernetes.make_queue(namespace)
+    _, gate = fill_queue(world, api)
+    second = api.submit(queued("echo second", cpus=2))
+    wait_for_reason(world, second, "insufficient unused quota")
+    kubernetes.set_active(run_key(api, second), namespace, False)
+    wait_for_reason(world, second, "waits in queue team (Kueue): The workload is deactivated")
+    third = api.submit(queued("echo third", cpus=2))
+    gate.open()
+    api.wait_state(third, SUCCEEDED)
+    assert api.get(second).state == PENDING
+    kubernetes.set_active(run_key(api, second), namespace, True)
+    api.wait_state(second, SUCCEEDED)
+    assert len(api.get(second).runs) == 1
 
 
 # ---- a default queue, into which Kueue puts what names none

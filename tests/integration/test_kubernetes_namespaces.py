@@ -95,6 +95,26 @@ def test_jobs_of_one_without_its_rights_wait_for_them(kubernetes, world, agent, 
     assert api.stdout(job_id) == b"at last\n"
 
 
+def test_a_job_that_meets_rights_that_have_gone_waits_for_them_as_the_same_run(kubernetes, world, agent, api, names):
+    team = names[1]
+    api.wait_state(api.submit(in_namespace(team, "true", by_pool=True)), SUCCEEDED)
+    path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{team}/rolebindings/muster-agent"
+    kubernetes.admin("DELETE", path)
+    met = api.submit(in_namespace(team, "echo met", by_pool=True))
+    eventually(lambda: "cannot create resource" in world.cli("why", met).stdout, "the server's words reach the user")
+    assert "it waits for this right" in world.cli("why", met).stdout
+    eventually(lambda: f"pool {team} is forbidden" in world.cli("clusters", "-o", "wide").stdout, "its pool takes no more")
+    late = api.submit(in_namespace(team, "echo late", by_pool=True))
+    assert "it is forbidden" in world.cli("why", late).stdout
+    assert not api.get(late).runs
+    kubernetes.least_rights_token(team)
+    for job_id, said in ((met, b"met\n"), (late, b"late\n")):
+        assert [run.number for run in api.wait_state(job_id, SUCCEEDED).runs] == [1]
+        assert api.stdout(job_id) == said
+    for event in ("namespace_down", "namespace_up"):
+        assert f"{event} namespace={team}" in agent.log()
+
+
 def test_a_quota_holds_back_the_jobs_of_its_namespace_alone(kubernetes, world, agent, api, names):
     del agent
     home, team, _ = names

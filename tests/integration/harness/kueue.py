@@ -1,13 +1,14 @@
 """A real Kueue on a Kubernetes cluster of a test file."""
 
-import subprocess
-
-from harness.kubernetes import BUILD_TIMEOUT_S, CALL_TIMEOUT_S, SCRIPT, START_TIMEOUT_S, KubernetesCluster
+from harness.companion import Companion
+from harness.kubernetes import KubernetesCluster
 from harness.wait import eventually
 
 KUEUE = "/apis/kueue.x-k8s.io/v1beta1"
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+HELD_QUEUE = "muster-held"  # agents/kubernetes/objects/kueue.h
 FLAVOR = "plain"
+LONG_AGO = "2026-01-01T00:00:00Z"
 
 
 class KueueCluster(KubernetesCluster):
@@ -15,31 +16,20 @@ class KueueCluster(KubernetesCluster):
 
     def __init__(self, *options, **sizes):
         super().__init__(*options, **sizes)
-        program = subprocess.run([SCRIPT, "kueue"], text=True, stdout=subprocess.PIPE, timeout=BUILD_TIMEOUT_S,
-                                 check=True).stdout.strip()
-        self._said = self.root / "kueue.out"
-        with open(self._said, "wb") as said, open(self.root / "kueue.log", "wb") as log:
-            # It ends when its standard input does.
-            self._kueue = subprocess.Popen([program, self.kubeconfig], stdin=subprocess.PIPE, stdout=said,
-                                           stderr=log, start_new_session=True)
-        eventually(lambda: "ready\n" in self._said.read_text(), "Kueue is ready", START_TIMEOUT_S, self._check_kueue)
+        self._kueue = Companion(self, "kueue")
         self.must("POST", f"{KUEUE}/resourceflavors", {**_head("ResourceFlavor"), "metadata": {"name": FLAVOR}})
 
-    def _check_kueue(self):
-        assert self._kueue.poll() is None, f"Kueue has ended: {(self.root / 'kueue.log').read_text()[-2000:]}"
-
     def close(self):
-        self._kueue.stdin.close()
-        self._kueue.wait(CALL_TIMEOUT_S)
+        self._kueue.close()
         super().close()
 
-    def make_queue(self, namespace, name="team", cpus=2):
-        """A LocalQueue, and a ClusterQueue of its own behind it with so many cpus, where a job of higher priority takes the
-        room of a lower one."""
+    def make_queue(self, namespace, name="team", cpus=2, checks=()):
+        """A LocalQueue, and a ClusterQueue of its own behind it with so many cpus and those admission checks, where a job of
+        higher priority takes the room of a lower one."""
         whole = f"{namespace}-{name}"
         resources = [{"name": "cpu", "nominalQuota": str(cpus)}, {"name": "memory", "nominalQuota": "100Gi"}]
         self.must("POST", f"{KUEUE}/clusterqueues", {**_head("ClusterQueue"), "metadata": {"name": whole}, "spec": {
-            "namespaceSelector": {}, "preemption": {"withinClusterQueue": "LowerPriority"},
+            "namespaceSelector": {}, "admissionChecks": list(checks), "preemption": {"withinClusterQueue": "LowerPriority"},
             "resourceGroups": [{"coveredResources": ["cpu", "memory"],
                                 "flavors": [{"name": FLAVOR, "resources": resources}]}]}})
         path = f"{KUEUE}/namespaces/{namespace}/localqueues"
@@ -51,6 +41,26 @@ class KueueCluster(KubernetesCluster):
         """Kueue takes back what it has let go there, and lets nothing more go; with the policy None it goes on."""
         self.must("PATCH", f"{KUEUE}/clusterqueues/{namespace}-{name}", {"spec": {"stopPolicy": policy}})
 
+    def make_check(self, name):
+        """An admission check, of which the caller is the controller: see judge()."""
+        self.must("POST", f"{KUEUE}/admissionchecks", {**_head("AdmissionCheck"), "metadata": {"name": name},
+                                                       "spec": {"controllerName": "example.com/tests"}})
+        active = {"type": "Active", "status": "True", "reason": "Active", "message": "", "lastTransitionTime": LONG_AGO}
+        self.must("PATCH", f"{KUEUE}/admissionchecks/{name}/status", {"status": {"conditions": [active]}})
+
+    def judge(self, check, run_key, namespace, state, message):
+        """What the controller of an admission check says of the run: the state is "Ready", "Retry" or "Rejected"."""
+        said = {"name": check, "state": state, "message": message, "lastTransitionTime": LONG_AGO}
+        self._patch_workload(run_key, namespace, {"status": {"admissionChecks": [said]}}, "/status")
+
+    def set_active(self, run_key, namespace, active):
+        """People deactivate the run's workload, or take that back."""
+        self._patch_workload(run_key, namespace, {"spec": {"active": active}})
+
+    def _patch_workload(self, run_key, namespace, patch, part=""):
+        name = self.workload_of(run_key, namespace)["metadata"]["name"]
+        self.must("PATCH", f"{KUEUE}/namespaces/{namespace}/workloads/{name}{part}", patch)
+
     def queue_of(self, run_key, namespace):
         """The queue that the run's Job names; None: it names none."""
         return self.objects("jobs", run_key, namespace)[0]["metadata"]["labels"].get(QUEUE_LABEL)
@@ -61,6 +71,11 @@ class KueueCluster(KubernetesCluster):
             if workload["metadata"]["ownerReferences"][0]["name"] == run_key:
                 return workload
         return None
+
+    def is_held(self, run_key, namespace):
+        """Whether Kueue knows the run's Job as one that it is not to let go, and keeps no room for it."""
+        workload = self.workload_of(run_key, namespace)
+        return bool(workload) and workload["spec"]["queueName"] == HELD_QUEUE and not _holds(workload, "QuotaReserved")
 
     def has_reserved(self, run_key, namespace):
         """Whether Kueue keeps room for the run."""

@@ -1,5 +1,5 @@
 // The API client against a real API server: TLS and HTTP/2, who the client is, and what it is told.
-#include "agents/kubernetes/api.h"
+#include "agents/kubernetes/api/api.h"
 
 #include <sys/stat.h>
 

@@ -3,7 +3,7 @@
 
 #include "absl/time/clock.h"
 #include "agents/kubernetes/job_calls.h"
-#include "agents/kubernetes/manifest.h"
+#include "agents/kubernetes/manifest/manifest.h"
 #include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -285,7 +285,7 @@ TEST_F(KubernetesBackendTest, ALaunchThatWasCutShortCannotStartAndIsCompletedByT
   const absl::StatusOr<RunObjects> objects =
       MakeObjects(*run.handle.assignment, config, name_space_);
   ASSERT_TRUE(objects.ok()) << objects.status();
-  JobCalls calls(&cluster_.api());
+  JobCalls calls(&cluster_.api(), nullptr);
   JobObject job;
   ASSERT_FALSE(calls.CreateJob(*objects, &job).has_value());
   // As far as an agent came that was killed, and a Secret of an attempt before it.

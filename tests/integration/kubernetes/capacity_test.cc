@@ -3,10 +3,10 @@
 #include <cstdlib>
 #include <map>
 
-#include "agents/kubernetes/cluster_identity.h"
-#include "agents/kubernetes/cluster_view.h"
-#include "agents/kubernetes/preflight.h"
-#include "agents/kubernetes/pull_secret.h"
+#include "agents/kubernetes/checks/preflight.h"
+#include "agents/kubernetes/cluster/cluster_identity.h"
+#include "agents/kubernetes/cluster/cluster_view.h"
+#include "agents/kubernetes/cluster/pull_secret.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/kubernetes/least_rights.h"

@@ -10,9 +10,9 @@
 #include <sstream>
 
 #include "agents/hosts/local_host.h"
-#include "agents/kubernetes/log_follower.h"
-#include "agents/kubernetes/log_spool.h"
-#include "agents/kubernetes/object_watch.h"
+#include "agents/kubernetes/api/object_watch.h"
+#include "agents/kubernetes/logs/log_follower.h"
+#include "agents/kubernetes/logs/log_spool.h"
 #include "fmt/format.h"
 #include "tests/integration/kubernetes/test_cluster.h"
 

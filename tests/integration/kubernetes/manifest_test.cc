@@ -1,12 +1,12 @@
 // What a run becomes, taken by a real API server and run.
-#include "agents/kubernetes/manifest.h"
+#include "agents/kubernetes/manifest/manifest.h"
 
 #include <filesystem>
 #include <fstream>
 #include <future>
 #include <utility>
 
-#include "agents/kubernetes/objects.h"
+#include "agents/kubernetes/objects/objects.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/kubernetes/test_cluster.h"

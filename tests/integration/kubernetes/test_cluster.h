@@ -11,8 +11,8 @@
 
 #include "absl/time/time.h"
 #include "agents/hosts/local_host.h"
-#include "agents/kubernetes/api.h"
-#include "agents/kubernetes/kubeconfig.h"
+#include "agents/kubernetes/api/api.h"
+#include "agents/kubernetes/api/kubeconfig.h"
 #include "tests/integration/backend/driver.h"
 
 namespace muster::kubernetes {

@@ -1,12 +1,12 @@
 // What Judge says of real Jobs. They are all made at first and run beside each other, since each of
 // them takes its seconds.
-#include "agents/kubernetes/verdict.h"
+#include "agents/kubernetes/verdict/verdict.h"
 
 #include <map>
 #include <string>
 #include <utility>
 
-#include "agents/kubernetes/object_watch.h"
+#include "agents/kubernetes/api/object_watch.h"
 #include "agents/kubernetes/run_store.h"
 #include "contract/states.h"
 #include "gmock/gmock.h"
@@ -76,6 +76,11 @@ class Runs {
     store_.Want(key);
     cluster_.MustDo("POST", JobPath(""), job);
     cluster_.MustDo("PATCH", JobPath(key), {{"spec", {{"suspend", false}}}});
+    // The backend asks where its watch of Jobs is behind that of pods; Judge alone does not.
+    WaitFor("the watch to tell that the Job was let go", [&] {
+      const std::optional<JobObject> known = store_.FindJob(key);
+      return known.has_value() && !known->is_suspended;
+    });
   }
   void Delete(const std::string& run_key, const char* policy) {
     cluster_.MustDo("DELETE", JobPath(run_key), {{"propagationPolicy", policy}});

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "absl/time/clock.h"
-#include "agents/kubernetes/object_watch.h"
+#include "agents/kubernetes/api/object_watch.h"
 #include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

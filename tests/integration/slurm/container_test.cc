@@ -277,13 +277,15 @@ TEST_F(SlurmContainerTest, NodesPullAnImageWhoseConversionSlurmRefusesIfTheClust
 // Sent by scancel in the way in which slurmctld sends it: it looks at time limits every 30 s only.
 TEST_F(SlurmContainerTest, ASignalBeforeTheTimeLimitReachesTheCommandInEveryKindOfRun) {
   // The child ends by the signal, or else when the command of its own node has got it; the command
-  // waits for its signal, also if the child has ended first.
+  // waits for its signal, also if the child has ended first, and for that of the other node,
+  // because the first that fails ends all.
   const std::string script =
       "trap 'echo command; got=1; [ $ALL ] || : >done.$NODE_RANK' USR1\n"
       "bash -c 'trap \"echo child; exit\" USR1; echo up; until [ -e done.$NODE_RANK ]; do sleep "
       "0.1; "
       "done' &\n"
-      "until [ \"$got\" ]; do sleep 0.1; done; wait $!; exit 3";
+      "until [ \"$got\" ]; do sleep 0.1; done; wait $!\n"
+      "[ $ALL ] || until [ $(ls done.* | wc -l) -ge $NNODES ]; do sleep 0.1; done; exit 3";
   for (const auto& [signal, image, nodes] : {std::tuple("USR1@30", "", 1),
                                              {"B:10@30", "", 1},
                                              {"B:USR1@30", "", 2},

@@ -45,6 +45,34 @@ TEST_F(AgentTest, AnInventoryThatFailsIsReadAgainAndThatOfAnotherClusterEndsTheA
   EXPECT_THAT(std::string(EventualResult().message()), HasSubstr("another cluster"));
 }
 
+TEST_F(AgentTest, AnInventoryThatTheBackendKnowsToBeOldIsReadAnewAtOnce) {
+  Start();
+  ASSERT_TRUE(EventuallyConnected());
+  const auto wake = cluster_.With([](ClusterState& state) {
+    state.inventories = 0;
+    state.inventory_news = true;
+    return state.wake;
+  });
+  wake();
+  EXPECT_TRUE(cluster_.Eventually([](ClusterState& state) { return state.inventories == 1; }));
+  EXPECT_FALSE(cluster_.With([](ClusterState& state) { return state.inventory_news; }));
+}
+
+TEST_F(AgentTest, TheInventoryIsReadAtOnceWhenTheSchedulerAnswersAgain) {
+  broker_.With([](BrokerState& state) { state.heartbeat_ms = 100; });
+  Start();
+  ASSERT_TRUE(EventuallyConnected());
+  Want(kKey);
+  ASSERT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_PENDING));
+  cluster_.With([](ClusterState& s) { s.scheduler = absl::UnauthenticatedError("no token"); });
+  ASSERT_TRUE(broker_.Eventually([](BrokerState& state) {
+    return !state.heartbeats.empty() && state.heartbeats.back().scheduler_error() == "no token";
+  }));
+  EXPECT_EQ(cluster_.With([](ClusterState& state) { return state.inventories; }), 1);
+  cluster_.With([](ClusterState& s) { s.scheduler = absl::OkStatus(); });
+  EXPECT_TRUE(cluster_.Eventually([](ClusterState& state) { return state.inventories == 2; }));
+}
+
 TEST_F(AgentTest, HeartbeatsTellWhyTheSchedulerDoesNotAnswer) {
   broker_.With([](BrokerState& state) { state.heartbeat_ms = 100; });
   Start();

@@ -63,7 +63,9 @@ class AgentTest : public testing::Test {
     options_.broker_target = "unix:" + dir_.path() + "/sock";
     options_.min_redial = absl::Milliseconds(10);
     options_.refused_redial = absl::Milliseconds(20);
+    options_.inventory_interval = absl::Hours(1);
     options_.inventory_retry = absl::Milliseconds(20);
+    options_.inventory_pause = absl::Milliseconds(20);
     options_.tick = absl::Milliseconds(10);
     options_.logs.min_backoff = absl::Milliseconds(10);
   }

@@ -41,6 +41,7 @@ struct ClusterState {
   std::vector<std::pair<std::string, bool>> holds;  // run keys, and whether to hold
   int checks_begun = 0;
   int inventories = 0;
+  bool inventory_news = false;
   std::vector<std::string> adopted;
   std::function<void()> wake;
 };
@@ -167,6 +168,10 @@ class FakeBackend : public Backend {
   }
   absl::Duration LookupGrace() const override { return absl::Milliseconds(50); }
   absl::Duration ObserveInterval() const override { return absl::Milliseconds(20); }
+  bool TakeInventoryNews() override {
+    return cluster_.With(
+        [](ClusterState& state) { return std::exchange(state.inventory_news, false); });
+  }
   void SetWaker(std::function<void()> wake) override {
     cluster_.With([&](ClusterState& state) { state.wake = std::move(wake); });
   }

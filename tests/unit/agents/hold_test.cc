@@ -79,8 +79,21 @@ TEST_F(HoldTest, ALaunchThatIsUnderWayHearsOfEachWish) {
   Hold(1, false);
   EXPECT_THAT(notes(), ElementsAre(false));
   Launched(1);
+  EXPECT_THAT(Asked(), ElementsAre(false)) << "it may have heeded the first and not the second";
+  HoldEnds(1, false);
   Hold(1);
   EXPECT_THAT(notes(), IsEmpty()) << "the cluster has it, and is asked";
+}
+
+TEST_F(HoldTest, AHoldThatFailedMayHaveBeenCarriedOutAndIsTakenBack) {
+  Have(1);
+  Hold(1, false);
+  HoldEnds(1, false);
+  Hold(1);
+  Hold(1, false);
+  HoldEnds(1, true, absl::DeadlineExceededError("no answer"));
+  After(options().cancel_interval);
+  EXPECT_THAT(Asked(), ElementsAre(false));
 }
 
 TEST_F(HoldTest, AWishThatChangesWhileTheClusterIsAskedFollows) {

@@ -193,6 +193,15 @@ TEST_F(LaunchTest, AnAnswerThatNobodyWaitsForChangesNothing) {
   EXPECT_THAT(Changes<PutRun>(), IsEmpty());
 }
 
+TEST_F(LaunchTest, WhyALaunchIsUnclearIsTheRunsReason) {
+  Assign(1);
+  LaunchOutcome outcome;
+  outcome.evidence.set_detail("403 Forbidden: create jobs");
+  Do(agent::Launched{Key(1), outcome});
+  ASSERT_THAT(NewEvents(), SizeIs(1));
+  EXPECT_EQ(NewEvents()[0].reason(), "403 Forbidden: create jobs");
+}
+
 TEST_F(LaunchTest, AfterARestartDuringALaunchTheRunIsLookedUp) {
   Assign(1);
   Start();

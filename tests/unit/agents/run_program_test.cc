@@ -44,5 +44,14 @@ TEST(RunProgramTest, SizesAreThoseOfTheRunAndAtLeastOne) {
   EXPECT_EQ(variables["MUSTER_RUN_DIR"], "/r");
 }
 
+TEST(RunProgramTest, AShareOfAGpuCountsAsOne) {
+  v1::Assignment assignment;
+  assignment.mutable_spec()->mutable_resources()->add_gpus()->set_count_millis(250);
+  auto variables = RunVariables(assignment, "lab", "/r");
+  EXPECT_EQ(variables["NUM_GPU_PER_NODE"], "1");
+  EXPECT_EQ(variables["SKYPILOT_NUM_GPUS_PER_NODE"], "1");
+  EXPECT_EQ(variables["NPROC_PER_NODE"], "1");
+}
+
 }  // namespace
 }  // namespace muster::agent

@@ -1,4 +1,4 @@
-#include "agents/kubernetes/api.h"
+#include "agents/kubernetes/api/api.h"
 
 #include <fstream>
 #include <mutex>

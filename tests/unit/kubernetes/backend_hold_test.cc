@@ -1,7 +1,7 @@
 // Holds that come while a run is launched, and launches that Kueue overtakes.
 #include <string>
 
-#include "agents/kubernetes/kueue.h"
+#include "agents/kubernetes/objects/kueue.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/kubernetes/scripted_cluster.h"
@@ -71,6 +71,21 @@ class BackendHoldTest : public ScriptedClusterTest {
   bool denies_holds_ = false;
   bool forbids_patches_ = false;
   std::string hold_at_;  // a hold comes while the server has a change with these words
+
+  agent::RunHandle Held() const {
+    agent::RunHandle run = Launched();
+    run.held = true;
+    return run;
+  }
+  // Of an agent that is started for it.
+  std::vector<std::string> ChangesAtALook(const agent::RunHandle& run,
+                                          bool has_broker_spoken = true) {
+    Start({kRun});
+    if (has_broker_spoken) backend_->AllowStarts();
+    TakeChanges();
+    EXPECT_EQ(backend_->Observe({run}).observations.size(), 1);
+    return TakeChanges();
+  }
 
  private:
   // Of a server that keeps what it is given; which nodes there are may not be seen.
@@ -160,6 +175,80 @@ TEST_F(BackendHoldTest, TheLaunchOfWhatKueueHasStartedIsCompletedInSpiteOfALateH
                                 Not(HasSubstr(kQueueLabel)))));
 }
 
+// ---- holds and releases that crossed each other, or failed
+
+TEST_F(BackendHoldTest, AJobThatIsHeldThoughNobodyWantsThatIsLetGoOnceTheBrokerHasSpoken) {
+  assignment_->mutable_spec()->clear_kubernetes();
+  jobs_ = Json::array({MakeJob(kRun)});
+  jobs_[0]["spec"]["suspend"] = true;
+  jobs_[0]["metadata"]["annotations"][kHeldAnnotation] = "true";
+  EXPECT_THAT(ChangesAtALook(Launched(), /*has_broker_spoken=*/false), IsEmpty());
+  EXPECT_THAT(ChangesAtALook(Held()), IsEmpty()) << "as it is wished";
+  EXPECT_THAT(ChangesAtALook(Launched()), ElementsAre(HasSubstr(R"("suspend":false)")));
+  jobs_[0]["spec"]["suspend"] = true;
+  EXPECT_THAT(ChangesAtALook(Launched()), IsEmpty()) << "others have suspended it";
+}
+
+TEST_F(BackendHoldTest, AJobThatMayStartThoughItIsToBeHeldIsHeldUnlessItHasANode) {
+  assignment_->mutable_spec()->clear_kubernetes();
+  jobs_ = Json::array({MakeJob(kRun)});
+  jobs_[0]["spec"]["suspend"] = false;
+  EXPECT_THAT(ChangesAtALook(Held(), /*has_broker_spoken=*/false), IsEmpty());
+  EXPECT_THAT(ChangesAtALook(Held()), ElementsAre(HasSubstr(R"("suspend":true)")));
+  jobs_[0]["spec"]["suspend"] = false;
+  pods_ = Json::array({RunningPod()});
+  EXPECT_THAT(ChangesAtALook(Held()), IsEmpty());
+}
+
+TEST_F(BackendHoldTest, AJobInAQueueIsAsHeldAsItIsWished) {
+  jobs_ = Json::array({HalfLaunched(true)});
+  EXPECT_THAT(ChangesAtALook(Held()), ElementsAre(HasSubstr(kHeldQueue)));
+  jobs_[0]["metadata"]["annotations"][kLaunchAnnotation] = kLaunchComplete;
+  EXPECT_THAT(ChangesAtALook(Held()), IsEmpty());
+  EXPECT_THAT(ChangesAtALook(Launched()), ElementsAre(HasSubstr(R"("team")")));
+  EXPECT_THAT(ChangesAtALook(Held()), ElementsAre(HasSubstr(kHeldQueue)));
+}
+
+TEST_F(BackendHoldTest, WhileAHoldIsOnItsWayNobodyUndoesIt) {
+  assignment_->mutable_spec()->clear_kubernetes();
+  jobs_ = Json::array({MakeJob(kRun)});
+  jobs_[0]["spec"]["suspend"] = false;
+  Start({kRun});
+  backend_->AllowStarts();
+  EXPECT_TRUE(backend_->SetHeld(Launched(), true).ok());
+  TakeChanges();
+  (void)backend_->Observe({Launched()});
+  EXPECT_THAT(TakeChanges(), IsEmpty()) << "what this look says of holds is older";
+}
+
+TEST_F(BackendHoldTest, AHoldThatFailsIsTriedAgainAfterAPauseAndSaysSoMeanwhile) {
+  jobs_ = Json::array({HalfLaunched(true)});
+  forbids_patches_ = true;
+  Start({kRun});
+  backend_->AllowStarts();
+  EXPECT_THAT(backend_->Observe({Held()}).observations[0].reason,
+              AllOf(HasSubstr("; the hold waits: "), HasSubstr("cannot patch resource")));
+  EXPECT_EQ(TakeChanges().size(), 1);
+  EXPECT_TRUE(backend_->SetHeld(Launched(), false).ok());
+  backend_->NoteHold(kRun, true);
+  const agent::ObserveOutcome again = backend_->Observe({Held()});
+  ASSERT_EQ(again.observations.size(), 1) << "there was news of it";
+  EXPECT_THAT(again.observations[0].reason, HasSubstr("; the hold waits: "));
+  EXPECT_THAT(TakeChanges(), IsEmpty());
+}
+
+TEST_F(BackendHoldTest, WhatKueueHasLetGoSaysAtEachLookThatItsHoldWaits) {
+  jobs_ = Json::array({HalfLaunched(false)});
+  for (const bool is_again : {false, true}) {
+    if (!is_again) Start({kRun});
+    backend_->AllowStarts();
+    const agent::ObserveOutcome seen = backend_->Observe({Held()});
+    ASSERT_EQ(seen.observations.size(), 1) << is_again;
+    EXPECT_THAT(seen.observations[0].reason,
+                HasSubstr("; the hold waits: Kueue has let it go, and it waits for nodes"));
+  }
+}
+
 // ---- launches that were cut short
 
 TEST_F(BackendHoldTest, WhatHasBegunBeforeItsLaunchWasThroughIsFound) {
@@ -216,6 +305,42 @@ TEST_F(BackendHoldTest, ARightThatIsMissingIsToldOfTheRunAndNotOfTheServer) {
   const agent::ObserveOutcome seen = backend_->Observe({Launched()});
   EXPECT_TRUE(seen.scheduler.ok()) << seen.scheduler;
   EXPECT_THAT(seen.observations[0].reason, HasSubstr("cannot patch resource"));
+}
+
+TEST_F(BackendHoldTest, ARunWhosePatchWasCutOffSaysSoAndIsLetGoLater) {
+  Start({});
+  const auto keeps = answer_first_;
+  answer_first_ = [keeps](const ScriptedRequest& request) {
+    return request.method == "PATCH" ? ScriptedReply{.hangs_up = true} : keeps(request);
+  };
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  EXPECT_THAT(backend_->Observe({Launched()}).observations[0].reason,
+              HasSubstr("its Job could not be let go yet"));
+}
+
+// ---- launches that are repeated
+
+TEST_F(BackendHoldTest, ALaunchThatIsRepeatedForARunThatIsHeldByNowTakesItsJobOutOfItsQueue) {
+  const auto keeps = answer_first_;
+  bool is_suspended = true;
+  answer_first_ = [&](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
+    if (request.method != "POST" || !request.target.ends_with("/jobs")) return keeps(request);
+    jobs_ = Json::array({HalfLaunched(is_suspended)});
+    return ScriptedReply{.status = 409, .body = R"({"kind": "Status", "reason": "AlreadyExists"})"};
+  };
+  assignment_->set_held(true);
+  Start({});
+  TakeChanges();
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  EXPECT_THAT(TakeChanges(),
+              ElementsAre(HasSubstr("/jobs "), HasSubstr(kHeldQueue), HasSubstr("/secrets ")));
+  denies_holds_ = true;
+  EXPECT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kUnclear)
+      << "Kueue has let it go in this moment: the next launch finds that";
+  is_suspended = false;
+  TakeChanges();
+  EXPECT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr("/jobs "), HasSubstr("/secrets ")));
 }
 
 }  // namespace

@@ -50,6 +50,23 @@ TEST_F(BackendSweepTest, ACleanUpThatFailedIsDoneByTheNextForgetAlsoOfAnotherAge
   EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr(R"("ttlSecondsAfterFinished":60)")));
 }
 
+TEST_F(BackendSweepTest, AConnectionThatIsCutSaysNothingOfTheJobAndAnotherUidThatItIsGone) {
+  jobs_.push_back(EndedJob("k7m2-1-1"));
+  Start({"k7m2-1-1"});
+  const auto answer_patches = [this](const ScriptedReply& reply) {
+    Set([&] {
+      answer_first_ = [reply](const ScriptedRequest& request) {
+        return request.method == "PATCH" ? std::optional(reply) : std::nullopt;
+      };
+    });
+    return backend_->Forget(Handle("k7m2-1-1"));
+  };
+  EXPECT_FALSE(answer_patches({.hangs_up = true}).ok()) << "the journal keeps it";
+  EXPECT_FALSE(answer_patches({.status = 409, .body = R"({"reason": "Conflict"})"}).ok());
+  EXPECT_TRUE(
+      answer_patches({.status = 422, .body = R"({"message": "metadata.uid: Invalid"})"}).ok());
+}
+
 TEST_F(BackendSweepTest, AJobThatMayNotBeSeenIsForgottenWhereTheAgentHasNothingToDoAnyMore) {
   refuses_lists_ = refuses_jobs_ = true;
   agent::RunHandle moved = Handle("k7m2-1-1");

@@ -1,4 +1,6 @@
-// What the backend asks the API server to tell it of.
+// What the backend asks the API server to tell it of, and whom it wakes then.
+#include <atomic>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -7,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/hosts/temp_dir.h"
+#include "tests/unit/kubernetes/scripted_cluster.h"
 #include "tests/unit/kubernetes/scripted_server.h"
 
 namespace muster::kubernetes {
@@ -37,6 +40,20 @@ TEST(BackendWatchesTest, OfEventsOnlyWarningsAreAskedFor) {
   const std::lock_guard lock(mutex);
   EXPECT_THAT(events, Each(HasSubstr("&fieldSelector=type%3DWarning")));
   EXPECT_THAT(events, Contains(HasSubstr("/namespaces/lab/events?limit=")));
+}
+
+class BackendWakeTest : public ScriptedClusterTest {};
+
+TEST_F(BackendWakeTest, WhoIsWokenMayCallTheBackend) {
+  Start({});
+  const auto woken = std::make_shared<std::atomic<int>>(0);
+  backend_->SetWaker([this, woken] {
+    ++*woken;
+    backend_->SetWaker({});
+  });
+  backend_->AllowStarts();
+  backend_->AllowStarts();
+  EXPECT_EQ(*woken, 1);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-#include "agents/kubernetes/capacity.h"
+#include "agents/kubernetes/cluster/capacity.h"
 
-#include "agents/kubernetes/quantity.h"
+#include "agents/kubernetes/objects/quantity.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

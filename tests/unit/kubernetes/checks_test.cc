@@ -1,4 +1,4 @@
-#include "agents/kubernetes/checks.h"
+#include "agents/kubernetes/checks/checks.h"
 
 #include <set>
 
@@ -155,6 +155,7 @@ TEST(KubernetesChecksTest, AllRightsOfANamespaceHaveOneRemedy) {
   }
   ApiAnswer refused;
   refused.status = 403;
+  refused.message = "jobs.batch is forbidden: User \"muster\" cannot create resource \"jobs\"";
   JudgeTrial("lab", refused, &checks);
   std::set<std::string> remedies;
   for (const v1::ClusterCheck& check : checks.checks().checks()) remedies.insert(check.remedy());
@@ -170,8 +171,11 @@ TEST(KubernetesChecksTest, WhatTheServerSaysOfAJobReachesTheOperator) {
     return Line([&](auto* checks) { JudgeTrial("lab", answer, checks); });
   };
   ExpectLine(judge(201, ""), v1::CHECK_RESULT_OK, "dry run");
-  ExpectLine(judge(403, "jobs is forbidden"), v1::CHECK_RESULT_FAIL, "jobs is forbidden");
-  EXPECT_THAT(judge(403, "jobs is forbidden").remedy(), HasSubstr("rights.yaml"));
+  constexpr char kForbidden[] = "jobs.batch is forbidden: User \"x\" cannot create resource";
+  ExpectLine(judge(403, kForbidden), v1::CHECK_RESULT_FAIL, "jobs.batch is forbidden");
+  EXPECT_THAT(judge(403, kForbidden).remedy(), HasSubstr("rights.yaml"));
+  EXPECT_THAT(judge(403, "jobs.batch \"x\" is forbidden: exceeded quota").remedy(),
+              Not(HasSubstr("rights.yaml")));
   EXPECT_THAT(judge(404, "namespaces \"lab\" not found").remedy(),
               HasSubstr("kubectl create namespace lab"));
   EXPECT_THAT(

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "agents/kubernetes/manifest.h"
+#include "agents/kubernetes/manifest/manifest.h"
 
 namespace muster::kubernetes {
 namespace {

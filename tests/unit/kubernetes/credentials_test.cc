@@ -1,4 +1,4 @@
-#include "agents/kubernetes/credentials.h"
+#include "agents/kubernetes/api/credentials.h"
 
 #include <filesystem>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "agents/kubernetes/endpoint.h"
+#include "agents/kubernetes/api/endpoint.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

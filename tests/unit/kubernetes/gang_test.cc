@@ -1,4 +1,4 @@
-#include "agents/kubernetes/gang.h"
+#include "agents/kubernetes/verdict/gang.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "agents/kubernetes/inventory.h"
+#include "agents/kubernetes/cluster/inventory.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

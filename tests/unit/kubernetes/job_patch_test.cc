@@ -1,8 +1,8 @@
 // The patches of a Job's life.
 #include <gtest/gtest.h>
 
-#include "agents/kubernetes/manifest.h"
-#include "agents/kubernetes/objects.h"
+#include "agents/kubernetes/manifest/manifest.h"
+#include "agents/kubernetes/objects/objects.h"
 
 namespace muster::kubernetes {
 namespace {

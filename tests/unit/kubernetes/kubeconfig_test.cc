@@ -1,4 +1,4 @@
-#include "agents/kubernetes/kubeconfig.h"
+#include "agents/kubernetes/api/kubeconfig.h"
 
 #include <filesystem>
 #include <fstream>

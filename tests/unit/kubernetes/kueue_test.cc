@@ -1,9 +1,11 @@
-#include "agents/kubernetes/kueue.h"
+#include "agents/kubernetes/objects/kueue.h"
 
-#include <atomic>
+#include <mutex>
+#include <string>
+#include <vector>
 
 #include "agents/hosts/local_host.h"
-#include "agents/kubernetes/queue_view.h"
+#include "agents/kubernetes/cluster/queue_view.h"
 #include "contract/text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -68,6 +70,29 @@ TEST(KueueTest, OnlyWhatKueueItselfHasDeactivatedIsGivenUp) {
   EXPECT_FALSE(is_given_up("DeactivatedDueToRequeuingLimitExceeded", true)) << "they have";
 }
 
+TEST(KueueTest, WhatACheckHasSaidOutlastsThatKueueForgetsItAsItGivesUp) {
+  Json rejected = WorkloadOf({ConditionOf("QuotaReserved", "True", "reserved")});
+  rejected["status"]["admissionChecks"] = {
+      {{"name", "licence"}, {"state", "Ready"}, {"message", "fine"}},
+      {{"name", "budget"}, {"state", "Rejected"}, {"message", "over by 3 hours"}}};
+  const std::optional<Workload> before = ParseWorkload(TrimWorkload(rejected));
+  ASSERT_TRUE(before.has_value());
+  Json evicted = WorkloadOf({ConditionOf("Evicted", "True", "budget, were rejected")});
+  evicted["status"]["conditions"][0]["reason"] = "DeactivatedDueToAdmissionCheck";
+  evicted["spec"]["active"] = false;
+  Workload now = *ParseWorkload(TrimWorkload(evicted));
+  KeepRefusals(*before, &now);
+  EXPECT_EQ(now.words, "budget, were rejected (budget: over by 3 hours)");
+  // The next change of it says no more than the last one, and no less.
+  Workload later = *ParseWorkload(TrimWorkload(evicted));
+  KeepRefusals(now, &later);
+  EXPECT_EQ(later.words, now.words);
+  Workload again =
+      *ParseWorkload(TrimWorkload(WorkloadOf({ConditionOf("QuotaReserved", "False", "no room")})));
+  KeepRefusals(now, &again);
+  EXPECT_EQ(again.words, "no room") << "somebody has made it active again";
+}
+
 TEST(KueueTest, AdmissionChecksThatAreNotReadyAreNamed) {
   Json workload = WorkloadOf({ConditionOf("QuotaReserved", "True", "reserved")});
   workload["status"]["admissionChecks"] = {
@@ -120,28 +145,85 @@ TEST(KueueTest, AGangSchedulerThatIsNotThereIsRefusedByItsField) {
               AllOf(HasSubstr("kubernetes.gang is volcano"), HasSubstr("no Volcano")));
 }
 
-// The server's first answers may be parts.
-TEST(KueueTest, AServerThatIsStartingIsNotTakenForOneWithoutKueue) {
-  std::atomic<bool> is_whole = false;
-  ScriptedServer server([&](const ScriptedRequest&) {
-    Json answer = {{"groups", {{{"name", "apiregistration.k8s.io"}}}}};
-    if (is_whole) answer["groups"].push_back({{"name", "batch"}});
-    return ScriptedReply{.body = answer.dump()};
-  });
-  hosts::LocalHost host;
-  Endpoint endpoint;
-  endpoint.server = server.url();
-  Api api(endpoint, &host);
-  QueueView view({"lab"}, &api);
-  v1::JobSpec spec;
-  spec.mutable_kubernetes()->set_queue("team");
-  view.Learn(absl::ZeroDuration());
-  EXPECT_TRUE(view.Check(spec, "lab").ok());
-  EXPECT_TRUE(view.MayHaveDefaultQueue("lab")) << "nothing says that there is no Kueue";
-  is_whole = true;
-  view.Learn(absl::ZeroDuration());
-  EXPECT_FALSE(view.Check(spec, "lab").ok());
-  EXPECT_FALSE(view.MayHaveDefaultQueue("lab"));
+// A server whose groups a test changes, and what is learnt of them by a clock of the test's own.
+class QueueViewTest : public testing::Test {
+ protected:
+  void SetGroups(const std::vector<std::string>& names) {
+    Json groups = Json::array();
+    for (const std::string& name : names)
+      groups.push_back({{"name", name}, {"preferredVersion", {{"version", "v1"}}}});
+    const std::lock_guard lock(mutex_);
+    groups_ = std::move(groups);
+  }
+  absl::Status CheckAfter(absl::Duration pause) {
+    now_ += pause;
+    return view_.Check(spec_, "lab");
+  }
+
+  QueueViewTest() { spec_.mutable_kubernetes()->set_queue("team"); }
+
+  v1::JobSpec spec_;
+  absl::Time now_ = absl::UnixEpoch();
+  std::mutex mutex_;
+  Json groups_ = Json::array();  // guarded by mutex_
+  int asked_ = 0;                // for the groups; guarded by mutex_
+  hosts::LocalHost host_;
+  ScriptedServer server_{[this](const ScriptedRequest& request) {
+    const std::lock_guard lock(mutex_);
+    if (request.target.find("watch=1") != std::string::npos)
+      return ScriptedReply{.stays_open = true};
+    if (request.target == "/apis") ++asked_;
+    if (request.target.find("/localqueues") != std::string::npos) {
+      return ScriptedReply{
+          .body = R"({"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"team"}}]})"};
+    }
+    return ScriptedReply{.body = Json{{"groups", groups_}}.dump()};
+  }};
+  Api api_{[this] {
+             Endpoint endpoint;
+             endpoint.server = server_.url();
+             return endpoint;
+           }(),
+           &host_};
+  QueueView view_{{"lab"}, &api_, [this] { return now_; }};
+};
+
+TEST_F(QueueViewTest, AServerThatIsStartingIsNotTakenForOneWithoutKueue) {
+  SetGroups({"apiregistration.k8s.io"});
+  EXPECT_TRUE(CheckAfter(kGroupsAreFresh).ok());
+  EXPECT_TRUE(CheckAfter(kGroupsAreFresh).ok()) << "a part confirms nothing";
+  EXPECT_TRUE(view_.MayHaveDefaultQueue("lab")) << "nothing says that there is no Kueue";
+  SetGroups({"batch"});
+  CheckAfter(kGroupsAreFresh).IgnoreError();
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckAfter(kGroupsAreFresh)));
+  EXPECT_FALSE(view_.MayHaveDefaultQueue("lab"));
+}
+
+TEST_F(QueueViewTest, WhatOneAnswerLacksIsRefusedOnlyOnceALaterOneLacksItAsWell) {
+  SetGroups({"batch"});
+  view_.Learn(absl::ZeroDuration());
+  view_.Learn(absl::ZeroDuration());  // in the same moment
+  const absl::Status early = CheckAfter(absl::ZeroDuration());
+  EXPECT_TRUE(absl::IsUnavailable(early)) << early;
+  EXPECT_THAT(std::string(early.message()), AllOf(HasSubstr("has no Kueue"), HasSubstr("in 5 s")));
+  EXPECT_TRUE(absl::IsUnavailable(CheckAfter(kGroupsAreFresh - absl::Seconds(1))));
+  EXPECT_EQ(asked_, 2) << "not for each job";
+  const absl::Status late = CheckAfter(absl::Seconds(1));
+  EXPECT_TRUE(absl::IsInvalidArgument(late)) << late;
+  SetGroups({"batch", "kueue.x-k8s.io"});
+  EXPECT_TRUE(CheckAfter(kGroupsAreFresh).ok()) << "it was installed";
+  SetGroups({"batch"});
+  v1::JobSpec gang;
+  gang.mutable_kubernetes()->set_gang(v1::KUBERNETES_GANG_VOLCANO);
+  EXPECT_TRUE(absl::IsInvalidArgument(view_.Check(gang, "lab"))) << "of each by itself";
+}
+
+TEST_F(QueueViewTest, KueueThatWasThereStaysUntilASecondAnswerLacksIt) {
+  SetGroups({"batch", "kueue.x-k8s.io"});
+  EXPECT_TRUE(CheckAfter(kGroupsAreFresh).ok());
+  SetGroups({"batch"});
+  EXPECT_TRUE(CheckAfter(kGroupsAreFresh).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckAfter(kGroupsAreFresh)));
 }
 
 }  // namespace

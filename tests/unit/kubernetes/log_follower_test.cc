@@ -1,4 +1,4 @@
-#include "agents/kubernetes/log_follower.h"
+#include "agents/kubernetes/logs/log_follower.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -15,9 +15,9 @@
 #include <sstream>
 
 #include "agents/hosts/local_host.h"
-#include "agents/kubernetes/log_read.h"
-#include "agents/kubernetes/log_spool.h"
-#include "agents/kubernetes/log_track.h"
+#include "agents/kubernetes/logs/log_read.h"
+#include "agents/kubernetes/logs/log_spool.h"
+#include "agents/kubernetes/logs/log_track.h"
 #include "fmt/format.h"
 #include "tests/unit/hosts/temp_dir.h"
 #include "tests/unit/kubernetes/scripted_server.h"

@@ -1,4 +1,4 @@
-#include "agents/kubernetes/log_lines.h"
+#include "agents/kubernetes/logs/log_lines.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "agents/kubernetes/log_spool.h"
+#include "agents/kubernetes/logs/log_spool.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
-#include "agents/kubernetes/manifest.h"
+#include "agents/kubernetes/manifest/manifest.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/escaping.h"
-#include "agents/kubernetes/objects.h"
+#include "agents/kubernetes/objects/objects.h"
 #include "contract/errors.h"
 #include "contract/text.h"
 

@@ -1,4 +1,4 @@
-#include "agents/kubernetes/named_things.h"
+#include "agents/kubernetes/cluster/named_things.h"
 
 #include <atomic>
 

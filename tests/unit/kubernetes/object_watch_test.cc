@@ -1,4 +1,4 @@
-#include "agents/kubernetes/object_watch.h"
+#include "agents/kubernetes/api/object_watch.h"
 
 #include <condition_variable>
 
@@ -72,11 +72,15 @@ class ObjectWatchTest : public ::testing::Test {
     endpoint.server = server_->url();
     api_ = std::make_unique<Api>(endpoint, &host_);
     watch_ = std::make_unique<ObjectWatch>(
-        ObjectWatch::Settings{.path = "/jobs", .selector = "a=b", .field_selector = ""}, api_.get(),
-        &log_);
+        ObjectWatch::Settings{.path = "/jobs",
+                              .selector = "a=b",
+                              .field_selector = "",
+                              .on_recovery = [this] { ++recoveries_; }},
+        api_.get(), &log_);
   }
 
   hosts::LocalHost host_;
+  std::atomic<int> recoveries_ = 0;
   Log log_;
   std::unique_ptr<ScriptedServer> server_;
   std::unique_ptr<Api> api_;
@@ -210,8 +214,27 @@ TEST_F(ObjectWatchTest, AServerThatRefusesIsQuotedAndAskedAgain) {
     std::this_thread::yield();
   }
   EXPECT_THAT(std::string(watch_->state().message()), HasSubstr("jobs is forbidden"));
+  EXPECT_EQ(recoveries_, 0);
   allowed = true;
   EXPECT_THAT(log_.Await(1), ElementsAre("all a"));
+  while (!watch_->state().ok() && absl::Now() < end) std::this_thread::yield();
+  watch_.reset();
+  EXPECT_EQ(recoveries_, 1) << "whoever was told otherwise hears of it";
+}
+
+// Its own pauses would be over five minutes.
+TEST_F(ObjectWatchTest, AServerThatDidNotKnowWhoAskedIsAskedAtOnceOnceItAnswersSomethingElse) {
+  std::atomic<int> asked = 0;
+  Start([&](const ScriptedRequest&) -> ScriptedReply {
+    ++asked;
+    return {.status = 401};
+  });
+  const absl::Time end = absl::Now() + kPatience;
+  while (asked < 60 && absl::Now() < end) {
+    watch_->Hurry();
+    std::this_thread::yield();
+  }
+  EXPECT_GE(asked, 60);
   watch_.reset();
 }
 
@@ -238,6 +261,7 @@ TEST_F(ObjectWatchTest, ItEndsWhileItsStreamIsOpen) {
   });
   log_.Await(2);
   watch_.reset();
+  EXPECT_EQ(recoveries_, 0) << "it has always answered";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "agents/kubernetes/obstacle.h"
+#include "agents/kubernetes/cluster/obstacle.h"
 
 #include "gtest/gtest.h"
 
@@ -16,6 +16,13 @@ v1::Assignment MakeRun(const std::string& run_key, uint32_t pods) {
   run.mutable_spec()->set_nodes(pods);
   run.mutable_spec()->mutable_resources()->add_gpus()->set_count_millis(4000);
   return run;
+}
+
+// Eight GPUs for each of two pods.
+v1::Assignment MakeLarge() {
+  v1::Assignment large = MakeRun(kFirst, 2);
+  large.mutable_spec()->mutable_resources()->mutable_gpus(0)->set_count_millis(8000);
+  return large;
 }
 
 PodUse Pod(const std::string& run_key, const std::string& node) {
@@ -122,8 +129,7 @@ TEST(KubernetesObstacleTest, NoRoomIsLeftOnNodesThatTheFirstRunExcludes) {
 }
 
 TEST(KubernetesObstacleTest, WhatOneThatHasWaitedLongCannotUseYetIsKeptUnlessOthersAreInItsWay) {
-  v1::Assignment first = MakeRun(kFirst, 2);
-  first.mutable_spec()->mutable_resources()->mutable_gpus(0)->set_count_millis(8000);
+  const v1::Assignment first = MakeLarge();
   const RunNeed second = NeedOf(MakeRun(kSecond, 1), KubernetesConfig());
   const Seen own = See({Pod("k7m2-3-1", "node-1")}, "pods", "99", "0");
   const Seen foreign = See({Pod("", "node-1")}, "pods", "99", "0");
@@ -133,11 +139,46 @@ TEST(KubernetesObstacleTest, WhatOneThatHasWaitedLongCannotUseYetIsKeptUnlessOth
     EXPECT_FALSE(FindObstacle(second, passing).has_value()) << "half of node-1 is of no use to it";
   }
   Seen kept = own;
-  LeaveWholeNodes(first, KubernetesConfig(), &kept);
+  EXPECT_TRUE(LeaveShares(first, KubernetesConfig(), &kept));
   EXPECT_TRUE(FindObstacle(second, kept).has_value());
   kept = foreign;
-  LeaveWholeNodes(first, KubernetesConfig(), &kept);
+  EXPECT_FALSE(LeaveShares(first, KubernetesConfig(), &kept));
   EXPECT_FALSE(FindObstacle(second, kept).has_value()) << "nobody knows when it will be free";
+}
+
+TEST(KubernetesObstacleTest, WhatOneThatHasWaitedLongDoesNotNeedIsLeftToOthers) {
+  Seen seen = See({Pod("k7m2-3-1", "node-1")}, "pods", "99", "0");
+  EXPECT_TRUE(LeaveShares(MakeLarge(), KubernetesConfig(), &seen));
+  v1::Assignment plain = MakeRun(kSecond, 1);
+  plain.mutable_spec()->mutable_resources()->clear_gpus();
+  EXPECT_FALSE(FindObstacle(NeedOf(plain, KubernetesConfig()), seen).has_value());
+  // The first one leaves a core, of sixteen, on each node to itself.
+  plain.mutable_spec()->mutable_resources()->set_cpu_millis(16000);
+  EXPECT_TRUE(FindObstacle(NeedOf(plain, KubernetesConfig()), seen).has_value());
+}
+
+TEST(KubernetesObstacleTest, OneThatANodeOutOfServiceKeepsWaitingForLongKeepsNeitherNodesNorQuota) {
+  Seen seen = See({Pod("k7m2-3-1", "node-1")}, "pods", "2", "0");
+  seen.rooms[1].node.unschedulable = true;
+  EXPECT_FALSE(LeaveShares(MakeLarge(), KubernetesConfig(), &seen));
+  EXPECT_EQ(seen.rooms[0].free.Gpus("nvidia.com/gpu"), 4);
+  EXPECT_EQ(FindObstacle(NeedOf(MakeRun(kSecond, 1), KubernetesConfig()), seen), std::nullopt);
+}
+
+TEST(KubernetesObstacleTest, OnlyWhatWouldFitOnNodesThatAreKeptIsBehindTheirRun) {
+  Seen seen = See({Pod("k7m2-3-1", "node-1")}, "pods", "2", "0");
+  EXPECT_TRUE(LeaveShares(MakeLarge(), KubernetesConfig(), &seen));
+  const auto is_behind = [&](uint32_t pods) {
+    v1::Assignment run = MakeRun(kSecond, pods);
+    run.mutable_spec()->mutable_kubernetes()->set_namespace_("team-a");
+    const std::optional<Misfit> misfit = FindObstacle(NeedOf(run, KubernetesConfig()), seen);
+    return misfit.has_value() && misfit->is_behind;
+  };
+  EXPECT_TRUE(is_behind(3));
+  EXPECT_FALSE(is_behind(4)) << "half of node-1 is taken";
+  EXPECT_EQ(FindObstacle(NeedOf(MakeRun(kSecond, 1), KubernetesConfig()), seen)->words,
+            "quota lab: 0 of 2 pods used and 2 kept for runs that start first, the run needs 1")
+      << "what else stands against it is told";
 }
 
 }  // namespace

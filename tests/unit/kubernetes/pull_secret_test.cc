@@ -1,4 +1,4 @@
-#include "agents/kubernetes/pull_secret.h"
+#include "agents/kubernetes/cluster/pull_secret.h"
 
 #include "absl/strings/escaping.h"
 #include "contract/errors.h"

@@ -126,6 +126,36 @@ TEST_F(RunStoreTest, AnAnswerThatComesLateBringsNothingBack) {
   EXPECT_TRUE(store.Facts(kRun).job.has_value());
 }
 
+TEST_F(RunStoreTest, AWatchThatIsBehindDoesNotUndoAnAnswerButANewListDoes) {
+  store.Put(ParseJob(MakeJob("u1", "10")));
+  store.TakeNews();
+  store.jobs()->OnChange(MakeJob("u1", "9"));
+  EXPECT_EQ(store.Facts(kRun).job->name.resource_version, "10");
+  EXPECT_THAT(store.TakeNews(), IsEmpty());
+  store.jobs()->OnChange(MakeJob("u1", "11"));
+  EXPECT_EQ(store.Facts(kRun).job->name.resource_version, "11");
+  store.jobs()->OnAll({MakeJob("u1", "9")});
+  EXPECT_EQ(store.Facts(kRun).job->name.resource_version, "9") << "the server was set back";
+}
+
+TEST_F(RunStoreTest, AWatchOfPodsThatIsBehindDoesNotUndoAnAnswerButANewListDoes) {
+  const auto pod = [](const char* phase, const char* version) {
+    Json made = MakePod("p1", phase);
+    made["metadata"]["resourceVersion"] = version;
+    return made;
+  };
+  const auto phase = [this] { return store.Facts(kRun).pods[0].phase; };
+  store.PutPods({ParsePod(pod("Failed", "10"))});
+  ASSERT_EQ(heard.size(), 1);
+  store.pods()->OnChange(pod("Running", "9"));
+  EXPECT_EQ(phase(), "Failed");
+  EXPECT_EQ(heard.size(), 1);
+  store.PutPods({ParsePod(pod("Running", "8"))});
+  EXPECT_EQ(phase(), "Failed");
+  store.pods()->OnAll({pod("Running", "9")});
+  EXPECT_EQ(phase(), "Running") << "the server was set back";
+}
+
 TEST_F(RunStoreTest, TheDeletionOfAnOlderJobOfTheSameNameIsNotThatOfThePresentOne) {
   store.jobs()->OnChange(MakeJob("u2"));
   store.jobs()->OnDelete(MakeJob("u1"));

@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace muster::kubernetes {
@@ -16,6 +17,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::StartsWith;
 
 StartQueue::AssignmentPtr MakeRun(int job, uint32_t nodes, int priority = 0) {
   auto run = std::make_shared<v1::Assignment>();
@@ -28,7 +30,9 @@ StartQueue::AssignmentPtr MakeRun(int job, uint32_t nodes, int priority = 0) {
 // A cluster of a few nodes, of which runs take whole ones.
 struct Nodes {
   uint32_t free = 4;
-  uint32_t of_no_use = 0;  // for one that needs more than there is
+  uint32_t for_runs = 99;       // if nothing of Muster's were there
+  std::set<std::string> never;  // run keys of those that no waiting helps
+  uint32_t of_no_use = 0;       // for one that needs more than there is
   std::set<std::string> full_namespaces;
   int looks = 0;
   std::vector<std::string> asked_for;
@@ -42,19 +46,31 @@ class NodesLeft : public RoomLeft {
     nodes_.asked_for.push_back(run.run_key());
     if (nodes_.full_namespaces.contains(run.spec().kubernetes().namespace_()))
       return Misfit{.words = "the quota is used up", .is_limited = true};
+    if (nodes_.never.contains(run.run_key()))
+      return Misfit{.is_final = true, .words = "no node matches"};
     if (run.spec().nodes() <= free_) return std::nullopt;
-    return Misfit{.words = "no " + std::to_string(run.spec().nodes()) + " nodes are free"};
+    return Misfit{.words = "no " + std::to_string(run.spec().nodes()) + " nodes are free",
+                  .is_behind = run.spec().nodes() <= free_ + kept_};
   }
-  void Leave(const Claim& claim) override {
-    if (claim.is_limited) return;
-    const bool fits = claim.run->spec().nodes() <= free_;
-    if (fits) free_ -= claim.run->spec().nodes();
-    if (!fits) free_ = claim.has_waited_long ? 0 : std::min(free_, nodes_.of_no_use);
+  bool Leave(const Claim& claim) override {
+    if (claim.is_limited) return true;
+    const uint32_t needed = claim.run->spec().nodes();
+    if (needed <= free_) {
+      free_ -= needed;
+    } else if (!claim.has_waited_long) {
+      free_ = std::min(free_, nodes_.of_no_use);
+    } else if (needed > nodes_.for_runs) {
+      return false;
+    } else {
+      kept_ += std::exchange(free_, 0);
+    }
+    return true;
   }
 
  private:
   Nodes& nodes_;
   uint32_t free_;
+  uint32_t kept_ = 0;
 };
 
 class StartQueueTest : public testing::Test {
@@ -81,6 +97,22 @@ TEST_F(StartQueueTest, RunsStartAsLongAsTheyFitTogetherAndTheOthersSayWhyNot) {
   queue.Remove("k7m2-1-1");
   EXPECT_THAT(Ready(), ElementsAre("k7m2-2-1"));
   EXPECT_EQ(queue.ReasonOf("k7m2-2-1"), "");
+}
+
+TEST_F(StartQueueTest, WhatIsAskedForIsJudgedBehindThoseThatWaitBeforeIt) {
+  queue.Add(MakeRun(1, 5), false);
+  EXPECT_THAT(Ready(), IsEmpty());
+  now += absl::Minutes(1);
+  EXPECT_THAT(Ready(), IsEmpty());
+  const std::optional<Misfit> later = queue.WouldWait(*MakeRun(0, 1));
+  ASSERT_TRUE(later.has_value());
+  EXPECT_THAT(later->words, StartsWith("job 1 is first, and waits for nodes"));
+  EXPECT_FALSE(queue.WouldWait(*MakeRun(0, 1, 50)).has_value()) << "it would come first";
+  EXPECT_EQ(queue.Waiting().size(), 1u);
+  queue.Remove("k7m2-1-1");
+  EXPECT_THAT(Ready(), IsEmpty());
+  EXPECT_FALSE(queue.WouldWait(*MakeRun(0, 1)).has_value());
+  EXPECT_THAT(queue.Waiting(), IsEmpty());
 }
 
 TEST_F(StartQueueTest, AHoldIsNotedAtOnceWhileRoomIsBeingLookedFor) {
@@ -128,6 +160,45 @@ TEST_F(StartQueueTest, NothingPassesTheFirstThatHasWaitedLongForNodes) {
             "job 1 is first, and waits for nodes that this one could take: no 6 nodes are free");
   nodes.free = 6;
   EXPECT_THAT(Ready(), ElementsAre("k7m2-1-1"));
+}
+
+TEST_F(StartQueueTest, OnlyWhatWouldFitWithoutTheFirstIsToldToWaitForIt) {
+  nodes.free = 5;
+  queue.Add(MakeRun(1, 6), false);
+  EXPECT_THAT(Ready(), IsEmpty());
+  now += absl::Minutes(1);
+  queue.Add(MakeRun(2, 8), false);
+  queue.Add(MakeRun(3, 1), false);
+  nodes.never = {"k7m2-4-1"};
+  queue.Add(MakeRun(4, 2), false);
+  EXPECT_THAT(Ready(), IsEmpty());
+  EXPECT_EQ(queue.ReasonOf("k7m2-2-1"), "no 8 nodes are free");
+  EXPECT_THAT(queue.ReasonOf("k7m2-3-1"), StartsWith("job 1 is first"));
+  EXPECT_EQ(queue.ReasonOf("k7m2-4-1"), "no node matches");
+}
+
+TEST_F(StartQueueTest, WhatNoWaitingHelpsKeepsNothingAndTheNextIsFirst) {
+  queue.Add(MakeRun(1, 4), false);
+  nodes.never = {"k7m2-1-1"};
+  queue.Add(MakeRun(2, 5), false);
+  queue.Add(MakeRun(3, 1), false);
+  EXPECT_THAT(Ready(), IsEmpty()) << "the second keeps the four";
+  queue.Remove("k7m2-2-1");
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-3-1"));
+  EXPECT_EQ(queue.ReasonOf("k7m2-1-1"), "no node matches");
+}
+
+TEST_F(StartQueueTest, WhatOthersKeepFromTheFirstForLongIsLeftToThoseBehindItAndTheNextIsFirst) {
+  queue.Add(MakeRun(1, 6), false);
+  queue.Add(MakeRun(2, 2), false);
+  nodes.for_runs = 5;
+  EXPECT_THAT(Ready(), IsEmpty()) << "it may pass";
+  now += absl::Minutes(1);
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-2-1"));
+  queue.Add(MakeRun(3, 5), false);
+  queue.Add(MakeRun(4, 2), false);
+  EXPECT_THAT(Ready(), IsEmpty()) << "two are left, and the third job keeps them";
+  EXPECT_EQ(queue.ReasonOf("k7m2-1-1"), "no 6 nodes are free");
 }
 
 TEST_F(StartQueueTest, ALaunchThatIsUnderWayKeepsItsPlaceAndItsRoomForAWhile) {
@@ -246,13 +317,79 @@ TEST_F(StartQueueTest, AHeldRunWaitsForItsRelease) {
   EXPECT_THAT(Ready(), ElementsAre("k7m2-1-1"));
 }
 
-TEST_F(StartQueueTest, ARunThatCouldNotBeLetGoIsToldAgain) {
+TEST_F(StartQueueTest, ARunThatCouldNotBeLetGoIsToldAgainAfterAPauseThatGrows) {
   queue.Add(MakeRun(1, 1), false);
+  for (const int seconds : {1, 2, 4, 8, 16, 30, 30}) {
+    EXPECT_THAT(Ready(), ElementsAre("k7m2-1-1"));
+    EXPECT_EQ(queue.ReasonOf("k7m2-1-1"), seconds == 1 ? "" : "jobs may not be patched")
+        << "as far as is known";
+    queue.Return("k7m2-1-1", "jobs may not be patched");
+    EXPECT_EQ(queue.ReasonOf("k7m2-1-1"), "jobs may not be patched");
+    now += absl::Seconds(seconds) - absl::Milliseconds(1);
+    EXPECT_THAT(Ready(), IsEmpty());
+    now += absl::Milliseconds(1);
+  }
+}
+
+TEST_F(StartQueueTest, ARunThatCouldNotBeLetGoLeavesItsRoomToOthersUntilItIsReadyAgain) {
+  queue.Add(MakeRun(1, 4), false);
   EXPECT_THAT(Ready(), ElementsAre("k7m2-1-1"));
   queue.Return("k7m2-1-1", "jobs may not be patched");
-  EXPECT_EQ(queue.ReasonOf("k7m2-1-1"), "jobs may not be patched");
+  queue.Add(MakeRun(2, 4), false);
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-2-1"));
+  now += absl::Seconds(1);
+  EXPECT_THAT(Ready(), IsEmpty());
+  EXPECT_EQ(queue.ReasonOf("k7m2-1-1"), "no 4 nodes are free");
+}
+
+TEST_F(StartQueueTest, RunsThatCouldNotBeLetGoComeAfterTheOthersTheLatestLast) {
+  for (const int job : {1, 2, 3}) queue.Add(MakeRun(job, 1), false);
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-1-1", "k7m2-2-1", "k7m2-3-1"));
+  queue.Return("k7m2-2-1", "jobs may not be patched");
+  now += absl::Milliseconds(1);
+  queue.Return("k7m2-1-1", "jobs may not be patched");
+  queue.Postpone("k7m2-3-1");
+  EXPECT_THAT(Ready(), IsEmpty()) << "what nobody has tried pauses as well";
+  now += absl::Seconds(1);
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-3-1", "k7m2-2-1", "k7m2-1-1"));
+}
+
+TEST_F(StartQueueTest, WhatIsPutBackIsReadyAtOnce) {
+  queue.Add(MakeRun(1, 1), false);
   EXPECT_THAT(Ready(), ElementsAre("k7m2-1-1"));
-  EXPECT_EQ(queue.ReasonOf("k7m2-1-1"), "jobs may not be patched") << "as far as is known";
+  queue.PutBack("k7m2-1-1");
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-1-1"));
+}
+
+TEST_F(StartQueueTest, WhoeverAsksForOneRunGetsThatOneInItsTurn) {
+  queue.Add(MakeRun(1, 3), false);
+  queue.Add(MakeRun(2, 1), false);
+  queue.Add(MakeRun(3, 1), false);
+  EXPECT_TRUE(queue.TakeReady("k7m2-3-1").empty()) << "those before it need all there is";
+  EXPECT_EQ(queue.TakeReady("k7m2-2-1").size(), 1);
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-1-1"));
+}
+
+TEST_F(StartQueueTest, WhatHasItsNodesKeepsItsRoomUntilTheNodesShowIt) {
+  queue.Add(MakeRun(1, 3), false);
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-1-1"));
+  now += absl::Minutes(2);  // its pods have waited in the cluster
+  queue.SetPlaced("k7m2-1-1");
+  queue.Add(MakeRun(2, 3), false);
+  EXPECT_THAT(Ready(), IsEmpty());
+  now += absl::Seconds(10);
+  queue.SetPlaced("k7m2-1-1");
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-2-1"));
+}
+
+TEST_F(StartQueueTest, WhatIsLetGoAnewAfterItHadItsNodesTakesItsRoomAgain) {
+  queue.SetStarting(MakeRun(1, 3));
+  queue.SetPlaced("k7m2-1-1");
+  now += absl::Seconds(9);
+  queue.SetStarting(MakeRun(1, 3));
+  queue.Add(MakeRun(2, 3), false);
+  now += absl::Seconds(50);
+  EXPECT_THAT(Ready(), IsEmpty());
 }
 
 TEST_F(StartQueueTest, WhatOthersHaveLetGoTakesItsRoom) {

@@ -13,7 +13,7 @@
 #include <sstream>
 #include <thread>
 
-#include "agents/kubernetes/run_secret.h"
+#include "agents/kubernetes/manifest/run_secret.h"
 
 namespace muster::kubernetes {
 namespace {

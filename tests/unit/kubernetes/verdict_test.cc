@@ -1,6 +1,6 @@
-#include "agents/kubernetes/verdict.h"
+#include "agents/kubernetes/verdict/verdict.h"
 
-#include "agents/kubernetes/kueue.h"
+#include "agents/kubernetes/objects/kueue.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -42,6 +42,7 @@ class World {
         {"status", Json::parse(status)}};
     if (!node.empty()) pod["spec"]["nodeName"] = node;
     facts_.pods.push_back(ParsePod(pod));
+    facts_.pods.back().waiting_since = facts_.pods.back().created;
     return *this;
   }
   World& Ended(int code, const std::string& reason = "Error", int index = 0,

@@ -1,0 +1,32 @@
+// Log lines about what is tried again and again for a run: one for each change of words.
+#ifndef MUSTER_AGENTS_CORE_FAILURE_LOG_H_
+#define MUSTER_AGENTS_CORE_FAILURE_LOG_H_
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+
+namespace muster::agent {
+
+// Thread-safe.
+class FailureLog {
+ public:
+  // Logs the failure, unless its words are those of the latest try. OK: it works, and whatever
+  // fails next is logged. Whether it has logged.
+  bool Note(std::string_view event, const std::string& run_key, const absl::Status& status);
+  // The run is over: as much is kept as there are runs.
+  void Forget(const std::string& run_key);
+
+ private:
+  std::mutex mutex_;
+  // By run key and event, the words; guarded by mutex_.
+  std::map<std::pair<std::string, std::string>, std::string> told_;
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_FAILURE_LOG_H_

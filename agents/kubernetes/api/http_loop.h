@@ -1,0 +1,98 @@
+// HTTP/1.1 and HTTP/2 requests over a few kept connections, driven by one thread.
+#ifndef MUSTER_AGENTS_KUBERNETES_API_HTTP_LOOP_H_
+#define MUSTER_AGENTS_KUBERNETES_API_HTTP_LOOP_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace muster::kubernetes {
+
+// How the server proves who it is, and the connection's own certificate.
+struct HttpTls {
+  std::string ca_pem;  // empty: the machine's authorities
+  std::string server_name;
+  bool skips_verify = false;
+  std::string certificate_pem;
+  std::string key_pem;
+};
+
+struct HttpCall {
+  std::string method = "GET";
+  std::string url;
+  std::vector<std::string> headers;  // "Name: value"
+  std::string body;
+  std::string proxy_url;  // empty: as HTTPS_PROXY and NO_PROXY say
+  HttpTls tls;
+  // For the whole call. Infinite is for streams.
+  absl::Duration timeout = absl::Seconds(30);
+  // A call that brings no byte for so long is broken off. Infinite: never. Whole seconds.
+  absl::Duration silence = absl::InfiniteDuration();
+};
+
+// Takes what one call brings, on the loop's thread: it must not block, nor call the loop's Send.
+class HttpSink {
+ public:
+  virtual ~HttpSink() = default;
+  // Once, before any byte, as soon as the answer begins. Header names are in small letters.
+  virtual void OnStatus(int status, const std::map<std::string, std::string>& headers) = 0;
+  // false: no more is wanted, and the call ends as CANCELLED.
+  virtual bool OnBytes(std::string_view bytes) = 0;
+  // Last, and once. OK: the answer is whole. UNAVAILABLE: the server was not reached, and has done
+  // nothing; FAILED_PRECONDITION: it was, and is not whom the certificates say, nothing was sent;
+  // DEADLINE_EXCEEDED and ABORTED: nobody knows what the server has done; CANCELLED.
+  virtual void OnEnd(const absl::Status& status) = 0;
+};
+
+struct HttpAnswer {
+  int status = 0;
+  std::map<std::string, std::string> headers;  // names in small letters
+  std::string body;
+};
+
+// Thread-safe.
+class HttpLoop {
+ public:
+  using CallId = uint64_t;
+
+  HttpLoop();
+  // Ends all calls as CANCELLED.
+  ~HttpLoop();
+  HttpLoop(const HttpLoop&) = delete;
+  HttpLoop& operator=(const HttpLoop&) = delete;
+
+  CallId Start(HttpCall call, std::unique_ptr<HttpSink> sink);
+  // Its OnEnd follows, unless it has been called.
+  void Cancel(CallId id);
+  // Waits for the whole answer, whatever its status is; errors as in OnEnd, and RESOURCE_EXHAUSTED
+  // for one of more than max_bytes. Not from the loop's thread.
+  absl::StatusOr<HttpAnswer> Send(HttpCall call, size_t max_bytes);
+
+ private:
+  struct Transfer;
+  struct Order;
+  class Engine;
+
+  void Run();
+
+  const std::unique_ptr<Engine> engine_;
+  std::mutex mutex_;
+  std::vector<Order> orders_;  // guarded by mutex_
+  CallId last_id_ = 0;         // guarded by mutex_
+  bool stopping_ = false;      // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_API_HTTP_LOOP_H_

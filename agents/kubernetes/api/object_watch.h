@@ -1,0 +1,87 @@
+// Keeps up with all objects of one kind that a label selects: lists them once and then hears of
+// each change, so that nothing is polled.
+#ifndef MUSTER_AGENTS_KUBERNETES_API_OBJECT_WATCH_H_
+#define MUSTER_AGENTS_KUBERNETES_API_OBJECT_WATCH_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "agents/kubernetes/api/api.h"
+
+namespace muster::kubernetes {
+
+// Takes what a watch learns. Never two calls at the same time; they come from the watch's threads
+// and must not block.
+class ObjectSink {
+ public:
+  virtual ~ObjectSink() = default;
+  // All objects that there are. What is not among them is gone, also if no OnDelete told so.
+  virtual void OnAll(std::vector<Json> objects) = 0;
+  virtual void OnChange(Json object) = 0;
+  // As it was last.
+  virtual void OnDelete(Json object) = 0;
+};
+
+class ObjectWatch {
+ public:
+  struct Settings {
+    std::string path = {};      // of the collection: "/apis/batch/v1/namespaces/lab/jobs"
+    std::string selector = {};  // labelSelector, not escaped; empty: all
+    std::string field_selector = {};
+    // What is to be kept of an object of a list, where lists are long and little of each counts.
+    // Changes come as they are. Null: all of it.
+    std::function<Json(const Json&)> trim = {};
+    // Called whenever the server answers again after a refusal or a failure, from the watch's
+    // threads; must not block. Null: nobody wants to know.
+    std::function<void()> on_recovery = {};
+  };
+
+  // Begins at once. `api` and `sink` must outlive this object.
+  ObjectWatch(Settings settings, Api* api, ObjectSink* sink);
+  ~ObjectWatch();
+  ObjectWatch(const ObjectWatch&) = delete;
+  ObjectWatch& operator=(const ObjectWatch&) = delete;
+
+  // OK: what the sink was told is how things are, but for the time that news needs. Otherwise why
+  // the server could not be asked or has refused; what the sink knows is of freshness() then.
+  absl::Status state() const;
+  // When the server was last heard of; infinite past: never.
+  absl::Time freshness() const;
+  // Waits for the first whole list. false: not within the time.
+  bool AwaitFirstList(absl::Duration timeout);
+  // Waits for that or for the first refusal or failure, which state() tells.
+  bool AwaitFirstAnswer(absl::Duration timeout);
+  // The server has just answered something else: one that could not be reached, or did not know who
+  // asks, is tried again at once. Nothing happens to a watch that is well, or was refused.
+  void Hurry();
+
+ private:
+  class Stream;
+  struct Shared;
+
+  void Run();
+  absl::Status ListAll();
+  absl::Status FollowOnce();
+  // false: it is being destroyed.
+  bool Pause(absl::Duration duration);
+
+  const Settings settings_;
+  Api& api_;
+  ObjectSink& sink_;
+  const std::shared_ptr<Shared> shared_;
+  std::string resource_version_;  // of the last news; empty: list first. Of the thread.
+  std::thread thread_;
+};
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_API_OBJECT_WATCH_H_

@@ -1,0 +1,86 @@
+// What a preflight's answers mean: each function adds lines to the list. Pure.
+#ifndef MUSTER_AGENTS_KUBERNETES_CHECKS_CHECKS_H_
+#define MUSTER_AGENTS_KUBERNETES_CHECKS_CHECKS_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "agents/core/check_list.h"
+#include "agents/kubernetes/api/api.h"
+#include "agents/kubernetes/cluster/namespace_limits.h"
+#include "agents/kubernetes/kubernetes.h"
+#include "agents/kubernetes/objects/node_objects.h"
+
+namespace muster::kubernetes {
+
+// ---- the server
+
+// Whether anything else is worth a look.
+bool JudgeServer(const Endpoint& endpoint, const absl::StatusOr<std::string>& version,
+                 agent::CheckList* checks);
+void JudgeVersion(const std::string& version, agent::CheckList* checks);
+// `known`: of the cluster that has the agent's runs; empty: not known.
+void JudgeIdentity(const absl::StatusOr<std::string>& identity, const std::string& known,
+                   agent::CheckList* checks);
+// Whether anything else is worth a look there. `answer` is that to a GET of the namespace.
+bool JudgePresence(const std::string& name_space, const absl::StatusOr<Json>& answer,
+                   agent::CheckList* checks);
+// `answer`: what became of a Job that was only tried.
+void JudgeTrial(const std::string& name_space, const absl::StatusOr<ApiAnswer>& answer,
+                agent::CheckList* checks);
+
+// ---- rights
+
+// Verbs on one resource that go together.
+struct Right {
+  std::string group;     // "": core
+  std::string resource;  // "pods/log" for a subresource
+  std::string name;      // only the object of this name; empty: all
+  bool in_namespace = true;
+  std::vector<std::string> verbs;
+  // Without it jobs do not run; otherwise something is missing, which `loss` says.
+  bool is_required = true;
+  std::string loss;
+};
+std::vector<Right> RightsOf(const KubernetesConfig& config);
+// Where Kueue is.
+std::vector<Right> RightsWithKueue();
+// Where the coscheduling plug-in is.
+std::vector<Right> RightsWithPodGroups();
+// By verb, in the right's order.
+void JudgeRight(const Right& right, const std::string& name_space,
+                const std::map<std::string, absl::StatusOr<bool>>& allowed,
+                agent::CheckList* checks);
+
+// ---- nodes
+
+void JudgeNodes(const absl::StatusOr<std::vector<NodeObject>>& nodes, agent::CheckList* checks);
+void JudgeGpus(const std::vector<NodeObject>& nodes, const KubernetesConfig& config,
+               agent::CheckList* checks);
+
+// ---- what jobs lean on
+
+// `list` is a list's answer. `what` is "runtime classes", say.
+void JudgeNames(const std::string& what, const std::string& if_none,
+                const absl::StatusOr<Json>& list, agent::CheckList* checks);
+void JudgePullSecret(const std::string& name, const std::string& name_space,
+                     const absl::StatusOr<Json>& secret, agent::CheckList* checks);
+void JudgeHostPath(const std::string& root, const std::string& path, agent::CheckList* checks);
+// `answer` is that to a GET of the claim.
+void JudgeClaim(const std::string& root, const std::string& claim, const std::string& name_space,
+                const absl::StatusOr<Json>& answer, agent::CheckList* checks);
+// `groups` is the answer to /apis.
+void JudgeQueues(const absl::StatusOr<Json>& groups, agent::CheckList* checks);
+// `list` is that of Kueue's queues in the namespace.
+void JudgeLocalQueues(const std::string& name_space, const absl::StatusOr<Json>& list,
+                      agent::CheckList* checks);
+void JudgeQuotas(const std::string& name_space,
+                 const absl::StatusOr<std::vector<QuotaLine>>& quotas, agent::CheckList* checks);
+void JudgeRanges(const std::string& name_space,
+                 const absl::StatusOr<std::vector<RangeLine>>& ranges, agent::CheckList* checks);
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_CHECKS_CHECKS_H_

@@ -1,0 +1,25 @@
+// Whether the agent's account may do something, as the API server itself sees it.
+#ifndef MUSTER_AGENTS_KUBERNETES_CLUSTER_ACCESS_H_
+#define MUSTER_AGENTS_KUBERNETES_CLUSTER_ACCESS_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "agents/kubernetes/api/api.h"
+
+namespace muster::kubernetes {
+
+struct Access {
+  std::string verb;             // "create"
+  std::string group = {};       // "": core
+  std::string resource = {};    // "jobs"; "pods/log" for a subresource
+  std::string name = {};        // only the object of this name; empty: all
+  std::string name_space = {};  // empty: the whole cluster
+};
+
+// Asks the server. Errors: it could not be asked, or does not say.
+absl::StatusOr<bool> IsAllowed(const Access& access, Api* api);
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_CLUSTER_ACCESS_H_

@@ -1,0 +1,39 @@
+// Which cluster it is, so that an agent does not take another one for the one that has its runs.
+#ifndef MUSTER_AGENTS_KUBERNETES_CLUSTER_CLUSTER_IDENTITY_H_
+#define MUSTER_AGENTS_KUBERNETES_CLUSTER_CLUSTER_IDENTITY_H_
+
+#include <mutex>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "agents/kubernetes/api/api.h"
+
+namespace muster::kubernetes {
+
+// "1.36.3" of {"gitVersion": "v1.36.3"}; the error of the call.
+absl::StatusOr<std::string> ReadVersion(Api* api);
+// The UID of the namespace kube-system; the error of the call.
+absl::StatusOr<std::string> ReadIdentity(Api* api);
+
+// Thread-safe.
+class ClusterIdentity {
+ public:
+  // Kept in a small file of `directory`, which is made when there is something to keep.
+  explicit ClusterIdentity(const std::string& directory);
+
+  // What was learnt once; empty: nothing.
+  std::string known() const;
+  // What the server says, which is kept from now on. A server that cannot be asked, or does not
+  // tell, leaves it at what is known; its error, if nothing is. FAILED_PRECONDITION with the reason
+  // WRONG_CLUSTER: it is another cluster; names both.
+  absl::StatusOr<std::string> Learn(Api* api);
+
+ private:
+  const std::string path_;
+  mutable std::mutex mutex_;
+  std::string known_;  // guarded by mutex_
+};
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_CLUSTER_CLUSTER_IDENTITY_H_

@@ -1,0 +1,200 @@
+#include "agents/kubernetes/cluster/cluster_view.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "agents/kubernetes/api/endpoint.h"
+#include "agents/kubernetes/cluster/cluster_identity.h"
+#include "agents/kubernetes/cluster/inventory.h"
+#include "agents/kubernetes/cluster/namespace_view.h"
+#include "agents/kubernetes/cluster/obstacle.h"
+#include "agents/kubernetes/objects/kept_objects.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+#include "google/protobuf/util/time_util.h"
+
+namespace muster::kubernetes {
+namespace {
+
+using google::protobuf::util::TimeUtil;
+
+// For each of the first lists: a busy server answers within it, and who asks is still there.
+constexpr absl::Duration kFirstListTimeout = absl::Seconds(20);
+
+google::protobuf::Timestamp TimestampOf(absl::Time time) {
+  return TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(time));
+}
+
+class Snapshot final : public RoomLeft {
+ public:
+  Snapshot(Seen seen, const KubernetesConfig& config) : seen_(std::move(seen)), config_(config) {}
+
+  std::optional<Misfit> WaitsFor(const v1::Assignment& run) const override {
+    RunNeed need = NeedOf(run, config_);
+    need.has_objects = true;
+    return FindObstacle(need, seen_);
+  }
+  bool Leave(const Claim& claim) override {
+    if (!claim.is_limited && claim.has_waited_long) return LeaveShares(*claim.run, config_, &seen_);
+    const auto leave = claim.is_limited ? LeaveLimits : LeaveRoom;
+    leave(*claim.run, config_, &seen_);
+    return true;
+  }
+
+ private:
+  Seen seen_;
+  const KubernetesConfig config_;
+};
+
+}  // namespace
+
+class ClusterView::Impl {
+ public:
+  Impl(const KubernetesConfig& config, Api* api, const std::string& state_dir, RunsState runs_state,
+       const std::function<void()>& on_recovery)
+      : config_(WithNamespaces(config, api->endpoint())),
+        runs_state_(std::move(runs_state)),
+        api_(*api),
+        identity_(state_dir),
+        kept_nodes_([this](const Json& node) { return ParseNode(node, config_.gpu_resources); }),
+        kept_pods_(PodParser(config_.gpu_resources)),
+        nodes_({.path = "/api/v1/nodes", .on_recovery = on_recovery}, api, &kept_nodes_),
+        pods_(WatchPods("/api/v1/pods", api, &kept_pods_, on_recovery)) {
+    for (const std::string& name : config_.namespaces) {
+      namespaces_.push_back(
+          std::make_unique<NamespaceView>(name, config_.gpu_resources, api, on_recovery));
+    }
+  }
+
+  absl::StatusOr<v1::Inventory> Inventory() {
+    const absl::StatusOr<std::string> version = ReadVersion(&api_);
+    if (!version.ok()) return version.status();
+    const absl::StatusOr<std::string> identity = identity_.Learn(&api_);
+    if (!identity.ok()) return identity.status();
+    nodes_.Hurry();
+    pods_->Hurry();
+    for (const auto& space : namespaces_) space->Hurry();
+    AwaitFirstAnswers();
+    for (const auto& space : namespaces_) {
+      space->Judge(runs_state_ == nullptr ? absl::OkStatus() : runs_state_(space->name()));
+    }
+    const Seen seen = Look();
+    v1::Inventory inventory;
+    inventory.set_identity(*identity);
+    inventory.set_scheduler_version("kubernetes " + *version);
+    *inventory.mutable_observed_at() = TimestampOf(absl::Now());
+    inventory.set_images(config_.default_image.empty() ? v1::IMAGE_SUPPORT_REQUIRED
+                                                       : v1::IMAGE_SUPPORT_OPTIONAL);
+    for (v1::Pool& pool : PoolsOf(seen, config_)) *inventory.add_pools() = std::move(pool);
+    for (std::string& warning : WarningsOf(seen, config_))
+      inventory.add_warnings(std::move(warning));
+    if (api_.endpoint().skips_tls_verify) {
+      inventory.add_warnings(
+          "insecure-skip-tls-verify is set: anybody between here and the API server can read and "
+          "change everything; set certificate-authority-data in the kubeconfig instead");
+    }
+    return inventory;
+  }
+
+  std::string KnownIdentity() const { return identity_.known(); }
+
+  absl::StatusOr<v1::ClusterDetails> Describe() {
+    AwaitFirstAnswers();
+    const Seen seen = Look();
+    if (!seen.knows_nodes && !absl::IsPermissionDenied(seen.nodes_problem))
+      return absl::UnavailableError(seen.nodes_problem.message());
+    v1::ClusterDetails details = DetailsOf(seen, config_);
+    *details.mutable_observed_at() = TimestampOf(absl::Now());
+    return details;
+  }
+
+  // Nothing: it fits now, or what would tell is not known.
+  std::optional<Misfit> FindObstacle(const v1::Assignment& run) {
+    return kubernetes::FindObstacle(NeedOf(run, config_), Look());
+  }
+  std::unique_ptr<RoomLeft> TakeSnapshot() { return std::make_unique<Snapshot>(Look(), config_); }
+
+  std::string Spelled(const std::string& type) const {
+    return kubernetes::SpellGpuType(type, kept_nodes_.All(), config_);
+  }
+
+ private:
+  void AwaitFirstAnswers() {
+    nodes_.AwaitFirstAnswer(kFirstListTimeout);
+    pods_->AwaitFirstAnswer(kFirstListTimeout);
+    // A cluster whose pods are all hidden may show those of some namespaces.
+    if (AreAllPodsHidden()) {
+      for (const auto& space : namespaces_) space->WatchItsPods();
+    }
+    for (const auto& space : namespaces_) space->Await(kFirstListTimeout);
+  }
+
+  bool AreAllPodsHidden() const { return absl::IsPermissionDenied(pods_->state()); }
+
+  // Whose pods are seen, and why not all.
+  void LookAtPods(Seen* seen) const {
+    if (!AreAllPodsHidden()) {
+      const bool has_listed = pods_->AwaitFirstList(absl::ZeroDuration());
+      seen->pod_scope = has_listed ? PodScope::kCluster : PodScope::kNone;
+      if (!has_listed) seen->pods_problem = pods_->state();
+      seen->pods = kept_pods_.All();
+      return;
+    }
+    seen->pods_problem = pods_->state();
+    for (const auto& space : namespaces_) {
+      if (!space->pods_state().ok()) continue;
+      seen->pod_scope = PodScope::kNamespace;
+      for (PodUse& pod : space->Pods()) seen->pods.push_back(std::move(pod));
+    }
+  }
+
+  Seen Look() {
+    Seen seen;
+    seen.knows_nodes = nodes_.AwaitFirstList(absl::ZeroDuration());
+    seen.nodes_problem = nodes_.state();
+    std::vector<NodeObject> nodes = kept_nodes_.All();
+    std::sort(nodes.begin(), nodes.end(),
+              [](const NodeObject& a, const NodeObject& b) { return a.name < b.name; });
+    LookAtPods(&seen);
+    seen.rooms = RoomOf(std::move(nodes), seen.pods);
+    for (const auto& space : namespaces_) seen.namespaces.push_back(space->Look());
+    return seen;
+  }
+
+  const KubernetesConfig config_;
+  const RunsState runs_state_;
+  Api& api_;
+  ClusterIdentity identity_;
+  KeptObjects<NodeObject> kept_nodes_;
+  KeptPods kept_pods_;
+  // After what they tell of changes.
+  ObjectWatch nodes_;
+  const std::unique_ptr<ObjectWatch> pods_;                 // of the whole cluster
+  std::vector<std::unique_ptr<NamespaceView>> namespaces_;  // the default one first
+};
+
+ClusterView::ClusterView(const KubernetesConfig& config, Api* api, const std::string& state_dir,
+                         RunsState runs_state, std::function<void()> on_recovery)
+    : impl_(std::make_unique<Impl>(config, api, state_dir, std::move(runs_state), on_recovery)) {}
+ClusterView::~ClusterView() = default;
+
+absl::StatusOr<v1::Inventory> ClusterView::Inventory() { return impl_->Inventory(); }
+std::string ClusterView::KnownIdentity() const { return impl_->KnownIdentity(); }
+absl::StatusOr<v1::ClusterDetails> ClusterView::Describe() { return impl_->Describe(); }
+
+std::optional<std::string> ClusterView::Refusal(const v1::Assignment& run) {
+  std::optional<Misfit> misfit = impl_->FindObstacle(run);
+  if (!misfit.has_value() || !misfit->is_final) return std::nullopt;
+  return std::move(misfit->words);
+}
+
+std::unique_ptr<RoomLeft> ClusterView::TakeSnapshot() { return impl_->TakeSnapshot(); }
+
+void ClusterView::SpellGpuType(v1::JobSpec* spec) {
+  for (v1::GpuRequest& gpus : *spec->mutable_resources()->mutable_gpus()) {
+    if (!gpus.type().empty()) gpus.set_type(impl_->Spelled(gpus.type()));
+  }
+}
+
+}  // namespace muster::kubernetes

@@ -1,0 +1,67 @@
+// What the cluster has and what is free of it, kept up to date by watches: nothing is polled, and
+// only what counts is kept of each object.
+#ifndef MUSTER_AGENTS_KUBERNETES_CLUSTER_CLUSTER_VIEW_H_
+#define MUSTER_AGENTS_KUBERNETES_CLUSTER_CLUSTER_VIEW_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agents/kubernetes/api/api.h"
+#include "agents/kubernetes/cluster/capacity.h"
+#include "agents/kubernetes/cluster/obstacle.h"
+#include "agents/kubernetes/kubernetes.h"
+#include "muster/v1/agent_link.pb.h"
+#include "muster/v1/cluster.pb.h"
+
+namespace muster::kubernetes {
+
+// Thread-safe; of the calls only those that say so ask the server.
+class ClusterView {
+ public:
+  // Whether runs can be made and seen in a namespace, as the server says now; PERMISSION_DENIED is
+  // told. Null: they can.
+  using RunsState = std::function<absl::Status(const std::string& name_space)>;
+
+  // Begins to watch at once. `api` must outlive this object. The cluster's identity is remembered
+  // in `state_dir`, the agent's own directory. `runs_state` is asked by Inventory. `on_recovery` is
+  // called, from any thread, when more is seen again than the latest inventory could know; it must
+  // not block.
+  ClusterView(const KubernetesConfig& config, Api* api, const std::string& state_dir,
+              RunsState runs_state = nullptr, std::function<void()> on_recovery = nullptr);
+  ~ClusterView();
+  ClusterView(const ClusterView&) = delete;
+  ClusterView& operator=(const ClusterView&) = delete;
+
+  // Asks for version, identity and namespaces, and waits for the first lists. FAILED_PRECONDITION:
+  // it is another cluster than the one whose runs are here; names both. Otherwise the error of the
+  // call that failed.
+  absl::StatusOr<v1::Inventory> Inventory();
+  // Which cluster's runs are here, as was learnt once; empty: not known.
+  std::string KnownIdentity() const;
+  // As it is now; whether namespaces take runs is what the latest inventory told, so that both say
+  // the same. Waits for the first lists. UNAVAILABLE: nodes could never be listed for another
+  // reason than that the agent may not.
+  absl::StatusOr<v1::ClusterDetails> Describe();
+
+  // Why the run can never start here, in words for its user; nothing: it may, or what would tell is
+  // not known.
+  std::optional<std::string> Refusal(const v1::Assignment& run);
+  // As it is at this moment, to be asked about many runs.
+  std::unique_ptr<RoomLeft> TakeSnapshot();
+
+  // Writes the type of the run's GPUs as the nodes' labels have it; manifests need that.
+  void SpellGpuType(v1::JobSpec* spec);
+
+ private:
+  class Impl;
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_CLUSTER_CLUSTER_VIEW_H_

@@ -1,0 +1,62 @@
+// What is seen of a cluster as what the broker and people are told of it. Pure.
+#ifndef MUSTER_AGENTS_KUBERNETES_CLUSTER_INVENTORY_H_
+#define MUSTER_AGENTS_KUBERNETES_CLUSTER_INVENTORY_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agents/kubernetes/api/json_fields.h"
+#include "agents/kubernetes/cluster/capacity.h"
+#include "agents/kubernetes/cluster/namespace_limits.h"
+#include "agents/kubernetes/kubernetes.h"
+#include "muster/v1/cluster.pb.h"
+
+namespace muster::kubernetes {
+
+// Whose pods are seen.
+enum class PodScope { kNone, kNamespace, kCluster };
+
+// A namespace that runs are in.
+struct SeenNamespace {
+  std::string name;
+  // "missing", "terminating", "forbidden": the server takes no runs there, and `problem` has its
+  // words; its pool takes no jobs. Empty: nothing is known against it.
+  std::string state = {};
+  std::string problem = {};
+  std::vector<QuotaLine> quotas = {};
+  std::vector<RangeLine> ranges = {};
+};
+
+// What the watches have brought by now.
+struct Seen {
+  std::vector<SeenNamespace> namespaces;  // the one of runs that name none first
+  // False: they were never listed, because of nodes_problem, and `rooms` says nothing.
+  bool knows_nodes = false;
+  absl::Status nodes_problem;
+  std::vector<NodeRoom> rooms;  // by name
+  PodScope pod_scope = PodScope::kNone;
+  absl::Status pods_problem;  // why not those of the whole cluster
+  std::vector<PodUse> pods;
+
+  // Null: it is not one of the agent's.
+  SeenNamespace* Find(const std::string& name);
+  const SeenNamespace* Find(const std::string& name) const;
+};
+
+// What stands against runs in a namespace: `answer` is the server's to a GET of it, and `runs`
+// whether what runs make there can be seen.
+void JudgeNamespace(const absl::StatusOr<Json>& answer, const absl::Status& runs,
+                    SeenNamespace* space);
+
+// The namespaces as pools. Without node groups if nodes are not known; on a cluster that has none
+// they are not available, and neither is one that the server takes no runs in.
+std::vector<v1::Pool> PoolsOf(const Seen& seen, const KubernetesConfig& config);
+// What is missing or odd, with what to do about it.
+std::vector<std::string> WarningsOf(const Seen& seen, const KubernetesConfig& config);
+v1::ClusterDetails DetailsOf(const Seen& seen, const KubernetesConfig& config);
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_CLUSTER_INVENTORY_H_

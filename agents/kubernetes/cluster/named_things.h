@@ -1,0 +1,65 @@
+// What jobs name of their cluster: priority classes, service accounts, claims. Whether it is there,
+// as far as the agent may see, and which field has named it.
+#ifndef MUSTER_AGENTS_KUBERNETES_CLUSTER_NAMED_THINGS_H_
+#define MUSTER_AGENTS_KUBERNETES_CLUSTER_NAMED_THINGS_H_
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "agents/kubernetes/api/api.h"
+#include "muster/v1/job_spec.pb.h"
+
+namespace muster::kubernetes {
+
+// Thread-safe. What is not known, or may not be seen, counts as there.
+class NamedThings {
+ public:
+  // `api` must outlive this object. What was seen there holds for `memory`: one request serves all
+  // launches of that time.
+  explicit NamedThings(Api* api, absl::Duration memory = absl::Minutes(1))
+      : api_(*api), memory_(memory) {}
+  NamedThings(const NamedThings&) = delete;
+  NamedThings& operator=(const NamedThings&) = delete;
+
+  // Without which the API server refuses all pods of the job: 'kubernetes.priority_class "nosuch":
+  // there is none; it has "high", "low"'. Nothing: all are there.
+  std::optional<std::string> FindMissing(const v1::JobSpec& spec, const std::string& name_space);
+
+  struct Missing {
+    std::string field;  // "kubernetes.volumes[0].claim"
+    std::string words;  // '"nosuch": there is none in namespace lab; it has "data"'
+  };
+  // For which pods wait, because they may still come. Only claims can be looked for: the agent's
+  // account may read neither Secrets nor ConfigMaps.
+  std::vector<Missing> FindAwaited(const v1::JobSpec& spec, const std::string& name_space);
+
+ private:
+  // A kind's names in one place.
+  struct Known {
+    absl::Time seen;
+    std::set<std::string> names;
+  };
+  // '"nosuch": there is none...'; nothing: it is there, or not known. `path`: of the collection.
+  std::optional<std::string> Lacks(const std::string& name, const std::string& path,
+                                   const std::string& where);
+
+  Api& api_;
+  const absl::Duration memory_;
+  std::mutex mutex_;
+  std::map<std::string, Known> known_;  // by path; guarded by mutex_
+};
+
+// ---- pure
+
+// The server's words about a volume that it does not find, with the field that has named it behind:
+// 'secret "x" not found (kubernetes.volumes[1].secret)'. Others are returned as they are.
+std::string WithField(std::string words, const v1::JobSpec& spec);
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_CLUSTER_NAMED_THINGS_H_

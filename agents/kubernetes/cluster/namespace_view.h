@@ -1,0 +1,77 @@
+// What is seen of one namespace that runs are in: its limits, whether it is there, and its pods
+// where those of the whole cluster may not be seen.
+#ifndef MUSTER_AGENTS_KUBERNETES_CLUSTER_NAMESPACE_VIEW_H_
+#define MUSTER_AGENTS_KUBERNETES_CLUSTER_NAMESPACE_VIEW_H_
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "agents/kubernetes/api/api.h"
+#include "agents/kubernetes/api/object_watch.h"
+#include "agents/kubernetes/cluster/inventory.h"
+#include "agents/kubernetes/cluster/namespace_limits.h"
+#include "agents/kubernetes/objects/kept_objects.h"
+#include "agents/kubernetes/objects/node_objects.h"
+
+namespace muster::kubernetes {
+
+using KeptPods = KeptObjects<PodUse>;
+
+// Those that have not ended. `gpu_resources` must outlive what is returned.
+KeptPods::Parse PodParser(const std::vector<std::string>& gpu_resources);
+// A watch of the pods there that have not ended.
+std::unique_ptr<ObjectWatch> WatchPods(const std::string& path, Api* api, KeptPods* sink,
+                                       std::function<void()> on_recovery);
+
+// Thread-safe.
+class NamespaceView {
+ public:
+  // Begins to watch its limits at once. What is given must outlive this object. `on_recovery` is
+  // that of its watches.
+  NamespaceView(std::string name, const std::vector<std::string>& gpu_resources, Api* api,
+                std::function<void()> on_recovery);
+  NamespaceView(const NamespaceView&) = delete;
+  NamespaceView& operator=(const NamespaceView&) = delete;
+
+  const std::string& name() const { return name_; }
+  // Begins to watch its pods; only once.
+  void WatchItsPods();
+  // As ObjectWatch has it, of its watches.
+  void Hurry();
+  // Waits for the first answers of the watches, `timeout` for each.
+  void Await(absl::Duration timeout);
+  // Asks the server for the namespace, and logs when it begins or ceases to take runs. `runs`:
+  // whether they can be made and seen there, as the server says now.
+  void Judge(const absl::Status& runs);
+
+  // Whether it is there is what the latest Judge found.
+  SeenNamespace Look() const;
+  // OK: they are told of, once they are watched.
+  absl::Status pods_state() const;
+  std::vector<PodUse> Pods() const { return kept_pods_.All(); }
+
+ private:
+  ObjectWatch* pods() const;
+
+  const std::string name_;
+  Api& api_;
+  const std::function<void()> on_recovery_;
+  KeptPods kept_pods_;
+  KeptObjects<std::vector<QuotaLine>> kept_quotas_;
+  KeptObjects<std::vector<RangeLine>> kept_ranges_;
+  mutable std::mutex mutex_;
+  SeenNamespace known_;  // without its limits; guarded by mutex_
+  // After what they tell of changes.
+  ObjectWatch quotas_;
+  ObjectWatch ranges_;
+  std::unique_ptr<ObjectWatch> pods_;  // set once; guarded by mutex_
+};
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_CLUSTER_NAMESPACE_VIEW_H_

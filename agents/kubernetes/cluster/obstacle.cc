@@ -1,0 +1,55 @@
+#include "agents/kubernetes/cluster/obstacle.h"
+
+#include <algorithm>
+
+#include "agents/kubernetes/cluster/namespace_limits.h"
+
+namespace muster::kubernetes {
+namespace {
+
+RunNeed RestOf(const v1::Assignment& run, const KubernetesConfig& config, int64_t pods_there) {
+  RunNeed need = NeedOf(run, config);
+  need.has_objects = true;
+  need.pods = std::max<int64_t>(0, need.pods - pods_there);
+  return need;
+}
+
+}  // namespace
+
+void LeaveRoom(const v1::Assignment& run, const KubernetesConfig& config, Seen* seen) {
+  LeaveLimits(run, config, seen);
+  const auto placed = std::count_if(seen->pods.begin(), seen->pods.end(), [&](const PodUse& pod) {
+    return !pod.run_key.empty() && pod.run_key == run.run_key() && !pod.node.empty();
+  });
+  Reserve(RestOf(run, config, placed), &seen->rooms);
+}
+
+void LeaveLimits(const v1::Assignment& run, const KubernetesConfig& config, Seen* seen) {
+  const auto made = std::count_if(seen->pods.begin(), seen->pods.end(), [&](const PodUse& pod) {
+    return !pod.run_key.empty() && pod.run_key == run.run_key();
+  });
+  const RunNeed need = RestOf(run, config, made);
+  if (SeenNamespace* space = seen->Find(need.name_space)) Keep(need, &space->quotas);
+}
+
+bool LeaveShares(const v1::Assignment& run, const KubernetesConfig& config, Seen* seen) {
+  const RunNeed need = NeedOf(run, config);
+  if (!FitsBesideOthers(need, seen->rooms)) return false;
+  LeaveLimits(run, config, seen);
+  KeepShares(need, &seen->rooms);
+  return true;
+}
+
+std::optional<Misfit> FindObstacle(const RunNeed& need, const Seen& seen) {
+  const SeenNamespace* space = seen.Find(need.name_space);
+  std::optional<Misfit> limit;
+  if (space != nullptr) limit = FindLimit(need, space->quotas, space->ranges);
+  if (limit.has_value()) limit->is_limited = true;
+  if ((limit.has_value() && limit->is_final) || !seen.knows_nodes) return limit;
+  std::optional<Misfit> misfit = FindMisfit(need, seen.rooms);
+  if (!misfit.has_value() || (misfit->is_behind && limit.has_value())) return limit;
+  misfit->is_limited = limit.has_value();
+  return misfit;
+}
+
+}  // namespace muster::kubernetes

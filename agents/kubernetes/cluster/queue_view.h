@@ -1,0 +1,114 @@
+// Who else decides when a run's pods start: Kueue and its queues, gang schedulers. Which of them
+// the cluster has, which queues its namespaces have, and why runs wait there.
+#ifndef MUSTER_AGENTS_KUBERNETES_CLUSTER_QUEUE_VIEW_H_
+#define MUSTER_AGENTS_KUBERNETES_CLUSTER_QUEUE_VIEW_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "agents/kubernetes/api/api.h"
+#include "agents/kubernetes/objects/objects.h"
+#include "muster/v1/job_spec.pb.h"
+
+namespace muster::kubernetes {
+
+// Of an API server's kinds of objects, as a job that needs some asks for them: operators install
+// such things once in a cluster's life. What one answer lacks is believed to be missing once
+// another one, so much later, lacks it as well: a server that has just started may answer with a
+// part.
+inline constexpr absl::Duration kGroupsAreFresh = absl::Seconds(5);
+
+// For an answer of the server and the first lists of queues, together: launches wait for it.
+inline constexpr absl::Duration kLearnPatience = absl::Seconds(5);
+
+// The groups of /apis that the server has, with the version of each that it prefers.
+using ApiGroups = std::map<std::string, std::string>;
+ApiGroups ParseGroups(const Json& apis);
+
+// Those of the gang schedulers.
+inline constexpr char kVolcanoGroup[] = "scheduling.volcano.sh";
+inline constexpr char kPodGroupsGroup[] = "scheduling.x-k8s.io";
+
+// Why a cluster with these groups cannot have the job: it asks for a queue or a gang scheduler that
+// is not there. INVALID_ARGUMENT: names the field and the remedy.
+absl::Status CheckSchedulers(const v1::JobSpec& spec, const ApiGroups& groups);
+
+// What a suspended Job waits for in its queue.
+struct QueueWait {
+  std::string words;
+  bool is_given_up = false;  // as Workload has it
+};
+
+// Thread-safe.
+class QueueView {
+ public:
+  using Clock = std::function<absl::Time()>;
+  // `api` must outlive this object. Nothing is known before Learn.
+  QueueView(std::vector<std::string> namespaces, Api* api, Clock clock = absl::Now);
+  ~QueueView();
+  QueueView(const QueueView&) = delete;
+  QueueView& operator=(const QueueView&) = delete;
+
+  // Asks the server which groups it has, unless it was asked within that time; where Kueue is among
+  // them, watches its queues and workloads from then on. What could not be asked stays as it was,
+  // and so it does if the answer comes from a server that is only starting; what was there stays
+  // until a second answer confirms that it is gone. Takes kLearnPatience at most.
+  void Learn(absl::Duration max_age);
+
+  // Why the job cannot have the queue or the gang that it names, as CheckSchedulers. UNAVAILABLE:
+  // what it names seems to be missing, and nothing has confirmed it yet; ask again after
+  // kGroupsAreFresh. OK as well: that is not known. Asks the server about a queue that the watch
+  // does not know.
+  absl::Status Check(const v1::JobSpec& spec, const std::string& name_space);
+
+  // The queue that decides when such a run starts: the one that it names, or the namespace's
+  // default one. Empty: none, as far as is known.
+  std::string QueueOf(const v1::JobSpec& spec, const std::string& name_space) const;
+  // Whether Kueue may put a Job that names no queue into the namespace's default one. Yes as well:
+  // nothing was learnt yet.
+  bool MayHaveDefaultQueue(const std::string& name_space) const;
+
+  // Of a suspended Job that names a queue.
+  QueueWait WaitOf(const JobObject& job) const;
+  // What is not seen of Kueue, and what to do about it.
+  std::vector<std::string> Warnings() const;
+
+ private:
+  class Space;  // what is watched in one namespace
+
+  // Of one of the groups that jobs may need, in all whole answers since then.
+  struct Absence {
+    absl::Time since;
+    bool is_sure = false;
+  };
+
+  std::shared_ptr<Space> Find(const std::string& name_space) const;
+  // The groups of a whole answer, with those that were there and may be there still.
+  ApiGroups Confirmed(ApiGroups answer);
+  absl::Status CheckQueue(const std::string& queue, const std::string& name_space,
+                          const std::string& version);
+
+  const std::vector<std::string> namespaces_;
+  Api& api_;
+  const Clock clock_;
+  std::mutex learning_;  // for as long as the server is asked
+  mutable std::mutex mutex_;
+  std::optional<ApiGroups> groups_;           // guarded by mutex_; none: never learnt
+  std::map<std::string, Absence> absences_;   // by group; guarded by mutex_
+  absl::Time learnt_ = absl::InfinitePast();  // or tried to; guarded by mutex_
+  // By namespace; empty where there is no Kueue. Guarded by mutex_.
+  std::map<std::string, std::shared_ptr<Space>> spaces_;
+};
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_CLUSTER_QUEUE_VIEW_H_

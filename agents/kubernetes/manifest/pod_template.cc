@@ -1,0 +1,166 @@
+#include "agents/kubernetes/manifest/pod_template.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "agents/kubernetes/manifest/manifest.h"
+#include "agents/kubernetes/manifest/run_secret.h"
+#include "contract/characters.h"
+#include "contract/errors.h"
+#include "contract/image.h"
+#include "fmt/format.h"
+
+namespace muster::kubernetes {
+namespace {
+
+using contract::BadField;
+
+constexpr int64_t kDefaultGraceSeconds = 30;  // Kubernetes' own
+constexpr char kVolcano[] = "volcano";
+
+absl::StatusOr<std::string> ImageOf(const v1::JobSpec& spec) {
+  const absl::StatusOr<contract::Image> image = contract::ParseImage(spec.image());
+  if (!image.ok()) return image.status();
+  if (!image->is_file()) return contract::OciReference(*image);
+  return BadField("image", fmt::format("{} is a file, which only Slurm runs; name an image in a "
+                                       "registry",
+                                       contract::Quoted(spec.image())));
+}
+
+// Requests without which a pod is the first to go when a node runs short, and may be refused by a
+// quota. The memory's limit is what /dev/shm counts against.
+Json ResourcesOf(const v1::JobSpec& spec, const KubernetesConfig& config, bool with_gpus) {
+  const v1::Resources& wanted = spec.resources();
+  const uint64_t cpu = wanted.cpu_millis() > 0 ? wanted.cpu_millis() : config.default_cpu_millis;
+  const std::string memory = std::to_string(
+      wanted.memory_bytes() > 0 ? wanted.memory_bytes() : config.default_memory_bytes);
+  Json resources = {{"requests", {{"cpu", fmt::format("{}m", cpu)}, {"memory", memory}}},
+                    {"limits", {{"memory", memory}}}};
+  const GpuChoice gpus = ChooseGpus(wanted, config);
+  if (with_gpus && gpus.count > 0) {
+    resources["requests"][gpus.resource] = std::to_string(gpus.count);
+    resources["limits"][gpus.resource] = std::to_string(gpus.count);
+  }
+  return resources;
+}
+
+Json SecurityContextOf(const v1::KubernetesSecurityContext& wanted) {
+  Json context = Json::object();
+  if (wanted.has_run_as_user()) context["runAsUser"] = wanted.run_as_user();
+  if (wanted.has_run_as_group()) context["runAsGroup"] = wanted.run_as_group();
+  if (wanted.has_run_as_non_root()) context["runAsNonRoot"] = wanted.run_as_non_root();
+  if (wanted.has_read_only_root()) context["readOnlyRootFilesystem"] = wanted.read_only_root();
+  if (wanted.has_allow_privilege_escalation())
+    context["allowPrivilegeEscalation"] = wanted.allow_privilege_escalation();
+  for (const std::string& name : wanted.add_capabilities())
+    context["capabilities"]["add"].push_back(name);
+  for (const std::string& name : wanted.drop_capabilities())
+    context["capabilities"]["drop"].push_back(name);
+  if (wanted.seccomp_runtime_default()) context["seccompProfile"] = {{"type", "RuntimeDefault"}};
+  if (wanted.privileged()) context["privileged"] = true;
+  return context;
+}
+
+Json ContainerOf(const char* name, const std::string& image, const char* file, Json mounts,
+                 const v1::JobSpec& spec) {
+  Json container = {{"name", name},
+                    {"image", image},
+                    {"command", {"/bin/sh", fmt::format("{}/{}", kRunFiles, file)}},
+                    {"workingDir", kWorkDirectory},
+                    {"volumeMounts", std::move(mounts)}};
+  if (Json context = SecurityContextOf(spec.kubernetes().security_context()); !context.empty())
+    container["securityContext"] = std::move(context);
+  return container;
+}
+
+absl::Status CheckAllowed(const v1::KubernetesOptions& options, const KubernetesConfig& config) {
+  if (options.host_network() && !config.allow_host_network) {
+    return BadField(
+        "kubernetes.host_network",
+        fmt::format("true: the operator of cluster {} does not allow the nodes' network "
+                    "(kubernetes.allow_host_network); leave it out",
+                    config.cluster));
+  }
+  if (options.security_context().privileged() && !config.allow_privileged) {
+    return BadField("kubernetes.security_context.privileged",
+                    fmt::format("true: the operator of cluster {} does not allow it "
+                                "(kubernetes.allow_privileged); leave it out",
+                                config.cluster));
+  }
+  return absl::OkStatus();
+}
+
+void SetIf(const std::string& value, const char* key, Json* object) {
+  if (!value.empty()) (*object)[key] = value;
+}
+
+void AddOptions(const v1::KubernetesOptions& options, Json* pod) {
+  SetIf(options.scheduler_name(), "schedulerName", pod);
+  if (options.scheduler_name().empty() && options.gang() == v1::KUBERNETES_GANG_VOLCANO)
+    (*pod)["schedulerName"] = kVolcano;
+  SetIf(options.priority_class(), "priorityClassName", pod);
+  SetIf(options.runtime_class(), "runtimeClassName", pod);
+  SetIf(options.service_account(), "serviceAccountName", pod);
+  for (const auto& [key, value] : options.node_selector()) (*pod)["nodeSelector"][key] = value;
+  if (Json tolerations = MakeTolerations(options); !tolerations.empty())
+    (*pod)["tolerations"] = std::move(tolerations);
+  if (options.security_context().has_fs_group())
+    (*pod)["securityContext"]["fsGroup"] = options.security_context().fs_group();
+  if (options.host_network()) {
+    (*pod)["hostNetwork"] = true;
+    // Else the pod would ask the node's own name servers, which know no Service.
+    (*pod)["dnsPolicy"] = "ClusterFirstWithHostNet";
+  }
+}
+
+void AddPullSecrets(const v1::KubernetesOptions& options, const KubernetesConfig& config,
+                    Json* pod) {
+  std::vector<std::string> names(options.image_pull_secrets().begin(),
+                                 options.image_pull_secrets().end());
+  if (names.empty()) names = config.image_pull_secrets;
+  for (const std::string& name : names) (*pod)["imagePullSecrets"].push_back({{"name", name}});
+}
+
+// Whole seconds, up: a limit is not to end a run early.
+int64_t WholeSeconds(const google::protobuf::Duration& duration) {
+  return duration.seconds() + (duration.nanos() > 0 ? 1 : 0);
+}
+
+}  // namespace
+
+absl::StatusOr<Json> MakePodSpec(const v1::Assignment& assignment, const KubernetesConfig& config,
+                                 PodVolumes volumes) {
+  const v1::JobSpec& spec = assignment.spec();
+  const v1::KubernetesOptions& options = spec.kubernetes();
+  if (absl::Status allowed = CheckAllowed(options, config); !allowed.ok()) return allowed;
+  const absl::StatusOr<std::string> image = ImageOf(spec);
+  if (!image.ok()) return image.status();
+  Json main = ContainerOf(kMainContainer, *image, kStartFile, volumes.mounts, spec);
+  main["resources"] = ResourcesOf(spec, config, /*with_gpus=*/true);
+  Json pod = {{"restartPolicy", "Never"},
+              {"automountServiceAccountToken", false},
+              {"enableServiceLinks", false},
+              {"terminationGracePeriodSeconds", options.has_termination_grace()
+                                                    ? options.termination_grace().seconds()
+                                                    : kDefaultGraceSeconds},
+              {"volumes", std::move(volumes.volumes)},
+              {"containers", Json::array({std::move(main)})}};
+  if (!volumes.storage_mounts.empty()) {
+    Json mounts = std::move(volumes.storage_mounts);
+    mounts.push_back({{"name", "muster-run"}, {"mountPath", kRunFiles}, {"readOnly", true}});
+    mounts.push_back({{"name", "muster-work"}, {"mountPath", kWorkDirectory}});
+    Json look = ContainerOf(kStorageContainer, *image, kStorageFile, std::move(mounts), spec);
+    // No more than the other, so that the pod needs no more.
+    look["resources"] = ResourcesOf(spec, config, /*with_gpus=*/false);
+    pod["initContainers"] = Json::array({std::move(look)});
+  }
+  if (spec.has_time_limit()) pod["activeDeadlineSeconds"] = WholeSeconds(spec.time_limit());
+  if (PodCount(spec) > 1) pod["subdomain"] = assignment.run_key();
+  AddOptions(options, &pod);
+  AddPullSecrets(options, config, &pod);
+  if (Json affinity = MakeAffinity(assignment, config); !affinity.empty())
+    pod["affinity"] = std::move(affinity);
+  return pod;
+}
+
+}  // namespace muster::kubernetes

@@ -1,0 +1,38 @@
+// The pods of a run. Pure.
+#ifndef MUSTER_AGENTS_KUBERNETES_MANIFEST_POD_TEMPLATE_H_
+#define MUSTER_AGENTS_KUBERNETES_MANIFEST_POD_TEMPLATE_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "agents/kubernetes/api/json_fields.h"
+#include "agents/kubernetes/kubernetes.h"
+#include "agents/kubernetes/manifest/pod_volumes.h"
+#include "muster/v1/agent_link.pb.h"
+
+namespace muster::kubernetes {
+
+// The spec of a pod. `assignment` is that of OnStorage. INVALID_ARGUMENT names the field and the
+// remedy.
+absl::StatusOr<Json> MakePodSpec(const v1::Assignment& assignment, const KubernetesConfig& config,
+                                 PodVolumes volumes);
+
+// Where the pods may run: what counts in which order is the scheduler's business.
+// An empty object: anywhere.
+Json MakeAffinity(const v1::Assignment& assignment, const KubernetesConfig& config);
+Json MakeTolerations(const v1::KubernetesOptions& options);
+
+// The resource that a job's GPUs are, and the type that a node's label must have; "": any. A type
+// that is the name of one of the operator's resources, or what is behind its '/', stands for it;
+// other types are those of the first one. Case does not matter. Where the configuration names no
+// resource, it is "gpu", which no node has.
+struct GpuChoice {
+  std::string resource;
+  std::string type;
+  uint64_t count = 0;  // 0: the job has none
+};
+GpuChoice ChooseGpus(const v1::Resources& resources, const KubernetesConfig& config);
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_MANIFEST_POD_TEMPLATE_H_

@@ -1,0 +1,66 @@
+// Why a Job has failed, and with what exit. Pure.
+#ifndef MUSTER_AGENTS_KUBERNETES_VERDICT_EXPLAIN_FAILURE_H_
+#define MUSTER_AGENTS_KUBERNETES_VERDICT_EXPLAIN_FAILURE_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "agents/kubernetes/objects/objects.h"
+#include "muster/v1/job.pb.h"
+
+namespace muster::kubernetes {
+
+// The container that failed first: its exit is the run's.
+struct Culprit {
+  const PodObject* pod = nullptr;              // null: none has failed
+  const ContainerObject* container = nullptr;  // null: the pod failed without one that did
+  // It ended because the Job controller ended it: another one had failed before.
+  bool was_stopped = false;
+
+  absl::Time end() const;  // infinite future: not known
+};
+
+// Among `pods`, which outlive what is returned. The times are those of `job`'s conditions.
+Culprit FindCulprit(const JobObject& job, const std::vector<PodObject>& pods);
+
+struct Ending {
+  v1::Failure failure;
+  std::optional<v1::ExitStatus> exit;
+};
+
+// `failed` is the Job's condition, `pods` what is known of its pods, ended or not.
+Ending ExplainFailure(const JobObject& job, const Condition& failed,
+                      const std::vector<PodObject>& pods);
+
+// Of a Job whose pods have all ended with 0: who told one of them to stop, so that its 0 may be its
+// answer to that, and what it was to do is not done; nothing: they have ended by themselves.
+std::optional<v1::Failure> ExplainStop(const JobObject& job, const std::vector<PodObject>& pods);
+
+// A run whose pods were ended by who suspended its Job. `words` say which object tells so.
+v1::Failure ExplainSuspension(const JobObject& job, const std::string& words);
+
+// Whether a container of it has started that is no init container.
+bool HasStarted(const PodObject& pod);
+
+// Whether its node has no more of it, or never had: its exit code is one that the kubelet made up.
+// Source: convertToAPIContainerStatuses in pkg/kubelet/kubelet_pods.go of Kubernetes.
+bool IsLost(const ContainerObject& container);
+
+// The last end of the pod's containers; infinite future: not all have ended, or none is known.
+absl::Time EndOf(const PodObject& pod);
+
+// "pod NAME (resourceVersion 9) on node-1: what".
+std::string PodWords(const PodObject& pod, std::string_view what);
+std::string JobWords(const JobObject& job, std::string_view what);
+// "reason: message", or that of the two that there is.
+std::string Joined(const std::string& reason, const std::string& message);
+
+v1::Failure MakeFailure(v1::FailureClass failure_class, bool retriable, std::string message,
+                        std::string suggestion);
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_VERDICT_EXPLAIN_FAILURE_H_

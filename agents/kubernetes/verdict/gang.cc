@@ -1,0 +1,53 @@
+#include "agents/kubernetes/verdict/gang.h"
+
+#include <algorithm>
+#include <string>
+
+#include "fmt/format.h"
+
+namespace muster::kubernetes {
+namespace {
+
+std::string WhyUnscheduled(const PodObject& pod) {
+  for (const Condition& condition : pod.conditions) {
+    if (condition.type == "PodScheduled" && !condition.is_true)
+      return condition.reason + ": " + condition.message;
+  }
+  return "not scheduled yet";
+}
+
+}  // namespace
+
+bool HasOwnGangScheduler(const v1::JobSpec& spec) {
+  return !spec.kubernetes().queue().empty() ||
+         spec.kubernetes().gang() != v1::KUBERNETES_GANG_UNSPECIFIED;
+}
+
+std::optional<v1::Failure> FindStuckGang(const RunFacts& facts, size_t pods, absl::Duration grace) {
+  if (grace == absl::ZeroDuration()) return std::nullopt;
+  const PodObject* waits = nullptr;
+  size_t placed = 0;
+  absl::Time since = absl::InfinitePast();
+  for (const PodObject& pod : facts.pods) {
+    if (pod.HasEnded()) return std::nullopt;  // the Job controller decides what follows
+    if (!pod.node.empty()) ++placed;
+    if (pod.node.empty() && waits == nullptr) waits = &pod;
+    since = std::max(since, pod.created.value_or(facts.now));
+  }
+  const bool is_whole = placed >= pods;
+  if (is_whole || placed == 0 || facts.now - since < grace) return std::nullopt;
+  v1::Failure failure;
+  failure.set_failure_class(v1::FAILURE_CLASS_INFRA);
+  failure.set_retriable(true);
+  failure.set_message(fmt::format(
+      "{} of {} pods had nodes and kept them from others for {}, while {}; all were taken away, so "
+      "that two halves do not block each other",
+      placed, pods, absl::FormatDuration(grace),
+      waits == nullptr
+          ? std::string("Kubernetes did not make the others")
+          : fmt::format("pod {} found none ({})", waits->name.name, WhyUnscheduled(*waits))));
+  failure.set_suggestion("Nothing: the job is queued again.");
+  return failure;
+}
+
+}  // namespace muster::kubernetes

@@ -1,0 +1,75 @@
+#include "agents/kubernetes/verdict/replicas.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "agents/core/backend.h"
+#include "agents/core/clean_text.h"
+#include "agents/core/proto_time.h"
+#include "agents/kubernetes/verdict/explain_failure.h"
+#include "agents/kubernetes/verdict/verdict.h"
+#include "fmt/format.h"
+
+namespace muster::kubernetes {
+namespace {
+
+// As ReadinessIssue.message says.
+constexpr size_t kMaxMessageBytes = 1024;
+
+v1::ReadinessIssue MakeIssue(const std::string& reason, const std::string& message,
+                             const std::optional<absl::Time>& since) {
+  v1::ReadinessIssue issue;
+  issue.set_reason(reason);
+  issue.set_message(agent::CleanText(message, kMaxMessageBytes));
+  if (since.has_value()) *issue.mutable_since() = agent::ToProto(*since);
+  return issue;
+}
+
+// Of a pod that has started.
+std::optional<v1::ReadinessIssue> LaterIssue(const PodObject& pod) {
+  if (const Condition* target = pod.Find("DisruptionTarget"))
+    return MakeIssue(target->reason, target->message, target->since);
+  if (!pod.reason.empty()) return MakeIssue(pod.reason, pod.message, pod.deletion_time);
+  for (const ContainerObject& container : pod.containers) {
+    if (container.state != ContainerState::kTerminated || container.exit_code == 0) continue;
+    if (IsLost(container)) {
+      return MakeIssue(
+          container.reason,
+          fmt::format("container {} had not started, or its node has lost it", container.name),
+          container.finished);
+    }
+    return MakeIssue(
+        container.reason,
+        fmt::format("container {} ended with exit code {}{}{}", container.name, container.exit_code,
+                    container.message.empty() ? "" : ": ", container.message),
+        container.finished);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<v1::Replica> MakeReplicas(const std::vector<PodObject>& pods,
+                                      const std::vector<EventObject>& events, absl::Time now) {
+  std::vector<const PodObject*> by_rank;
+  for (const PodObject& pod : pods) by_rank.push_back(&pod);
+  std::stable_sort(by_rank.begin(), by_rank.end(),
+                   [](const PodObject* a, const PodObject* b) { return a->index < b->index; });
+  if (by_rank.size() > agent::kMaxReplicas) by_rank.resize(agent::kMaxReplicas);
+  std::vector<v1::Replica> replicas;
+  for (const PodObject* pod : by_rank) {
+    v1::Replica& replica = replicas.emplace_back();
+    replica.set_rank(pod->index);
+    replica.set_name(pod->name.name);
+    replica.set_node(pod->node);
+    replica.set_phase(pod->phase);
+    if (const std::optional<StartTrouble> trouble = FindStartTrouble(*pod, events, now)) {
+      *replica.mutable_issue() = MakeIssue(trouble->reason, trouble->message, trouble->since);
+    } else if (std::optional<v1::ReadinessIssue> issue = LaterIssue(*pod)) {
+      *replica.mutable_issue() = *std::move(issue);
+    }
+  }
+  return replicas;
+}
+
+}  // namespace muster::kubernetes

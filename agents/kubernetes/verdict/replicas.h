@@ -1,0 +1,19 @@
+// The pods of a run as `muster show` has them. Pure.
+#ifndef MUSTER_AGENTS_KUBERNETES_VERDICT_REPLICAS_H_
+#define MUSTER_AGENTS_KUBERNETES_VERDICT_REPLICAS_H_
+
+#include <vector>
+
+#include "agents/kubernetes/objects/objects.h"
+#include "muster/v1/job.pb.h"
+
+namespace muster::kubernetes {
+
+// By rank, the first agent::kMaxReplicas. The issue of a pod that has not started is its
+// StartTrouble; of another one, why the cluster takes it away, or how its container failed.
+std::vector<v1::Replica> MakeReplicas(const std::vector<PodObject>& pods,
+                                      const std::vector<EventObject>& events, absl::Time now);
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_VERDICT_REPLICAS_H_

@@ -1,0 +1,312 @@
+// Why a pod does not start.
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "agents/kubernetes/verdict/verdict.h"
+
+namespace muster::kubernetes {
+namespace {
+
+struct Trouble {
+  std::string_view reason;
+  bool is_final;  // at once: waiting cannot help
+  v1::FailureClass failure_class;
+};
+
+// Reasons for which a container waits. Source: pkg/kubelet/images/types.go and
+// pkg/kubelet/container/sync_result.go of Kubernetes.
+constexpr auto kImage = v1::FAILURE_CLASS_IMAGE;
+constexpr auto kConfig = v1::FAILURE_CLASS_CONFIG;
+constexpr std::array<Trouble, 12> kTroubles = {{
+    {"InvalidImageName", true, kImage},
+    {"ErrImageNeverPull", true, kImage},
+    {"ErrImagePull", false, kImage},
+    {"ImagePullBackOff", false, kImage},
+    {"ImageInspectError", false, kImage},
+    {"RegistryUnavailable", false, kImage},
+    {"SignatureValidationFailed", false, kImage},
+    {"CreateContainerConfigError", false, kConfig},
+    {"CreateContainerError", false, kConfig},
+    {"RunContainerError", false, kConfig},
+    {"PreCreateHookError", false, kConfig},
+    {"PostStartHookError", false, kConfig},
+}};
+
+// What a refusal of a pod says that waiting does not help with; a quota may have room later, and a
+// webhook that does not answer may do so. Sources: plugin/pkg/admission and
+// staging/src/k8s.io/apiserver/pkg/admission of Kubernetes.
+constexpr std::array<std::string_view, 8> kRefusals = {"violates PodSecurity",
+                                                       "denied the request",
+                                                       "denied request: ",
+                                                       "error looking up service account",
+                                                       "no PriorityClass with",
+                                                       "RuntimeClass",
+                                                       "usage per ",
+                                                       "Invalid value"};
+
+// What a runtime says of a pull that failed because the registry does not answer, or limits how
+// much is pulled; what it does not have, or does not give, is the job's doing. Sources:
+// containerd's and CRI-O's resolvers, Go's net, the registries' own answers.
+constexpr std::array<std::string_view, 20> kRegistrysDoing = {"toomanyrequests",
+                                                              "Too Many Requests",
+                                                              "pull QPS exceeded",
+                                                              "rate limit",
+                                                              "i/o timeout",
+                                                              "timed out",
+                                                              "TLS handshake timeout",
+                                                              "deadline exceeded",
+                                                              "Client.Timeout",
+                                                              "connection refused",
+                                                              "connection reset",
+                                                              "no route to host",
+                                                              "network is unreachable",
+                                                              "server misbehaving",
+                                                              ": EOF",
+                                                              "Internal Server Error",
+                                                              "Bad Gateway",
+                                                              "Service Unavailable",
+                                                              "Gateway Timeout",
+                                                              "context canceled"};
+// Of a pull that the node itself could not hold.
+constexpr std::string_view kDiskFull = "no space left on device";
+
+// Warnings of the containers themselves; those of a node, a sandbox or a volume say nothing of an
+// image. Source: pkg/kubelet/events of Kubernetes.
+constexpr std::array<std::string_view, 5> kOfContainers = {
+    "Failed", "BackOff", "InspectFailed", "ErrImageNeverPull", "FailedPostStartHook"};
+
+// What came longer ago, and not since, has passed: the kubelet tries a pull again after 5 min at
+// most, and queues begin to let go again after one minute (Kueue's requeuingStrategy).
+constexpr absl::Duration kHasPassed = absl::Minutes(10);
+
+// The kubelet tries to mount a volume again each 2 min 2 s or more often.
+constexpr absl::Duration kMountIsTriedAgain = absl::Minutes(3);
+
+bool Has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
+
+// The scheduler says 'persistentvolumeclaim "x" not found. not found': once is enough.
+std::string WithoutEcho(std::string words) {
+  const size_t last = words.rfind(". ");
+  if (last == words.npos) return words;
+  const std::string tail = words.substr(last + 2);
+  if (!tail.empty() && words.substr(0, last).ends_with(" " + tail)) words.resize(last);
+  return words;
+}
+
+StartTrouble OfContainer(const ContainerObject& container) {
+  const auto* known = std::find_if(kTroubles.begin(), kTroubles.end(), [&](const Trouble& trouble) {
+    return trouble.reason == container.reason;
+  });
+  StartTrouble trouble;
+  trouble.reason = container.reason;
+  trouble.message = container.message;
+  if (known == kTroubles.end()) return trouble;
+  trouble.is_final = known->is_final;
+  trouble.failure_class = known->failure_class;
+  return trouble;
+}
+
+// Each try to pull ends in words of its own and then in those of the back-off; what is told is why,
+// and stays the same.
+void Explain(const PodObject& pod, const std::vector<EventObject>& events, StartTrouble* trouble) {
+  constexpr std::string_view kTried = "ErrImagePull";
+  constexpr std::string_view kBackOffPrefix = "ErrImagePull: ";
+  constexpr std::string_view kFailed = "Failed to pull image";
+  if (trouble->reason != kTried && trouble->reason != "ImagePullBackOff" &&
+      trouble->reason != "RegistryUnavailable")
+    return;
+  trouble->is_registrys = trouble->reason == "RegistryUnavailable";
+  trouble->reason = kTried;
+  if (const size_t at = trouble->message.find(kBackOffPrefix); at != std::string::npos)
+    trouble->message.erase(0, at + kBackOffPrefix.size());
+  const EventObject* latest = nullptr;
+  for (const EventObject& event : events) {
+    if (event.object_uid != pod.name.uid || !event.message.starts_with(kFailed)) continue;
+    if (latest == nullptr || event.last_seen > latest->last_seen) latest = &event;
+  }
+  if (latest != nullptr) trouble->message = latest->message;
+  trouble->is_nodes = Has(trouble->message, kDiskFull);
+  trouble->is_registrys |=
+      std::any_of(kRegistrysDoing.begin(), kRegistrysDoing.end(),
+                  [&](std::string_view words) { return Has(trouble->message, words); });
+}
+
+// No scheduler looks at a pod that names one which is not there. Others take milliseconds.
+std::optional<StartTrouble> OfSilence(const PodObject& pod, absl::Time now) {
+  constexpr absl::Duration kLooks = absl::Seconds(10);
+  const absl::Time created = pod.created.value_or(now);
+  if (!pod.node.empty() || pod.deletion_time.has_value() || now - created < kLooks)
+    return std::nullopt;
+  StartTrouble trouble;
+  trouble.reason = "no scheduler has looked at its pod";
+  trouble.message = "is there one of the name that kubernetes.scheduler_name gives?";
+  trouble.since = pod.created;
+  return trouble;
+}
+
+// What the scheduler cannot find may still come, but for a claim that nobody is about to make.
+std::optional<StartTrouble> OfScheduling(const PodObject& pod, absl::Time now) {
+  const auto found =
+      std::find_if(pod.conditions.begin(), pod.conditions.end(),
+                   [](const Condition& c) { return c.type == "PodScheduled" && !c.is_true; });
+  if (found == pod.conditions.end()) {
+    return pod.Find("PodScheduled") == nullptr ? OfSilence(pod, now) : std::nullopt;
+  }
+  StartTrouble trouble;
+  trouble.reason = found->reason;
+  trouble.message = WithoutEcho(found->message);
+  trouble.since = found->since;
+  if (Has(found->message, "persistentvolumeclaim") && Has(found->message, "not found"))
+    trouble.failure_class = v1::FAILURE_CLASS_CONFIG;
+  return trouble;
+}
+
+const EventObject* LatestWarning(const std::string& object_uid,
+                                 const std::vector<EventObject>& events) {
+  const EventObject* latest = nullptr;
+  for (const EventObject& event : events) {
+    if (!event.is_warning || event.object_uid != object_uid) continue;
+    if (latest == nullptr || event.last_seen > latest->last_seen) latest = &event;
+  }
+  return latest;
+}
+
+// Since when Warnings like this have come up to now, without a break in which it had passed. Those
+// of pods count that are there no more, because a queue that takes a run back and lets it go again
+// makes others.
+template <typename Filter>
+std::optional<absl::Time> FirstSeen(const std::vector<EventObject>& events, absl::Time now,
+                                    const Filter& is_like) {
+  std::vector<std::pair<absl::Time, absl::Time>> seen;  // last, first
+  for (const EventObject& event : events) {
+    if (!event.is_warning || !event.first_seen.has_value() || !is_like(event)) continue;
+    seen.emplace_back(event.last_seen.value_or(*event.first_seen), *event.first_seen);
+  }
+  std::sort(seen.rbegin(), seen.rend());
+  std::optional<absl::Time> first;
+  for (const auto& [last, begun] : seen) {
+    if (last + kHasPassed < first.value_or(now)) break;
+    first = std::min(begun, first.value_or(begun));
+  }
+  return first;
+}
+
+// "k7m2-42-1-0" of "k7m2-42-1-0-x8f2p": what the pods of one rank have in common.
+std::string_view RankOf(std::string_view pod_name) {
+  return pod_name.substr(0, pod_name.rfind('-'));
+}
+
+// A volume that is named wrongly is mounted never; one whose server is away may be, later. Of a
+// key the kubelet says "references non-existent secret key".
+bool IsOfAMissingVolume(const EventObject& event) {
+  return event.reason == "FailedMount" &&
+         (Has(event.message, "not found") || Has(event.message, "non-existent"));
+}
+
+// Whether what the Warning tells may last. A pod that has its sandbox has its volumes; clusters
+// before 1.29 do not say so, but there the kubelet would have tried again.
+bool MayLast(const EventObject& event, const PodObject& pod, absl::Time now) {
+  const bool is_of_sandbox = event.reason == "FailedMount" ||
+                             event.reason == "FailedAttachVolume" ||
+                             event.reason == "FailedCreatePodSandBox";
+  const Condition* made = pod.Find("PodReadyToStartContainers");
+  if (is_of_sandbox && made != nullptr && made->is_true) return false;
+  return event.reason != "FailedMount" || !event.last_seen.has_value() ||
+         now - *event.last_seen < kMountIsTriedAgain;
+}
+
+std::optional<StartTrouble> OfEvents(const PodObject& pod, const std::vector<EventObject>& events,
+                                     absl::Time now) {
+  const EventObject* latest = LatestWarning(pod.name.uid, events);
+  if (latest == nullptr || !MayLast(*latest, pod, now)) return std::nullopt;
+  StartTrouble trouble;
+  trouble.reason = latest->reason;
+  trouble.message = latest->message;
+  trouble.since = latest->first_seen;
+  if (!IsOfAMissingVolume(*latest)) return trouble;
+  trouble.failure_class = v1::FAILURE_CLASS_CONFIG;
+  trouble.since = FirstSeen(events, now, [&](const EventObject& event) {
+    return IsOfAMissingVolume(event) && RankOf(event.object) == RankOf(pod.name.name);
+  });
+  return trouble;
+}
+
+// A container does not say since when it waits: since the first Warning of a container of this
+// rank; or, where their watch is behind, or nobody wrote one, since it was first seen to wait.
+absl::Time SinceOf(const PodObject& pod, const std::vector<EventObject>& events, absl::Time now) {
+  const std::optional<absl::Time> first = FirstSeen(events, now, [&](const EventObject& event) {
+    return RankOf(event.object) == RankOf(pod.name.name) &&
+           std::count(kOfContainers.begin(), kOfContainers.end(), event.reason) > 0;
+  });
+  return first.has_value() ? *first : pod.waiting_since.value_or(now);
+}
+
+// Not one that only waits for its pod.
+bool HasTrouble(const ContainerObject& container) {
+  return container.state == ContainerState::kWaiting && !container.reason.empty() &&
+         container.reason != "ContainerCreating" && container.reason != "PodInitializing";
+}
+
+// Each try has another name for its pod: "k7m2-42-1-x8f2p" becomes "k7m2-42-1-...".
+std::string WithoutTry(std::string message, const std::string& job_name) {
+  const std::string start = "\"" + job_name + "-";
+  const size_t at = message.find(start);
+  const size_t end = at == message.npos ? at : message.find('"', at + start.size());
+  if (end != message.npos) message.replace(at + start.size(), end - at - start.size(), "...");
+  return message;
+}
+
+}  // namespace
+
+bool IsKeptWaiting(const PodObject& pod) {
+  return pod.phase == "Pending" &&
+         std::any_of(pod.containers.begin(), pod.containers.end(), HasTrouble);
+}
+
+std::optional<StartTrouble> FindStartTrouble(const PodObject& pod,
+                                             const std::vector<EventObject>& events,
+                                             absl::Time now) {
+  if (pod.phase != "Pending") return std::nullopt;
+  std::optional<StartTrouble> trouble;
+  for (const ContainerObject& container : pod.containers) {
+    if (!HasTrouble(container)) continue;
+    trouble = OfContainer(container);
+    Explain(pod, events, &*trouble);
+    trouble->since = SinceOf(pod, events, now);
+    break;
+  }
+  if (!trouble.has_value()) trouble = OfScheduling(pod, now);
+  if (!trouble.has_value()) trouble = OfEvents(pod, events, now);
+  if (trouble.has_value() && !trouble->since.has_value()) trouble->since = pod.created;
+  return trouble;
+}
+
+std::optional<StartTrouble> FindCreateTrouble(const JobObject& job,
+                                              const std::vector<EventObject>& events,
+                                              absl::Time now) {
+  const EventObject* latest = LatestWarning(job.name.uid, events);
+  if (latest == nullptr || latest->reason != "FailedCreate") return std::nullopt;
+  // What was said before the Job was let go anew may have been mended.
+  if (job.start_time.has_value() && latest->last_seen.has_value() &&
+      *latest->last_seen < *job.start_time)
+    return std::nullopt;
+  StartTrouble trouble;
+  trouble.reason = latest->reason;
+  trouble.message = WithoutTry(latest->message, job.name.name);
+  trouble.since = job.start_time;
+  const auto is_refusal = [](const EventObject& event) {
+    return event.reason == "FailedCreate" &&
+           std::any_of(kRefusals.begin(), kRefusals.end(),
+                       [&](std::string_view words) { return Has(event.message, words); });
+  };
+  if (!is_refusal(*latest)) return trouble;
+  trouble.failure_class = kConfig;
+  // A queue that lets the run go again gives it another start.
+  const std::optional<absl::Time> first = FirstSeen(events, now, is_refusal);
+  if (first.has_value()) trouble.since = std::min(*first, trouble.since.value_or(*first));
+  return trouble;
+}
+
+}  // namespace muster::kubernetes

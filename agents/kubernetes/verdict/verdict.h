@@ -1,0 +1,73 @@
+// What a Job, its pods and the Events about them say of a run. Pure.
+#ifndef MUSTER_AGENTS_KUBERNETES_VERDICT_VERDICT_H_
+#define MUSTER_AGENTS_KUBERNETES_VERDICT_VERDICT_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "agents/core/backend.h"
+#include "agents/kubernetes/objects/objects.h"
+
+namespace muster::kubernetes {
+
+// The reason of a run that is held.
+inline constexpr char kHeldWords[] = "held: it starts once it is released";
+
+// Everything that is known of a run at one moment.
+struct RunFacts {
+  std::string run_key;
+  absl::Time now;
+  v1::RunState last_state = v1::RUN_STATE_UNSPECIFIED;
+  std::optional<JobObject> job;  // none: the API server has none of this name
+  // The Job was there and has been deleted, as it was last. Nothing: it was never seen.
+  std::optional<JobObject> deleted_job;
+  std::vector<PodObject> pods;      // those of the Job, deleted ones that had ended included
+  std::vector<EventObject> events;  // about the Job and its pods
+  bool cancel_asked = false;
+  bool held = false;       // by Muster, with `suspend`
+  std::string queue_wait;  // what its Job waits for in its queue, in words; empty: in none
+  // Kueue itself will not let it go any more; queue_wait says why.
+  bool queue_has_given_up = false;
+  bool given_up = false;  // by Muster, which has deleted its Job for that, or is about to
+};
+
+struct Patience {
+  // How long a pod may fail to start (an image that cannot be pulled, a Secret that is not there)
+  // before that is the end.
+  absl::Duration start_grace = absl::Minutes(5);
+};
+
+// Nothing: there is nothing new to say. Of a run whose Job is neither there nor was ever seen the
+// caller has to find out more.
+std::optional<agent::Observation> Judge(const RunFacts& facts, const Patience& patience);
+
+// Why a pod cannot start, and since when the run has had that trouble, in whichever of its pods;
+// nothing if it has none now. Taken from its init and main containers, then its conditions, then
+// the Events, in that order. `events`: all that are kept of its run.
+struct StartTrouble {
+  std::string reason;
+  std::string message;
+  std::optional<absl::Time> since;
+  // It will not go away by itself: no such image, no such Secret, a broken image name.
+  bool is_final = false;
+  // The registry does not answer, or limits pulls: another run may be luckier.
+  bool is_registrys = false;
+  bool is_nodes = false;  // the node has no room for the image: another one may have
+  v1::FailureClass failure_class = v1::FAILURE_CLASS_UNSPECIFIED;
+};
+std::optional<StartTrouble> FindStartTrouble(const PodObject& pod,
+                                             const std::vector<EventObject>& events,
+                                             absl::Time now);
+// Why the Job controller cannot make pods, from the Events about the Job: a quota that is used up,
+// an admission that refuses them.
+std::optional<StartTrouble> FindCreateTrouble(const JobObject& job,
+                                              const std::vector<EventObject>& events,
+                                              absl::Time now);
+// Whether a container of it waits for a reason of its own.
+bool IsKeptWaiting(const PodObject& pod);
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_VERDICT_VERDICT_H_

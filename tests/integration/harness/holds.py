@@ -1,0 +1,26 @@
+"""Holds that come at a chosen moment of a job's run."""
+
+import grpc
+from muster.v1 import job_pb2
+
+from harness.api import error_info
+from harness.wait import eventually
+
+
+def hold_once_it_is(api, job_id, state):
+    """Holds the job once its run is in that state, or further; whether it could still be asked for."""
+    if state:
+        # A matter of milliseconds.
+        eventually(lambda: any(run.state >= state for run in api.get(job_id).runs), f"job {job_id} is as far", poll_s=0.001)
+    try:
+        api.hold(job_id)
+    except grpc.RpcError as error:
+        assert error_info(error).reason == "NOT_WAITING", error
+        return False
+    return True
+
+
+def came_too_late(api, job_id):
+    """Whether the job's history says that a hold of it did."""
+    return any(step.kind == job_pb2.TRANSITION_KIND_RELEASE_REQUESTED and
+               step.evidence.source == job_pb2.EVIDENCE_SOURCE_BROKER for step in api.transitions(job_id))

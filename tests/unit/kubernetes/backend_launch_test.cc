@@ -1,0 +1,299 @@
+// Launches that the server, as it is now, does not take, and that are tried again; which runs are
+// let go, when, and by whom.
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/kubernetes/scripted_cluster.h"
+
+namespace muster::kubernetes {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using Kind = agent::LaunchOutcome::Kind;
+using Found = agent::LookupOutcome::Kind;
+
+constexpr char kRun[] = "k7m2-1-1";
+
+class BackendLaunchTest : public ScriptedClusterTest {
+ protected:
+  BackendLaunchTest() {
+    assignment_.set_run_key(kRun);
+    assignment_.set_user("ann");
+    assignment_.mutable_spec()->set_nodes(1);
+    assignment_.mutable_spec()->set_image("any");
+    assignment_.mutable_spec()->mutable_command()->set_script("true");
+  }
+
+  // A server that keeps what it is given, and refuses what is made in a collection that ends so.
+  void Serve() {
+    answer_first_ = [this](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
+      if (request.method != "POST") return std::nullopt;
+      if (request.target.ends_with("/selfsubjectaccessreviews")) {
+        const Json attributes = Json::parse(request.body)["spec"]["resourceAttributes"];
+        EXPECT_EQ(TextAt(attributes, "verb") + " " + TextAt(attributes, "resource"),
+                  "create " + refused_);
+        EXPECT_EQ(TextAt(attributes, "namespace"), "lab");
+        return ScriptedReply{.status = 201,
+                             .body = Json{{"status", {{"allowed", !refuses_}}}}.dump()};
+      }
+      if (refuses_ && request.target.ends_with("/" + refused_)) {
+        return ScriptedReply{
+            .status = 403,
+            .body = Json{{"kind", "Status"}, {"reason", "Forbidden"}, {"message", words_}}.dump()};
+      }
+      if (!request.target.ends_with("/jobs")) return std::nullopt;
+      Json job = Json::parse(request.body);
+      job["metadata"]["uid"] = "u-" + std::string(kRun);
+      jobs_ = Json::array({job});
+      return ScriptedReply{.status = 201, .body = job.dump()};
+    };
+  }
+  std::string StateOfPool() {
+    const absl::StatusOr<v1::Inventory> inventory = backend_->Inventory();
+    EXPECT_TRUE(inventory.ok()) << inventory.status();
+    return inventory.ok() ? inventory->pools(0).state() : "";
+  }
+  Found LookUp(bool is_canceled = false) {
+    agent::RunHandle run = Handle(kRun);
+    run.cancel_requested = is_canceled;
+    return backend_->Lookup(run).kind;
+  }
+
+  v1::Assignment assignment_;
+  bool refuses_ = true;
+  std::string refused_ = "jobs";
+  std::string words_ =
+      R"(jobs.batch is forbidden: User "muster" cannot create resource "jobs" in API group "batch")";
+};
+
+TEST_F(BackendLaunchTest, ARunThatMayNotBeMadeWaitsForTheRightAndItsPoolTakesNoOtherMeanwhile) {
+  Serve();
+  Start({});
+  EXPECT_EQ(StateOfPool(), "");
+  EXPECT_FALSE(backend_->TakeInventoryNews());
+  const agent::LaunchOutcome outcome = backend_->Launch(assignment_);
+  EXPECT_EQ(outcome.kind, Kind::kUnclear) << "it is not ended, and no other run is used up";
+  EXPECT_THAT(outcome.evidence.detail(), HasSubstr("cannot create resource"));
+  EXPECT_TRUE(backend_->TakeInventoryNews()) << "the broker is told at once";
+  EXPECT_EQ(StateOfPool(), "forbidden");
+  EXPECT_EQ(LookUp(), Found::kCouldNotAsk) << "or it would be launched again, in vain";
+  EXPECT_EQ(backend_->Launch(assignment_).kind, Kind::kUnclear);
+  EXPECT_FALSE(backend_->TakeInventoryNews()) << "that is known";
+  Set([this] { refuses_ = false; });
+  EXPECT_EQ(StateOfPool(), "");
+  EXPECT_EQ(LookUp(), Found::kAbsent);
+  EXPECT_EQ(backend_->Launch(assignment_).kind, Kind::kLaunched);
+}
+
+TEST_F(BackendLaunchTest, ARunThatMayNotBeMadeCanBeCanceledAndForgotten) {
+  Serve();
+  refuses_lists_ = refuses_jobs_ = true;
+  Start({});
+  backend_->Launch(assignment_);
+  EXPECT_EQ(LookUp(/*is_canceled=*/true), Found::kAbsent);
+  EXPECT_TRUE(backend_->Forget(Handle(kRun)).ok());
+}
+
+TEST_F(BackendLaunchTest, OfARunWhoseJobIsThereAndWhoseSecretMayNotBeMadeTheServerIsAsked) {
+  refused_ = "secrets";
+  words_ = R"(secrets is forbidden: User "muster" cannot create resource "secrets")";
+  Serve();
+  Start({});
+  EXPECT_EQ(backend_->Launch(assignment_).kind, Kind::kUnclear);
+  EXPECT_EQ(StateOfPool(), "forbidden");
+  EXPECT_EQ(LookUp(), Found::kCouldNotAsk);
+  Set([this] { refuses_jobs_ = true; });
+  EXPECT_EQ(LookUp(/*is_canceled=*/true), Found::kCouldNotAsk);
+}
+
+TEST_F(BackendLaunchTest, WhatAQuotaOrAWebhookRefusesSaysNothingOfTheNamespace) {
+  for (const char* words :
+       {R"(jobs.batch "k" is forbidden: exceeded quota: small)",
+        R"(admission webhook "x" denied the request: jobs.batch is forbidden: User "y" cannot)"}) {
+    words_ = words;
+    Serve();
+    Start({});
+    backend_->Launch(assignment_);
+    EXPECT_FALSE(backend_->TakeInventoryNews()) << words;
+    EXPECT_EQ(StateOfPool(), "") << words;
+  }
+}
+
+TEST_F(BackendLaunchTest, AQueueWithoutKueueIsNotRefusedBeforeASecondLookAndTheRunIsTriedAgain) {
+  groups_ = {{{"name", "batch"}}};
+  Start({});
+  assignment_.mutable_spec()->mutable_kubernetes()->set_queue("team");
+  const agent::LaunchOutcome outcome = backend_->Launch(assignment_);
+  EXPECT_EQ(outcome.kind, Kind::kUnclear);
+  EXPECT_THAT(outcome.evidence.detail(), HasSubstr("this cluster has no Kueue"));
+  EXPECT_THAT(TakeChanges(), IsEmpty());
+  EXPECT_EQ(backend_->Lookup(Handle(kRun)).kind, Found::kAbsent) << "so that it is launched again";
+  EXPECT_TRUE(absl::IsUnavailable(backend_->Plan(assignment_.spec(), "").status()));
+}
+
+// ---- letting go
+
+// On one node, which has room for one pod.
+class BackendStartTest : public BackendLaunchTest {
+ protected:
+  BackendStartTest() {
+    answer_first_ = [this](const ScriptedRequest& request) { return Answer(request); };
+  }
+
+  static std::string KeyOf(int job) { return "k7m2-" + std::to_string(job) + "-1"; }
+  agent::RunHandle RunOf(int job) const {
+    agent::RunHandle run = Handle(KeyOf(job));
+    const auto assignment = std::make_shared<v1::Assignment>(assignment_);
+    assignment->set_run_key(run.run_key);
+    run.assignment = assignment;
+    run.external_id = "lab/" + run.run_key;
+    run.state = v1::RUN_STATE_PENDING;
+    return run;
+  }
+  void Launch(int job) {
+    EXPECT_EQ(backend_->Launch(*RunOf(job).assignment).kind, Kind::kLaunched);
+  }
+  // The launch finds it held, and it is released.
+  void LaunchUnreleased(int job) {
+    backend_->NoteHold(KeyOf(job), true);
+    Launch(job);
+    backend_->NoteHold(KeyOf(job), false);
+  }
+  // The runs whose Jobs were to be patched since the last call.
+  std::vector<std::string> TakePatched() {
+    std::vector<std::string> run_keys;
+    for (const std::string& change : TakeChanges()) {
+      const std::string target = change.substr(0, change.find(' ', sizeof("PATCH ")));
+      if (target.starts_with("PATCH ")) run_keys.push_back(target.substr(target.rfind('/') + 1));
+    }
+    // Where there may be Kueue a Job leaves its queue first.
+    run_keys.erase(std::unique(run_keys.begin(), run_keys.end()), run_keys.end());
+    return run_keys;
+  }
+  // Likewise, as soon as there is one.
+  std::vector<std::string> AwaitPatched() {
+    std::vector<std::string> patched;
+    const absl::Time end = absl::Now() + absl::Seconds(20);
+    while (patched.empty() && absl::Now() < end) {
+      absl::SleepFor(absl::Milliseconds(5));
+      patched = TakePatched();
+    }
+    return patched;
+  }
+
+  int room_ = 1;
+  std::function<void()> at_patch_;
+  int patch_status_ = 200;
+  std::string placed_;  // the watch of the namespace's pods tells that this run's has a node
+
+ private:
+  std::optional<ScriptedReply> Answer(const ScriptedRequest& request) {
+    const auto is = [&](const char* method, const char* part) {
+      return request.method == method && request.target.find(part) != std::string::npos;
+    };
+    if (is("GET", "/api/v1/nodes?limit")) return Nodes();
+    if (is("GET", "/namespaces/lab/pods?watch=1")) return PodNews();
+    if (request.target.ends_with("/jobs")) {
+      Json job = Json::parse(request.body);
+      job["metadata"]["uid"] = "u-" + TextAt(job, "metadata/name");
+      jobs_.push_back(job);
+      return ScriptedReply{.status = 201, .body = job.dump()};
+    }
+    if (request.method != "PATCH") return std::nullopt;
+    if (at_patch_) at_patch_();
+    if (patch_status_ != 200) return ScriptedReply{.status = patch_status_};
+    for (Json& job : jobs_) {
+      if (!request.target.ends_with("/" + TextAt(job, "metadata/name"))) continue;
+      job.merge_patch(Json::parse(request.body));
+      return ScriptedReply{.body = job.dump()};
+    }
+    return std::nullopt;
+  }
+  ScriptedReply Nodes() const {
+    const Json node = {
+        {"metadata", {{"name", "node-1"}}},
+        {"status",
+         {{"allocatable", {{"cpu", "8"}, {"memory", "64Gi"}, {"pods", std::to_string(room_)}}},
+          {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}};
+    return {.body = Json{{"metadata", {{"resourceVersion", "7"}}}, {"items", {node}}}.dump()};
+  }
+  // Ends at once, so that the backend asks again.
+  ScriptedReply PodNews() const {
+    if (placed_.empty()) return {};
+    const Json pod = {{"metadata",
+                       {{"name", placed_ + "-0"},
+                        {"namespace", "lab"},
+                        {"uid", "p"},
+                        {"resourceVersion", "9"},
+                        {"labels", {{kRunLabel, placed_}}},
+                        {"ownerReferences", {{{"kind", "Job"}, {"uid", "u-" + placed_}}}}}},
+                      {"spec", {{"nodeName", "node-1"}}},
+                      {"status", {{"phase", "Pending"}}}};
+    return {.body = Json{{"type", "ADDED"}, {"object", pod}}.dump() + "\n"};
+  }
+};
+
+TEST_F(BackendStartTest, ALaunchLetsItsOwnRunGoAndNoOther) {
+  room_ = 2;
+  Start({});
+  LaunchUnreleased(1);
+  Launch(2);
+  EXPECT_THAT(TakePatched(), ElementsAre(KeyOf(2)));
+  (void)backend_->Observe({RunOf(1), RunOf(2)});
+  EXPECT_THAT(AwaitPatched(), ElementsAre(KeyOf(1)));
+}
+
+TEST_F(BackendStartTest, WhatIsSeenOfRunsIsToldWhileTheServerTakesItsTimeToLetOneGo) {
+  std::promise<void> told;
+  at_patch_ = [is_told = told.get_future().share()] {
+    EXPECT_EQ(is_told.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  };
+  Start({});
+  LaunchUnreleased(1);
+  EXPECT_EQ(backend_->Observe({RunOf(1)}).observations.size(), 1);
+  told.set_value();
+  EXPECT_THAT(AwaitPatched(), ElementsAre(KeyOf(1)));
+}
+
+TEST_F(BackendStartTest, WhereTheServerIsInTroubleOneRunIsTriedAndNotAllOneAfterAnother) {
+  room_ = 3;
+  patch_status_ = 500;
+  Start({});
+  for (const int job : {1, 2, 3}) LaunchUnreleased(job);
+  TakeChanges();
+  EXPECT_TRUE(backend_->Observe({RunOf(1)}).scheduler.ok());
+  std::vector<std::string> patches = AwaitPatched();
+  backend_.reset();  // all is done that was begun
+  for (std::string& more : TakePatched()) patches.push_back(std::move(more));
+  EXPECT_THAT(patches, ElementsAre(KeyOf(1)));
+}
+
+TEST_F(BackendStartTest, TheRoomOfARunWithANodeIsNotGivenAwayThoughItsPodIsNotSeenThereYet) {
+  Start({});
+  Launch(1);
+  EXPECT_THAT(TakePatched(), ElementsAre(KeyOf(1)));
+  Set([this] { placed_ = KeyOf(1); });
+  const absl::Time end = absl::Now() + absl::Seconds(20);
+  agent::Observation seen;
+  while (seen.nodes.empty() && absl::Now() < end) {
+    absl::SleepFor(absl::Milliseconds(20));
+    for (agent::Observation& one : backend_->Observe({RunOf(1)}).observations)
+      seen = std::move(one);
+  }
+  EXPECT_THAT(seen.nodes, ElementsAre("node-1"));
+  Launch(2);
+  EXPECT_THAT(TakePatched(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace muster::kubernetes

@@ -1,0 +1,146 @@
+// Why runs do not start, and how long that is waited for, of objects of a real cluster (1.36),
+// shortened.
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/kubernetes/told_run.h"
+
+namespace muster::kubernetes {
+namespace {
+
+using ::testing::HasSubstr;
+
+using StartTroubleTest = ToldRunTest;
+
+TEST_F(StartTroubleTest, AKeyThatASecretLacksIsSaidByAnEventThatComesAgainAndAgain) {
+  Tell(Pod(0, R"({"phase": "Pending", "containerStatuses": [
+      {"name": "main", "state": {"waiting": {"reason": "ContainerCreating"}}}]})"));
+  const std::string words =
+      "MountVolume.SetUp failed for volume \"d\" : references non-existent secret key: nope";
+  TellEvent("k7m2-42-1-0-x8f2p", "FailedMount", words, "15:02:23", "15:08:00");
+  const agent::Observation seen = See(Job(), "15:08:01");
+  EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_THAT(seen.failure->message(), HasSubstr(words));
+}
+
+TEST_F(StartTroubleTest, PatienceWithAnImageBeginsWhenItIsFirstMissedAndNotWhenThePodIsMade) {
+  const std::string waiting = R"("containerStatuses": [{"name": "main",
+      "state": {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}}}])";
+  Tell(Pod(0, R"({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "True",
+      "lastTransitionTime": "2026-11-21T16:00:00Z"}], )" +
+                  waiting + "}"));
+  TellEvent("k7m2-42-1-0-x8f2p", "Failed", "Failed to pull image", "16:04:00", "16:05:00");
+  EXPECT_EQ(See(Job(), "16:06:00").state, v1::RUN_STATE_STARTING) << "it found no node for long";
+  EXPECT_EQ(See(Job(), "16:09:01").state, v1::RUN_STATE_FAILED);
+}
+
+TEST_F(StartTroubleTest, AMountThatFailedBeforeTheVolumesWereThereIsNoTroubleOfALongPull) {
+  const auto creating = [](const char* is_made) {
+    return R"({"phase": "Pending", "conditions": [{"type": "PodReadyToStartContainers",
+        "status": ")" +
+           std::string(is_made) + R"("}], "containerStatuses": [
+        {"name": "main", "state": {"waiting": {"reason": "ContainerCreating"}}}]})";
+  };
+  TellEvent("k7m2-42-1-0-x8f2p", "FailedMount",
+            "driver name efs.csi.aws.com not found in the list of registered CSI drivers",
+            "15:02:23", "15:07:30");
+  Tell(Pod(0, creating("False")));
+  EXPECT_EQ(See(Job(), "15:08:00").state, v1::RUN_STATE_FAILED);
+  Tell(Pod(0, creating("True")));
+  EXPECT_EQ(SeeNow("15:08:00").state, v1::RUN_STATE_STARTING);
+  EXPECT_EQ(SeeNow("15:08:00").reason, "");
+}
+
+TEST_F(StartTroubleTest, AMountThatIsNotTriedAgainHasSucceededAlsoWhereThePodDoesNotSaySo) {
+  Tell(Pod(0, R"({"phase": "Pending", "containerStatuses": [
+      {"name": "main", "state": {"waiting": {"reason": "ContainerCreating"}}}]})"));
+  TellEvent("k7m2-42-1-0-x8f2p", "FailedMount", "secret \"k7m2-42-1\" not found", "15:02:23",
+            "15:02:33");
+  EXPECT_THAT(See(Job(), "15:02:40").reason, HasSubstr("not found; Muster gives the run up at"));
+  EXPECT_EQ(See(Job(), "15:07:30").state, v1::RUN_STATE_STARTING);
+  EXPECT_EQ(See(Job(), "16:02:33").state, v1::RUN_STATE_STARTING);
+}
+
+TEST_F(StartTroubleTest, PatienceWithAnImageDoesNotBeginWithATroubleOfTheSandbox) {
+  Tell(Pod(0, R"({"phase": "Pending", "containerStatuses": [{"name": "main",
+      "state": {"waiting": {"reason": "ErrImagePull", "message": "503 Service Unavailable"}}}]})"));
+  TellEvent("k7m2-42-1-0-x8f2p", "FailedCreatePodSandBox", "no network yet", "15:02:23");
+  TellEvent("k7m2-42-1-0-x8f2p", "FailedMount", "secret \"x\" not found", "15:02:24", "15:02:30");
+  TellEvent("k7m2-42-1-0-x8f2p", "Failed", "Failed to pull image", "15:08:30", "15:08:30");
+  EXPECT_EQ(See(Job(), "15:08:31").state, v1::RUN_STATE_STARTING) << "it is tried again";
+  EXPECT_EQ(See(Job(), "15:13:31").failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
+}
+
+TEST_F(StartTroubleTest, PatienceWithAnImageGoesOnWhenAQueueTakesTheRunBackAndLetsItGoAnew) {
+  const std::string pulling = R"({"phase": "Pending", "containerStatuses": [{"name": "main",
+      "state": {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}}}]})";
+  TellEvent("k7m2-42-1-0-first", "Failed", "Failed to pull image \"x\"", "15:02:25", "15:06:00");
+  Tell(Pod(0, pulling));  // another one, of another name
+  TellEvent("k7m2-42-1-0-x8f2p", "Failed", "Failed to pull image", "15:08:00", "15:08:00");
+  Json job = Job();
+  job["status"]["startTime"] = "2026-11-21T15:07:50Z";
+  EXPECT_EQ(See(job, "15:08:01").failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
+}
+
+TEST_F(StartTroubleTest, PatienceWithAnImageIsNotSpentByAnotherRank) {
+  const std::string pulling = R"({"phase": "Pending", "containerStatuses": [{"name": "main",
+      "state": {"waiting": {"reason": "ErrImagePull", "message": "reset by nobody"}}}]})";
+  TellEvent("k7m2-42-1-0-x8f2p", "Failed", "Failed to pull image", "15:02:25", "15:02:25");
+  Tell(Pod(0, R"({"phase": "Running"})"));
+  Tell(Pod(1, pulling));
+  TellEvent("k7m2-42-1-1-x8f2p", "Failed", "Failed to pull image: 1", "15:08:30", "15:08:30");
+  EXPECT_EQ(See(Job("[]", 2), "15:08:31").state, v1::RUN_STATE_STARTING);
+  EXPECT_EQ(SeeNow("15:13:31").failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
+}
+
+TEST_F(StartTroubleTest, PatienceIsNotSpentByATroubleThatPassedHoursAgo) {
+  TellEvent("k7m2-42-1-0-first", "FailedMount", "secret \"k7m2-42-1\" not found", "10:00:00",
+            "10:00:01");
+  Tell(Pod(0, R"({"phase": "Pending", "containerStatuses": [
+      {"name": "main", "state": {"waiting": {"reason": "ContainerCreating"}}}]})"));
+  TellEvent("k7m2-42-1-0-x8f2p", "FailedMount", "driver csi not found", "16:00:00", "16:00:05");
+  EXPECT_EQ(See(Job(), "16:00:06").state, v1::RUN_STATE_STARTING);
+}
+
+TEST_F(StartTroubleTest, PatienceWithAnImageDoesNotWaitForAWarningThatIsLate) {
+  Tell(Pod(0, R"({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "True",
+      "lastTransitionTime": "2026-11-21T10:00:00Z"}], "containerStatuses": [{"name": "main",
+      "state": {"waiting": {"reason": "ErrImagePull", "message": "not found"}}}]})"));
+  store_.jobs()->OnChange(TrimObject(Job()));
+  RunFacts facts = store_.Facts(kRun);
+  facts.now = absl::Now();
+  EXPECT_EQ(Judge(facts, Patience())->state, v1::RUN_STATE_STARTING) << "it was pulled for long";
+  facts.now += absl::Minutes(6);
+  EXPECT_EQ(Judge(facts, Patience())->state, v1::RUN_STATE_FAILED);
+}
+
+TEST_F(StartTroubleTest, APodThatNoSchedulerLooksAtSaysSo) {
+  Json pod = Pod(0, R"({"phase": "Pending"})");
+  pod["spec"].erase("nodeName");
+  Tell(pod);
+  EXPECT_EQ(See(Job(), "15:02:25").reason, "") << "it has only just been made";
+  EXPECT_THAT(SeeNow("15:03:25").reason, HasSubstr("no scheduler has looked at its pod"));
+}
+
+TEST_F(StartTroubleTest, APodThatIsRefusedIsSoSinceItsFirstRefusalAndNotBeforeANewStart) {
+  const std::string denied =
+      "Error creating: pods \"k7m2-42-1-a\" is forbidden: violates PodSecurity";
+  TellEvent(kRun, "FailedCreate", denied, "15:02:25", "15:06:00");
+  Json job = Job();
+  job["status"]["startTime"] = "2026-11-21T15:10:00Z";
+  EXPECT_EQ(See(job, "15:10:01").state, v1::RUN_STATE_PENDING) << "it may be mended";
+  EXPECT_EQ(SeeNow("15:10:01").reason, "its pods are about to be made");
+  TellEvent(kRun, "FailedCreate", denied + ": b", "15:10:01", "15:10:01");
+  EXPECT_EQ(See(job, "15:10:02").failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
+}
+
+TEST_F(StartTroubleTest, AWrongImageEndsARunAlsoIfAnotherOfItsPodsFindsNoNode) {
+  Json nowhere = Pod(0, R"({"phase": "Pending"})");
+  nowhere["spec"].erase("nodeName");
+  Tell(nowhere);
+  Tell(Pod(1, R"({"phase": "Pending", "containerStatuses": [{"name": "main",
+      "state": {"waiting": {"reason": "InvalidImageName", "message": "Not A Name"}}}]})"));
+  EXPECT_EQ(See(Job("[]", 2)).failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
+}
+
+}  // namespace
+}  // namespace muster::kubernetes
