@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "broker/logs/block_sums.h"
-#include "broker/logs/files.h"
+#include "broker/logs/disk.h"
 #include "broker/logs/followers.h"
 #include "broker/logs/job_cache.h"
 #include "broker/logs/job_directory.h"
@@ -42,7 +42,7 @@ v1::LogEnd EndOf(LogState state, bool refused) {
 
 // Adds to a log's end. What could not be summed counts as not written.
 absl::Status WriteSummed(int file, int sums, std::string_view data, Log* log, size_t* written) {
-  const absl::Status status = WriteAt(file, data, log->size, written);
+  const absl::Status status = WriteAt(file, data, log->size, kArchive, written);
   const absl::Status summed = WriteSums(sums, log->size, data.substr(0, *written), &log->block_crc);
   if (summed.ok()) return status;
   *written = 0;
@@ -209,7 +209,7 @@ absl::Status FileArchive::Finish(const LogId& id, LogState state, Job* job, Log*
   if (log->name == LogState::kOpen) {
     const auto file = FileForWriting(id, job, log);  // an empty log needs a file for its name
     if (!file.ok()) return file.status();
-    if (auto status = SyncData((*file)->get()); !status.ok()) {
+    if (auto status = SyncData((*file)->get(), kArchive); !status.ok()) {
       DropUnsynced(id, (*file)->get(), job, log);
       return status;
     }
@@ -287,7 +287,8 @@ absl::StatusOr<ReadResult> FileArchive::Read(const LogId& id, uint64_t offset,
       return result;
     }
     if (!file.ok()) return file.status();
-    auto data = ReadAt((*file)->get(), offset, std::min<uint64_t>(max_bytes, size - offset));
+    auto data =
+        ReadAt((*file)->get(), offset, std::min<uint64_t>(max_bytes, size - offset), kArchive);
     if (!data.ok()) return data.status();
     result.data = *std::move(data);
   }

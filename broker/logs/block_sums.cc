@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "broker/logs/files.h"
+#include "broker/logs/disk.h"
 
 namespace muster::logs {
 namespace {
@@ -62,7 +62,8 @@ absl::Status WriteSums(int sums_fd, uint64_t offset, std::string_view data, uint
   const std::string_view records(reinterpret_cast<const char*>(sums.data()),
                                  sums.size() * sizeof(BlockSum));
   size_t written = 0;
-  absl::Status status = WriteAt(sums_fd, records, first_block * sizeof(BlockSum), &written);
+  absl::Status status =
+      WriteAt(sums_fd, records, first_block * sizeof(BlockSum), kArchive, &written);
   if (status.ok()) *crc = sum;
   return status;
 }
@@ -71,10 +72,10 @@ absl::StatusOr<IntactPart> CheckSums(int log_fd, int sums_fd) {
   IntactPart intact;
   while (true) {
     const uint64_t block = intact.bytes / kBlockBytes;
-    const auto data = ReadAt(log_fd, intact.bytes, kBlocksAtOnce * kBlockBytes);
+    const auto data = ReadAt(log_fd, intact.bytes, kBlocksAtOnce * kBlockBytes, kArchive);
     if (!data.ok()) return data.status();
     const auto records =
-        ReadAt(sums_fd, block * sizeof(BlockSum), kBlocksAtOnce * sizeof(BlockSum));
+        ReadAt(sums_fd, block * sizeof(BlockSum), kBlocksAtOnce * sizeof(BlockSum), kArchive);
     if (!records.ok()) return records.status();
     if (!AddIntact(*data, *records, &intact)) return intact;
   }

@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "broker/logs/files.h"
+#include "broker/logs/disk.h"
 #include "fmt/format.h"
 
 namespace muster::logs {
@@ -59,7 +59,7 @@ absl::StatusOr<bool> ReadExpiredBit(const fs::path& root, uint64_t job) {
   if (absl::IsNotFound(file.status())) return false;
   if (!file.ok()) return file.status();
   const uint64_t place = job % kJobsPerBucket;
-  const auto byte = ReadAt(file->get(), place / 8, 1);
+  const auto byte = ReadAt(file->get(), place / 8, 1, kArchive);
   if (!byte.ok()) return byte.status();
   return !byte->empty() && (static_cast<uint8_t>(byte->front()) >> place % 8 & 1) != 0;
 }
@@ -68,13 +68,14 @@ absl::Status SetExpiredBit(const fs::path& root, uint64_t job) {
   const auto file = OpenFile(ExpiredPath(root, job), O_RDWR | O_CREAT);
   if (!file.ok()) return file.status();
   const uint64_t place = job % kJobsPerBucket;
-  auto byte = ReadAt(file->get(), place / 8, 1);
+  auto byte = ReadAt(file->get(), place / 8, 1, kArchive);
   if (!byte.ok()) return byte.status();
   if (byte->empty()) byte->push_back('\0');
   byte->front() = static_cast<char>(static_cast<uint8_t>(byte->front()) | 1u << place % 8);
   size_t written = 0;
-  if (auto status = WriteAt(file->get(), *byte, place / 8, &written); !status.ok()) return status;
-  if (auto status = SyncData(file->get()); !status.ok()) return status;
+  if (auto status = WriteAt(file->get(), *byte, place / 8, kArchive, &written); !status.ok())
+    return status;
+  if (auto status = SyncData(file->get(), kArchive); !status.ok()) return status;
   return SyncDirectory(BucketPath(root, job));
 }
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "broker/logs/archive.h"
-#include "broker/logs/files.h"
+#include "broker/logs/disk.h"
 
 namespace muster::logs {
 

@@ -1,4 +1,4 @@
-#include "broker/logs/files.h"
+#include "broker/disk/files.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include "contract/errors.h"
 #include "fmt/format.h"
 
-namespace muster::logs {
+namespace muster::disk {
 
 FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
   std::swap(fd_, other.fd_);
@@ -45,7 +45,8 @@ absl::StatusOr<FileDescriptor> OpenFile(const std::filesystem::path& path, int f
   return FileDescriptor(fd);
 }
 
-absl::Status WriteAt(int fd, std::string_view data, uint64_t offset, size_t* written) {
+absl::Status WriteAt(int fd, std::string_view data, uint64_t offset, std::string_view what,
+                     size_t* written) {
   *written = 0;
   while (*written < data.size()) {
     const ssize_t count = pwrite(fd, data.data() + *written, data.size() - *written,
@@ -53,13 +54,14 @@ absl::Status WriteAt(int fd, std::string_view data, uint64_t offset, size_t* wri
     if (count > 0) {
       *written += static_cast<size_t>(count);
     } else if (count == 0 || errno != EINTR) {
-      return SystemError(count == 0 ? ENOSPC : errno, "write to the log archive");
+      return SystemError(count == 0 ? ENOSPC : errno, fmt::format("write to {}", what));
     }
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> ReadAt(int fd, uint64_t offset, size_t max_bytes) {
+absl::StatusOr<std::string> ReadAt(int fd, uint64_t offset, size_t max_bytes,
+                                   std::string_view what) {
   std::string data(max_bytes, '\0');
   size_t got = 0;
   while (got < max_bytes) {
@@ -69,15 +71,15 @@ absl::StatusOr<std::string> ReadAt(int fd, uint64_t offset, size_t max_bytes) {
     if (count > 0) {
       got += static_cast<size_t>(count);
     } else if (errno != EINTR) {
-      return SystemError(errno, "read from the log archive");
+      return SystemError(errno, fmt::format("read from {}", what));
     }
   }
   data.resize(got);
   return data;
 }
 
-absl::Status SyncData(int fd) {
-  return fdatasync(fd) == 0 ? absl::OkStatus() : SystemError(errno, "sync the log archive");
+absl::Status SyncData(int fd, std::string_view what) {
+  return fdatasync(fd) == 0 ? absl::OkStatus() : SystemError(errno, fmt::format("sync {}", what));
 }
 
 absl::Status SyncDirectory(const std::filesystem::path& directory) {
@@ -87,4 +89,4 @@ absl::Status SyncDirectory(const std::filesystem::path& directory) {
                                : SystemError(errno, fmt::format("sync {}", directory.native()));
 }
 
-}  // namespace muster::logs
+}  // namespace muster::disk

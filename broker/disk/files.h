@@ -1,6 +1,6 @@
-// The system calls of the archive as absl::Status.
-#ifndef MUSTER_BROKER_LOGS_FILES_H_
-#define MUSTER_BROKER_LOGS_FILES_H_
+// The system calls of those who keep files, as absl::Status. Any thread.
+#ifndef MUSTER_BROKER_DISK_FILES_H_
+#define MUSTER_BROKER_DISK_FILES_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace muster::logs {
+namespace muster::disk {
 
 // Owns a file descriptor.
 class FileDescriptor {
@@ -35,14 +35,17 @@ absl::Status SystemError(int error_number, std::string_view what);
 
 // `flags` as for open(2); new files are readable by their owner alone.
 absl::StatusOr<FileDescriptor> OpenFile(const std::filesystem::path& path, int flags);
+// In the three below `what` is the file in an error's words: "the log archive".
 // The number of bytes written, in any case: an error may come after some.
-absl::Status WriteAt(int fd, std::string_view data, uint64_t offset, size_t* written);
+absl::Status WriteAt(int fd, std::string_view data, uint64_t offset, std::string_view what,
+                     size_t* written);
 // Up to `max_bytes`; fewer at the end of the file.
-absl::StatusOr<std::string> ReadAt(int fd, uint64_t offset, size_t max_bytes);
-absl::Status SyncData(int fd);
+absl::StatusOr<std::string> ReadAt(int fd, uint64_t offset, size_t max_bytes,
+                                   std::string_view what);
+absl::Status SyncData(int fd, std::string_view what);
 // Makes names in the directory durable.
 absl::Status SyncDirectory(const std::filesystem::path& directory);
 
-}  // namespace muster::logs
+}  // namespace muster::disk
 
-#endif  // MUSTER_BROKER_LOGS_FILES_H_
+#endif  // MUSTER_BROKER_DISK_FILES_H_

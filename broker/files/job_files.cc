@@ -1,0 +1,123 @@
+#include "broker/files/job_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "contract/characters.h"
+#include "contract/errors.h"
+#include "contract/file_tree.h"
+#include "contract/text.h"
+#include "contract/units.h"
+#include "muster/v1/file_tree.pb.h"
+
+namespace muster::files {
+namespace {
+
+absl::Status NoTree(const std::string& field, std::string_view why) {
+  return contract::BadField(field, fmt::format("names no tree that can be laid out: {}", why));
+}
+
+}  // namespace
+
+absl::Status JobFiles::Check(const v1::JobSpec& spec, std::string_view prefix) {
+  uint64_t total = 0;
+  for (int i = 0; i < spec.uploads_size(); ++i) {
+    const std::string field = fmt::format("{}uploads[{}].tree_sha256", prefix, i);
+    const auto look = LookAt(spec.uploads(i).tree_sha256());
+    if (absl::IsInvalidArgument(look.status()))
+      return NoTree(field, ToStd(look.status().message()));
+    if (!look.ok()) return look.status();
+    if (look->missing > 0) {
+      return contract::Error(
+          absl::StatusCode::kFailedPrecondition, "FILES_MISSING",
+          fmt::format("{}: {} of the files that the job brings along are not at this broker: {}; "
+                      "upload them (FindMissingFiles, UploadFiles) and submit again",
+                      field, look->missing, look->named),
+          {{"field", field}, {"missing", fmt::format("{}", look->missing)}});
+    }
+    // Each tree's own sum was checked for an overflow; that of 64 of them is not.
+    total += std::min(look->total_bytes, std::numeric_limits<uint64_t>::max() - total);
+  }
+  const uint64_t most = store_->options().max_job_bytes;
+  if (total <= most) return absl::OkStatus();
+  return contract::BadField(
+      fmt::format("{}uploads", prefix),
+      fmt::format("bring along {} bytes of files, and {} ({}) are the most for one job at this "
+                  "broker (files.max_job_bytes); leave some out by a .musterignore file, or keep "
+                  "data on the cluster's storage and name its path there",
+                  total, most, contract::FormatBytes(most)));
+}
+
+absl::Status JobFiles::Use(const v1::JobSpec& spec) {
+  for (const v1::Upload& upload : spec.uploads()) {
+    const auto look = LookAt(upload.tree_sha256());
+    if (!look.ok() && !absl::IsInvalidArgument(look.status())) return look.status();
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<JobFiles::Look> JobFiles::LookAt(const std::string& tree_sha256) {
+  Look look;
+  if (Recall(tree_sha256, &look)) return look;
+  auto looked = LookAtFiles(tree_sha256);
+  if (looked.ok() && looked->missing == 0) Remember(tree_sha256, *looked);
+  return looked;
+}
+
+absl::StatusOr<JobFiles::Look> JobFiles::LookAtFiles(const std::string& tree_sha256) {
+  Look look;
+  look.time = store_->now();
+  const auto note_missing = [&look](std::string_view what) {
+    if (++look.missing <= kMaxNamed)
+      look.named += fmt::format("{}{}", look.missing > 1 ? ", " : "", what);
+    if (look.missing == kMaxNamed + 1) look.named += ", ...";
+  };
+  const auto size_bytes = store_->Use(tree_sha256);
+  if (!size_bytes.ok()) return size_bytes.status();
+  if (*size_bytes && **size_bytes > contract::kMaxTreeBytes) {
+    return absl::InvalidArgumentError(ToAbsl(fmt::format("it has {} bytes, and {} are the most",
+                                                         **size_bytes, contract::kMaxTreeBytes)));
+  }
+  const auto bytes = store_->ReadKept(tree_sha256);
+  if (absl::IsNotFound(bytes.status())) {
+    note_missing(fmt::format("the tree {} itself", tree_sha256));
+    return look;
+  }
+  if (!bytes.ok()) return bytes.status();
+  const auto tree = contract::ParseFileTree(*bytes);
+  if (!tree.ok()) return tree.status();
+  look.total_bytes = tree->total_bytes();
+  for (const v1::FileTreeEntry& entry : tree->entries()) {
+    if (entry.kind() != v1::FILE_KIND_FILE) continue;
+    const auto kept = store_->Use(entry.sha256());
+    if (!kept.ok()) return kept.status();
+    if (!*kept) {
+      note_missing(contract::Quoted(entry.path()));
+    } else if (**kept != entry.size_bytes()) {
+      return absl::InvalidArgumentError(
+          ToAbsl(fmt::format("its file {} has {} bytes, and the tree says {}; make it anew",
+                             contract::Quoted(entry.path()), **kept, entry.size_bytes())));
+    }
+  }
+  return look;
+}
+
+bool JobFiles::Recall(const std::string& tree_sha256, Look* look) {
+  const std::lock_guard lock(mutex_);
+  const auto it = remembered_.find(tree_sha256);
+  if (it == remembered_.end()) return false;
+  *look = it->second;
+  // Within this no use needs to be noted anew, and nothing can have gone.
+  const absl::Duration age = store_->now() - look->time;
+  return age >= absl::ZeroDuration() && age < kUseGranularity;
+}
+
+void JobFiles::Remember(const std::string& tree_sha256, const Look& look) {
+  const std::lock_guard lock(mutex_);
+  if (remembered_.size() >= kMaxRemembered) remembered_.clear();
+  remembered_.insert_or_assign(tree_sha256, look);
+}
+
+}  // namespace muster::files
