@@ -94,19 +94,28 @@ std::string LacksOnANode(const Need& need, const v1::Pool& pool) {
   }
   const std::string kind =
       need.gpu_type.empty() ? std::string("GPUs") : fmt::format("GPUs of type {}", need.gpu_type);
-  if (need.gpus > 0 && gpus == 0)
-    return fmt::format("pool \"{}\" has no {}{}", pool.name(), kind, GpuTypesText(pool));
+  if (need.gpus > 0 && gpus == 0) {
+    const std::string types = GpuTypesText(pool);
+    return fmt::format("pool \"{}\" has no {}{}; {} (resources.gpus)", pool.name(), kind, types,
+                       types.empty() ? "choose another pool or cluster" : "ask for one of these");
+  }
   if (gpus < need.gpus) {
-    return fmt::format("pool \"{}\" has at most {} {} on a node, {} are needed", pool.name(), gpus,
-                       kind, need.gpus);
+    return fmt::format(
+        "pool \"{}\" has at most {} {} on a node, {} are needed; ask for at most {} on each node "
+        "(resources.gpus)",
+        pool.name(), gpus, kind, need.gpus, gpus);
   }
   if (cpus < need.cpus) {
-    return fmt::format("pool \"{}\" has at most {} cores on a node, {} are needed", pool.name(),
-                       cpus, need.cpus);
+    return fmt::format(
+        "pool \"{}\" has at most {} cores on a node, {} are needed; ask for at most {} "
+        "(resources.cpus)",
+        pool.name(), cpus, need.cpus, cpus);
   }
   if (!has_memory) {
-    return fmt::format("pool \"{}\" has at most {} of memory on a node, {} are needed", pool.name(),
-                       contract::FormatBytes(memory), contract::FormatBytes(need.memory_bytes));
+    return fmt::format(
+        "pool \"{}\" has at most {} of memory on a node, {} are needed; ask for less "
+        "(resources.memory)",
+        pool.name(), contract::FormatBytes(memory), contract::FormatBytes(need.memory_bytes));
   }
   return "";
 }
@@ -123,18 +132,25 @@ Fit CheckNodes(const v1::JobSpec& shape, const v1::Pool& pool, v1::ClusterKind k
   if (good == 0) {
     std::string lacks = LacksOnANode(need, pool);
     if (lacks.empty()) {
-      lacks = fmt::format("pool \"{}\" has no node with all that is needed at once", pool.name());
+      lacks = fmt::format(
+          "pool \"{}\" has no node with all that is needed at once; ask for less of one of them "
+          "(resources.cpus, resources.memory, resources.gpus)",
+          pool.name());
     }
     return {Fit::Verdict::kTooLittle, std::move(lacks)};
   }
   if (good < nodes) {
-    return {Fit::Verdict::kTooLittle,
-            fmt::format("pool \"{}\" has {} such nodes, {} are needed", pool.name(), good, nodes)};
+    return {
+        Fit::Verdict::kTooLittle,
+        fmt::format("pool \"{}\" has {} node{} with what each needs (resources), {} are needed; "
+                    "ask for at most {} (nodes)",
+                    pool.name(), good, good == 1 ? "" : "s", nodes, good)};
   }
   if (pool.max_nodes() > 0 && pool.max_nodes() < nodes) {
     return {Fit::Verdict::kTooLittle,
-            fmt::format("pool \"{}\" gives a run at most {} nodes, {} are needed", pool.name(),
-                        pool.max_nodes(), nodes)};
+            fmt::format("pool \"{}\" gives a run at most {} nodes, {} are needed; ask for at most "
+                        "{} (nodes)",
+                        pool.name(), pool.max_nodes(), nodes, pool.max_nodes())};
   }
   return {};
 }
@@ -157,7 +173,9 @@ Fit CheckPool(const v1::JobSpec& shape, const v1::Pool& pool, const PutCluster& 
   if (pool.has_max_time_limit() && shape.has_time_limit() &&
       shape.time_limit().seconds() > pool.max_time_limit().seconds()) {
     return {Fit::Verdict::kTooShort,
-            fmt::format("pool \"{}\" has a time limit of {}, {} are needed", pool.name(),
+            fmt::format("pool \"{}\" has a time limit of {}, {} are needed; ask for no more than "
+                        "the pool gives (time_limit)",
+                        pool.name(),
                         contract::FormatDuration(absl::Seconds(pool.max_time_limit().seconds())),
                         contract::FormatDuration(absl::Seconds(shape.time_limit().seconds())))};
   }
@@ -219,7 +237,8 @@ std::string LacksRoles(const v1::JobSpec& shape, v1::ClusterKind kind) {
         contract::Name(kind));
   }
   if (!contract::FindRolesThatShareNodes(shape).has_value()) return "";
-  return "it is of kind kubernetes, and the job has roles that share nodes, which only Slurm runs";
+  return "it is of kind kubernetes, and the job has roles that share nodes, which only Slurm runs; "
+         "give each role nodes of its own (roles[].first_node), or choose a cluster of kind slurm";
 }
 
 // Likewise for its image, or for the want of one.
@@ -281,8 +300,10 @@ std::string WrongKind(const v1::JobSpec& shape, const PutCluster& cluster) {
         contract::Name(cluster.kind));
   }
   if (shape.has_kubernetes() && cluster.kind != v1::CLUSTER_KIND_KUBERNETES) {
-    return fmt::format("it is of kind {}, and the job has a kubernetes section",
-                       contract::Name(cluster.kind));
+    return fmt::format(
+        "it is of kind {}, and the job has a kubernetes section; take the section out, or choose a "
+        "cluster of kind kubernetes (placement.clusters)",
+        contract::Name(cluster.kind));
   }
   if (std::string lacks = LacksRoles(shape, cluster.kind); !lacks.empty()) return lacks;
   if (std::string lacks = LacksImages(shape, cluster); !lacks.empty()) return lacks;

@@ -70,7 +70,8 @@ class Core::Impl {
   absl::Status CheckRoom(const std::vector<Candidate>& candidates) const;
   uint64_t Accept(Candidate& candidate, const std::string& user, Step& step);
   absl::Status CheckNamedClusters(const v1::JobSpec& spec) const;
-  absl::Status CheckPlaceable(const v1::JobSpec& shape, const Refusals& refused) const;
+  absl::Status CheckPlaceable(const v1::JobSpec& spec, const v1::JobSpec& shape,
+                              const Refusals& refused) const;
 
   // ---- cancel.cc
   void On(Cancel& in, Step& step);

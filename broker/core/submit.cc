@@ -7,6 +7,7 @@
 #include "broker/core/event_bounds.h"
 #include "broker/core/impl.h"
 #include "contract/errors.h"
+#include "contract/slurm_only.h"
 #include "contract/slurm_options.h"
 #include "contract/text.h"
 
@@ -31,6 +32,16 @@ std::string DescribeRefusals(const Refusals& refused) {
     text += fmt::format("; cluster \"{}\" refused it: {}", cluster, cut);
   }
   return text;
+}
+
+// What keeps the job from clusters of other kinds; its shape does not have it.
+std::string OfSlurmOnly(const v1::JobSpec& spec) {
+  const std::string why = contract::WhySlurmOnly(spec);
+  if (why.empty()) return "";
+  return fmt::format(
+      "; only Slurm can take it because {}: do without, or choose a cluster of kind "
+      "slurm (placement.clusters)",
+      why);
 }
 
 absl::Status WithIndex(const absl::Status& status, size_t index) {
@@ -127,7 +138,8 @@ absl::Status Core::Impl::Examine(const SubmitItem& item, Batch& batch) {
     const Shape* shape = shapes_.Find(candidate.shape_bytes);
     if (shape == nullptr || shape->lane->fits.empty()) {
       if (absl::Status status = CheckNamedClusters(*item.spec); !status.ok()) return status;
-      if (absl::Status status = CheckPlaceable(candidate.shape, item.refused_by); !status.ok())
+      if (absl::Status status = CheckPlaceable(*item.spec, candidate.shape, item.refused_by);
+          !status.ok())
         return status;
     }
   }
@@ -148,14 +160,19 @@ absl::Status Core::Impl::CheckNamedClusters(const v1::JobSpec& spec) const {
   return absl::OkStatus();
 }
 
-absl::Status Core::Impl::CheckPlaceable(const v1::JobSpec& shape, const Refusals& refused) const {
+absl::Status Core::Impl::CheckPlaceable(const v1::JobSpec& spec, const v1::JobSpec& shape,
+                                        const Refusals& refused) const {
   if (clusters_by_name_.empty()) return absl::OkStatus();
+  bool is_wrong_kind = false;
   for (const auto& [name, cluster] : clusters_by_name_) {
-    if (CheckFit(shape, cluster->saved).ever()) return absl::OkStatus();
+    const Fit fit = CheckFit(shape, cluster->saved);
+    if (fit.ever()) return absl::OkStatus();
+    is_wrong_kind |= fit.verdict == Fit::Verdict::kWrongKind;
   }
   return contract::Error(
       absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED",
-      fmt::format("no cluster can ever run this job: {}", DescribeLacks(shape, refused)));
+      fmt::format("no cluster can ever run this job: {}{}", DescribeLacks(shape, refused),
+                  is_wrong_kind ? OfSlurmOnly(spec) : ""));
 }
 
 absl::Status Core::Impl::CheckRoom(const std::vector<Candidate>& candidates) const {

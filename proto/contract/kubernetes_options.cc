@@ -5,10 +5,12 @@
 #include <string>
 #include <string_view>
 
+#include "absl/time/time.h"
 #include "contract/characters.h"
 #include "contract/kubernetes_names.h"
 #include "contract/kubernetes_volumes.h"
 #include "contract/parts.h"
+#include "contract/units.h"
 #include "fmt/format.h"
 
 namespace muster::contract {
@@ -208,8 +210,10 @@ class Checker {
   void Seconds(std::string_view name, const google::protobuf::Duration& duration, int64_t most) {
     if (duration.nanos() == 0 && duration.seconds() >= 0 && duration.seconds() <= most) return;
     errors_.Add(Field(name),
-                fmt::format("{} s and {} ns is out of range; use whole seconds, 0 to {}",
-                            duration.seconds(), duration.nanos(), most));
+                fmt::format("{}s is out of range; use whole seconds from 0s to {}s ({})",
+                            absl::ToDoubleSeconds(absl::Seconds(duration.seconds()) +
+                                                  absl::Nanoseconds(duration.nanos())),
+                            most, contract::FormatDuration(absl::Seconds(most))));
   }
 
   void CheckTimes() {

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "contract/characters.h"
 #include "contract/slurm_options.h"
 #include "contract/task_array.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
+#include "google/protobuf/descriptor.h"
 
 namespace muster::contract {
 namespace {
@@ -37,6 +41,28 @@ std::string_view SlurmWord(std::string_view line) {
   return {};
 }
 
+// `the job has slurm.account "a1", slurm.requeue`: short texts with their values.
+std::string WhatIsSet(const v1::SlurmOptions& options) {
+  constexpr size_t kMaxNamed = 8;        // keeps the message readable
+  constexpr size_t kMaxShownBytes = 32;  // likewise
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  options.GetReflection()->ListFields(options, &fields);
+  std::vector<std::string> named;
+  for (const auto* field : fields) {
+    if (named.size() == kMaxNamed) {
+      named.push_back("...");
+      break;
+    }
+    std::string text = fmt::format("slurm.{}", field->name());
+    if (field->type() == field->TYPE_STRING && !field->is_repeated()) {
+      const std::string value = options.GetReflection()->GetString(options, field);
+      if (value.size() <= kMaxShownBytes) text += fmt::format(" {}", Quoted(value));
+    }
+    named.push_back(std::move(text));
+  }
+  return fmt::format("the job has {}", fmt::join(named, ", "));
+}
+
 std::string WhyScript(std::string_view script) {
   for (size_t number = 1; !script.empty(); ++number) {
     const std::string_view line = script.substr(0, script.find('\n'));
@@ -51,12 +77,14 @@ std::string WhyScript(std::string_view script) {
 
 std::string WhySlurmOnly(const v1::JobSpec& spec) {
   if (!spec.has_slurm()) return "";
-  if (!spec.slurm().has_batch_script()) return "the job has a slurm section";
   v1::SlurmOptions others = spec.slurm();
   others.clear_batch_script();
+  // What it is without being asked for.
   if (others.tasks_per_node() == 1) others.clear_tasks_per_node();
+  if (!spec.slurm().has_batch_script())
+    return others.ByteSizeLong() > 0 ? WhatIsSet(others) : "the job has a slurm section";
   if (others.extra_options_size() == 1 && IsHeldFromTheStart(spec)) others.clear_extra_options();
-  if (others.ByteSizeLong() > 0) return "the job has options of Slurm";
+  if (others.ByteSizeLong() > 0) return WhatIsSet(others);
   if (spec.nodes() > 1) return "the batch script is for several nodes";
   if (FindArrayTask(spec).has_value()) return "the batch script is a task of a job array";
   if (!spec.slurm().batch_script().input().empty()) return "the batch script reads an input file";

@@ -202,6 +202,16 @@ TEST(KubernetesOptions, AVolumeHasOneSourceAndAPlaceOfItsOwn) {
   });
 }
 
+TEST(KubernetesOptions, ATimeOutOfRangeIsToldWithItsUnitAndWhatWouldDo) {
+  const v1::JobSpec spec = WithOptions([](auto* o) {
+    o->mutable_termination_grace()->set_seconds(3601);
+    o->mutable_termination_grace()->set_nanos(500'000'000);
+  });
+  EXPECT_THAT(std::string(NormalizeJobSpec(spec).status().message()),
+              testing::HasSubstr("kubernetes.termination_grace: 3601.5s is out of range; use whole "
+                                 "seconds from 0s to 3600s (1h)"));
+}
+
 TEST(KubernetesOptions, AJobIsNotForTwoKindsOfClusters) {
   v1::JobSpec spec = WithOptions([](auto*) {});
   spec.mutable_slurm()->set_account("a");

@@ -8,6 +8,7 @@
 namespace muster::contract {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 v1::JobSpec BatchScript(const std::string& lines) {
@@ -34,16 +35,32 @@ TEST(WhySlurmOnlyTest, ABatchScriptOfOneNodeRunsAnywhere) {
 TEST(WhySlurmOnlyTest, OptionsNodesAndInputDo) {
   v1::JobSpec spec = BatchScript("true\n");
   spec.mutable_slurm()->set_account("a");
-  EXPECT_THAT(WhySlurmOnly(spec), HasSubstr("options of Slurm"));
+  EXPECT_EQ(WhySlurmOnly(spec), "the job has slurm.account \"a\"");
   spec = BatchScript("true\n");
   spec.mutable_slurm()->set_tasks_per_node(2);
-  EXPECT_THAT(WhySlurmOnly(spec), HasSubstr("options of Slurm"));
+  EXPECT_EQ(WhySlurmOnly(spec), "the job has slurm.tasks_per_node");
   spec = BatchScript("true\n");
   spec.set_nodes(2);
   EXPECT_THAT(WhySlurmOnly(spec), HasSubstr("several nodes"));
   spec = BatchScript("true\n");
   spec.mutable_slurm()->mutable_batch_script()->set_input("in");
   EXPECT_THAT(WhySlurmOnly(spec), HasSubstr("input"));
+}
+
+TEST(WhySlurmOnlyTest, OfManyOptionsTheFirstEightAreNamedAndLongValuesLeftOut) {
+  v1::JobSpec spec;
+  v1::SlurmOptions* slurm = spec.mutable_slurm();
+  slurm->set_partition("p");
+  slurm->set_account(std::string(33, 'a'));
+  slurm->set_qos("q");
+  slurm->set_reservation("r");
+  slurm->set_constraint("c");
+  slurm->set_nodelist("n");
+  slurm->set_exclude("e");
+  slurm->set_comment("c");
+  slurm->set_nice(1);
+  EXPECT_THAT(WhySlurmOnly(spec), HasSubstr("slurm.partition \"p\", slurm.account, slurm.qos"));
+  EXPECT_THAT(WhySlurmOnly(spec), EndsWith("slurm.comment \"c\", ..."));
 }
 
 TEST(WhySlurmOnlyTest, WhatOnlySlurmGivesAScriptIsNamedWithItsLine) {

@@ -62,10 +62,13 @@ TEST(Fit, OnKubernetesTheGpusOfAResourceAreThoseOfAnyLabel) {
 
 TEST(Fit, AnUnknownGpuTypeIsToldWithThoseThatThereAre) {
   const v1::Pool pool = PoolOf("lab", {.gpus = {{"NVIDIA-H100-80GB-HBM3", 4}, {"a100", 2}}});
-  EXPECT_EQ(CheckFit(SpecWithGpus("H100", 1), Cluster({pool})).lacks,
-            "pool \"lab\" has no GPUs of type H100 (it has NVIDIA-H100-80GB-HBM3, a100)");
-  EXPECT_EQ(CheckFit(SpecWithGpus("H100", 1), Cluster({PoolOf("cpu")})).lacks,
-            "pool \"cpu\" has no GPUs of type H100");
+  EXPECT_EQ(
+      CheckFit(SpecWithGpus("H100", 1), Cluster({pool})).lacks,
+      "pool \"lab\" has no GPUs of type H100 (it has NVIDIA-H100-80GB-HBM3, a100); ask for one "
+      "of these (resources.gpus)");
+  EXPECT_EQ(
+      CheckFit(SpecWithGpus("H100", 1), Cluster({PoolOf("cpu")})).lacks,
+      "pool \"cpu\" has no GPUs of type H100; choose another pool or cluster (resources.gpus)");
 }
 
 TEST(Fit, AnUnknownNamespaceIsToldByItsField) {
@@ -115,7 +118,7 @@ TEST(Fit, AKubernetesSectionNeedsKubernetesAndItsNamespaceIsThePool) {
   for (const v1::ClusterKind kind : {v1::CLUSTER_KIND_MACHINES, v1::CLUSTER_KIND_SLURM}) {
     const Fit fit = CheckFit(shape, Cluster({PoolOf("lab")}, kind));
     EXPECT_EQ(fit.verdict, Verdict::kWrongKind);
-    EXPECT_THAT(fit.lacks, HasSubstr("has a kubernetes section"));
+    EXPECT_THAT(fit.lacks, HasSubstr("has a kubernetes section; take the section out"));
   }
   EXPECT_TRUE(CheckFit(shape, Cluster({PoolOf("lab")}, v1::CLUSTER_KIND_KUBERNETES)).now());
   EXPECT_EQ(CheckFit(shape, Cluster({PoolOf("other")}, v1::CLUSTER_KIND_KUBERNETES)).verdict,
@@ -267,7 +270,9 @@ TEST(Fit, PartsOfCoresAreRoundedUp) {
   EXPECT_TRUE(CheckFit(spec, Cluster({PoolOf("cpu", {.cpus = 8})})).now());
   spec.mutable_resources()->set_cpu_millis(8001);
   const Fit fit = CheckFit(spec, Cluster({PoolOf("cpu", {.cpus = 8})}));
-  EXPECT_EQ(fit.lacks, "pool \"cpu\" has at most 8 cores on a node, 9 are needed");
+  EXPECT_EQ(fit.lacks,
+            "pool \"cpu\" has at most 8 cores on a node, 9 are needed; ask for at most 8 "
+            "(resources.cpus)");
 }
 
 TEST(Fit, MemoryMustFitIfItIsKnown) {
@@ -276,17 +281,21 @@ TEST(Fit, MemoryMustFitIfItIsKnown) {
   EXPECT_TRUE(CheckFit(spec, Cluster({PoolOf("cpu", {.memory_bytes = 2ull << 30})})).now());
   EXPECT_TRUE(CheckFit(spec, Cluster({PoolOf("cpu", {.memory_bytes = 0})})).now());
   EXPECT_EQ(CheckFit(spec, Cluster({PoolOf("cpu", {.memory_bytes = 1ull << 30})})).lacks,
-            "pool \"cpu\" has at most 1Gi of memory on a node, 2Gi are needed");
+            "pool \"cpu\" has at most 1Gi of memory on a node, 2Gi are needed; ask for less "
+            "(resources.memory)");
 }
 
 TEST(Fit, GpuTypesAreComparedWithoutCase) {
   const auto cluster = Cluster({PoolOf("gpu", {.gpus = {{"h100", 8}}})});
   EXPECT_TRUE(CheckFit(SpecWithGpus("H100", 8), cluster).now());
   EXPECT_TRUE(CheckFit(SpecWithGpus("", 8), cluster).now());
-  EXPECT_EQ(CheckFit(SpecWithGpus("A100", 1), cluster).lacks,
-            "pool \"gpu\" has no GPUs of type A100 (it has h100)");
-  EXPECT_EQ(CheckFit(SpecWithGpus("H100", 9), cluster).lacks,
-            "pool \"gpu\" has at most 8 GPUs of type H100 on a node, 9 are needed");
+  EXPECT_EQ(
+      CheckFit(SpecWithGpus("A100", 1), cluster).lacks,
+      "pool \"gpu\" has no GPUs of type A100 (it has h100); ask for one of these (resources.gpus)");
+  EXPECT_EQ(
+      CheckFit(SpecWithGpus("H100", 9), cluster).lacks,
+      "pool \"gpu\" has at most 8 GPUs of type H100 on a node, 9 are needed; ask for at most 8 "
+      "on each node (resources.gpus)");
 }
 
 TEST(Fit, AnyTypeMeansOneTypeOnANode) {
@@ -300,8 +309,10 @@ TEST(Fit, NodesOfSeveralGroupsCountTogether) {
   *pool.add_node_groups() = PoolOf("x", {.count = 1, .gpus = {{"H100", 16}}}).node_groups(0);
   *pool.add_node_groups() = PoolOf("x", {.count = 10}).node_groups(0);
   EXPECT_TRUE(CheckFit(SpecWithGpus("h100", 8, 3), Cluster({pool})).now());
-  EXPECT_EQ(CheckFit(SpecWithGpus("h100", 8, 4), Cluster({pool})).lacks,
-            "pool \"gpu\" has 3 such nodes, 4 are needed");
+  EXPECT_EQ(
+      CheckFit(SpecWithGpus("h100", 8, 4), Cluster({pool})).lacks,
+      "pool \"gpu\" has 3 nodes with what each needs (resources), 4 are needed; ask for at most "
+      "3 (nodes)");
 }
 
 TEST(Fit, AllMustBeOnOneNode) {
@@ -310,7 +321,8 @@ TEST(Fit, AllMustBeOnOneNode) {
   v1::JobSpec spec = SpecWithGpus("h100", 8);
   spec.mutable_resources()->set_cpu_millis(32'000);
   EXPECT_EQ(CheckFit(spec, Cluster({pool})).lacks,
-            "pool \"mixed\" has no node with all that is needed at once");
+            "pool \"mixed\" has no node with all that is needed at once; ask for less of one "
+            "of them (resources.cpus, resources.memory, resources.gpus)");
 }
 
 TEST(Fit, APoolLimitsTheNodesOfARun) {
@@ -321,7 +333,7 @@ TEST(Fit, APoolLimitsTheNodesOfARun) {
   EXPECT_TRUE(CheckFit(spec, Cluster({pool})).now());
   spec.set_nodes(3);
   EXPECT_EQ(CheckFit(spec, Cluster({pool})).lacks,
-            "pool \"cpu\" gives a run at most 2 nodes, 3 are needed");
+            "pool \"cpu\" gives a run at most 2 nodes, 3 are needed; ask for at most 2 (nodes)");
 }
 
 TEST(Fit, TheTimeLimitMustBeWithinThePools) {
@@ -334,7 +346,9 @@ TEST(Fit, TheTimeLimitMustBeWithinThePools) {
   spec.mutable_time_limit()->set_seconds(7200);
   const Fit fit = CheckFit(spec, Cluster({pool}));
   EXPECT_EQ(fit.verdict, Verdict::kTooShort);
-  EXPECT_EQ(fit.lacks, "pool \"cpu\" has a time limit of 1h, 2h are needed");
+  EXPECT_EQ(fit.lacks,
+            "pool \"cpu\" has a time limit of 1h, 2h are needed; ask for no more than "
+            "the pool gives (time_limit)");
 }
 
 TEST(Fit, APoolThatIsDownFitsLater) {

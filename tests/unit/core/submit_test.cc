@@ -167,9 +167,24 @@ TEST_F(SubmitTest, AJobThatNoClusterCanEverRunIsRefusedWithWhatEachLacks) {
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(ReasonOf(status), "CANNOT_BE_PLACED");
   const std::string message(status.message());
-  EXPECT_THAT(message,
-              HasSubstr("cluster \"near\": pool \"default\" has 1 such nodes, 4 are needed"));
+  EXPECT_THAT(message, HasSubstr("cluster \"near\": pool \"default\" has 1 node with what each "
+                                 "needs (resources), 4 are needed; "
+                                 "ask for at most 1 (nodes)"));
   EXPECT_THAT(message, HasSubstr("cluster \"small\": pool \"default\" has no GPUs of type H100"));
+}
+
+TEST_F(SubmitTest, AJobForSlurmAloneIsRefusedElsewhereWithWhatToLeaveOut) {
+  v1::AgentHello hello = Hello("k8s");
+  hello.set_kind(v1::CLUSTER_KIND_KUBERNETES);
+  Connect(hello);
+  v1::JobSpec spec = Spec();
+  spec.mutable_slurm()->set_account("a1");
+  spec.mutable_slurm()->set_requeue(true);
+  const absl::Status status = SubmitOne(spec).status();
+  EXPECT_EQ(ReasonOf(status), "CANNOT_BE_PLACED");
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("the job has slurm.account \"a1\", slurm.requeue: do without, or choose a "
+                        "cluster of kind slurm (placement.clusters)"));
 }
 
 TEST_F(SubmitTest, ARefusalNamesAtMostFiveClusters) {
