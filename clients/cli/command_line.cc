@@ -202,12 +202,14 @@ class Grammar {
 
   void AddPlan() {
     CLI::App* sub = Sub("plan", Verb::kPlan,
-                        "Show what would be submitted for a job file or a command, and when it "
-                        "would start; submits nothing. -o wide: with the batch script that "
-                        "is alike for all jobs",
+                        "Show whether and when a job file or a command would start, and what "
+                        "would be submitted; submits nothing",
                         "plan --time 4h job.yaml");
     AddFile(sub);
     AddSpec(sub);
+    sub->add_flag("--manifest", out_.manifest,
+                  "All that would be submitted: the manifest, the batch script or the command; "
+                  "-o wide does the same");
   }
 
   void AddSlurmVerbs() {

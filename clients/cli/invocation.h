@@ -67,6 +67,7 @@ struct Invocation {
   SpecFlags spec;
   std::string file;  // empty: a command
   bool strict = false;
+  bool manifest = false;  // of a plan: all that would be submitted
   std::vector<std::string> command;
   bool wait = false;
   bool validate_only = false;

@@ -27,12 +27,20 @@ Cell ResultCell(v1::CheckResult result) {
   }
 }
 
-// Without `all`, less what is alike for all jobs.
-std::string SubmissionText(std::string_view submission, bool all) {
-  const size_t alike = all ? submission.npos : submission.rfind(contract::kAlikeForAllJobs);
+// A batch script's own part is this short, or the command of a machine; a manifest is not, and
+// would push the checks off the screen.
+constexpr auto kMaxShownLines = 24;
+
+// Without `whole`, less what is alike for all jobs, and only its length if the rest is long.
+std::string SubmissionText(std::string_view submission, bool whole) {
+  const size_t alike = whole ? submission.npos : submission.rfind(contract::kAlikeForAllJobs);
   std::string text = Harmless(submission.substr(0, alike), Keep::kLayout);
   if (!text.ends_with('\n')) text += '\n';
-  if (alike != submission.npos) text += "(with what is alike for all jobs: muster plan -o wide)\n";
+  const auto lines = std::count(text.begin(), text.end(), '\n');
+  if (!whole && lines > kMaxShownLines)
+    return fmt::format("{} lines; to see them: muster plan --manifest\n", lines);
+  if (alike != submission.npos)
+    text += "(with what is alike for all jobs: muster plan --manifest)\n";
   return text;
 }
 
@@ -64,7 +72,7 @@ std::string ChecksText(const google::protobuf::RepeatedPtrField<v1::ClusterCheck
   return text;
 }
 
-std::string PlanPage(const v1::JobPlan& plan, const Style& style, absl::Time now) {
+std::string PlanPage(const v1::JobPlan& plan, const Style& style, bool whole, absl::Time now) {
   Page page(style.colours);
   page.Heading(fmt::format("On cluster {}", Harmless(plan.cluster())));
   // Clocks differ a little, and a plan takes a moment.
@@ -82,7 +90,7 @@ std::string PlanPage(const v1::JobPlan& plan, const Style& style, absl::Time now
   }
   if (!plan.submission().empty()) {
     page.Heading("Submission");
-    page.Raw(SubmissionText(plan.submission(), style.wide));
+    page.Raw(SubmissionText(plan.submission(), whole));
   }
   return page.Take();
 }

@@ -88,6 +88,19 @@ int WidthOf(std::string_view character) {
   return contract::CharacterBytes(character) == 0 ? 1 : CharacterWidth(CodePoint(character));
 }
 
+// Of the text's first characters, as many as have room.
+size_t BytesThatFit(std::string_view text, size_t room) {
+  size_t width = 0;
+  size_t bytes = 0;
+  while (bytes < text.size()) {
+    const std::string_view character = FirstCharacter(text.substr(bytes));
+    width += static_cast<size_t>(WidthOf(character));
+    if (width > room) break;
+    bytes += character.size();
+  }
+  return bytes;
+}
+
 }  // namespace
 
 std::string Harmless(std::string_view text, Keep keep) {
@@ -139,18 +152,17 @@ size_t Width(std::string_view text) {
   return width;
 }
 
-std::string CutToWidth(std::string_view text, size_t max_width) {
+std::string CutToWords(std::string_view text, size_t max_width) {
   if (Width(text) <= max_width) return std::string(text);
-  constexpr std::string_view kMark = "...";
-  size_t width = kMark.size();
-  size_t used = 0;
-  while (used < text.size()) {
-    const std::string_view character = FirstCharacter(text.substr(used));
-    width += static_cast<size_t>(WidthOf(character));
-    if (width > max_width) break;
-    used += character.size();
-  }
-  return fmt::format("{}{}", text.substr(0, used), kMark);
+  constexpr std::string_view kMark = "…";
+  const size_t room = max_width - std::min(max_width, Width(kMark));
+  size_t kept = BytesThatFit(text, room);
+  // A word that ends just there is whole; what stands before its blank is.
+  if (kept < text.size() && text[kept] != ' ') kept = text.substr(0, kept).rfind(' ');
+  if (kept == text.npos || kept == 0)
+    kept = BytesThatFit(text.substr(0, text.find(' ')), kMaxWordWidth);
+  if (kept == text.size()) return std::string(text);
+  return fmt::format("{}{}", text.substr(0, text.find_last_not_of(' ', kept - 1) + 1), kMark);
 }
 
 absl::Time ToTime(const google::protobuf::Timestamp& timestamp) {

@@ -37,8 +37,11 @@ std::string OneLine(std::string_view text);
 
 // Columns on a terminal of a text that is harmless.
 size_t Width(std::string_view text);
-// The text, or its beginning and "..." if it is wider; max_width is at least 3.
-std::string CutToWidth(std::string_view text, size_t max_width);
+// The text; or if it is wider, those of its first words that fit whole, and "…": names and
+// addresses stay as they are. The first word is there in any case, and cut only after
+// kMaxWordWidth.
+inline constexpr size_t kMaxWordWidth = 256;  // as wide as a table may be for a name's sake
+std::string CutToWords(std::string_view text, size_t max_width);
 
 absl::Time ToTime(const google::protobuf::Timestamp& timestamp);
 // "2026-03-01T12:00:00Z", to the second; "-" if absent.

@@ -35,10 +35,11 @@ int PlanOne(Session& session, const v1::JobSpec& spec) {
   } else if (!session.for_people()) {
     PrintMessage(session, *response);
   } else {
+    const bool is_whole = session.call.manifest || session.format == Format::kWide;
     std::string text;
     for (const v1::JobPlan& plan : response->plans()) {
       text += text.empty() ? "" : "\n";
-      text += PlanPage(plan, session.style(), absl::Now());
+      text += PlanPage(plan, session.style(), is_whole, absl::Now());
     }
     session.terminal.Out(text);
     session.terminal.Note("nothing was submitted");

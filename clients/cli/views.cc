@@ -218,7 +218,7 @@ Table::Row JobRow(const v1::Job& job, const Style& style, absl::Time now) {
   if (!style.wide) {
     row.push_back({Ago(job.create_time(), now)});
     row.push_back({RunTime(job, now)});
-    row.push_back({CutToWidth(ReasonText(job), kMaxReasonWidth)});
+    row.push_back({CutToWords(ReasonText(job), kMaxReasonWidth)});
     return row;
   }
   std::string exit = "-";
@@ -275,7 +275,7 @@ Table::Row ClusterRow(const v1::Cluster& cluster, const Style& style, absl::Time
   if (cluster.state() != v1::CLUSTER_STATE_CONNECTED) {
     problem = fmt::format("its agent was last seen {}", Ago(cluster.last_seen(), now));
   }
-  row.push_back({style.wide ? problem : CutToWidth(problem, kMaxReasonWidth)});
+  row.push_back({style.wide ? problem : CutToWords(problem, kMaxReasonWidth)});
   return row;
 }
 

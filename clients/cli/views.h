@@ -47,7 +47,8 @@ bool SaysHeld(std::string_view reason);
 std::string ClusterPage(const v1::Cluster& cluster, const v1::ClusterDetails* details,
                         const Style& style, absl::Time now);
 // What would be submitted, what was looked at, and when it would start.
-std::string PlanPage(const v1::JobPlan& plan, const Style& style, absl::Time now);
+// Of the submission all if `whole`, else the job's own part if it is short.
+std::string PlanPage(const v1::JobPlan& plan, const Style& style, bool whole, absl::Time now);
 // The lines of a preflight, with what to do.
 std::string ChecksText(const google::protobuf::RepeatedPtrField<v1::ClusterCheck>& checks,
                        const Style& style);

@@ -43,12 +43,12 @@ std::string_view FailedWord(v1::FailureClass failure_class) {
   }
 }
 
-std::string EndReason(const JobRecord& record) {
+std::string_view EndReason(const JobRecord& record) {
   const std::string_view word = StateWord(record);
   if (word == "TIMEOUT") return "TimeLimit";
   if (word == "OUT_OF_MEMORY") return "OutOfMemory";
   if (word == "NODE_FAIL") return "NodeDown";
-  return word == "FAILED" ? "NonZeroExitCode" : "None";
+  return word == "FAILED" ? "NonZeroExitCode" : kNoReason;
 }
 
 // Slurm's word at the end of an explanation: "waiting for free nodes (Resources)".
@@ -57,6 +57,15 @@ std::string_view WordInBrackets(std::string_view reason) {
   if (open == reason.npos || !reason.ends_with(')')) return {};
   const std::string_view word = reason.substr(open + 1, reason.size() - open - 2);
   const bool is_word = !word.empty() && word.find(' ') == word.npos;
+  return is_word ? word : std::string_view();
+}
+
+// Kubernetes' word at the beginning of one: "Unschedulable: 0/2 nodes are available".
+std::string_view WordBeforeColon(std::string_view reason) {
+  const std::string_view word = reason.substr(0, reason.find(": "));
+  const bool is_word = word.size() < reason.size() && !word.empty() &&
+                       !contract::IsLowerLetter(word.front()) &&
+                       std::all_of(word.begin(), word.end(), contract::IsLetter);
   return is_word ? word : std::string_view();
 }
 
@@ -142,13 +151,17 @@ bool IsActiveState(std::string_view word) {
 
 std::string ReasonWord(const JobRecord& record) {
   const v1::Job& job = record.job;
-  if (contract::IsTerminal(job.state())) return EndReason(record);
-  if (job.state() != v1::JOB_STATE_QUEUED && job.state() != v1::JOB_STATE_PENDING) return "None";
+  if (contract::IsTerminal(job.state())) return std::string(EndReason(record));
+  if (job.state() != v1::JOB_STATE_QUEUED && job.state() != v1::JOB_STATE_PENDING)
+    return std::string(kNoReason);
   if (job.held()) return "JobHeldUser";
   if (job.state() == v1::JOB_STATE_QUEUED)
     return job.has_retry_time() ? "BeginTime" : "MusterQueue";
-  const std::string_view word = WordInBrackets(job.reason());
-  return word.empty() ? "None" : Harmless(word);
+  std::string_view word = WordInBrackets(job.reason());
+  if (word.empty()) word = WordBeforeColon(job.reason());
+  if (!word.empty()) return Harmless(word);
+  // Slurm's own word for what its scheduler has not looked at yet.
+  return job.reason().empty() ? std::string(kNoReason) : "SeeMusterWhy";
 }
 
 absl::Duration Elapsed(const JobRecord& record, absl::Time now) {

@@ -37,8 +37,10 @@ bool IsActiveState(std::string_view word);
 // Slurm's own number; empty: it has none, or is not on Slurm.
 std::string SlurmNumber(const JobRecord& record);
 
-// Why it waits in Slurm's own word: "Resources"; "MusterQueue" while no cluster has it. Of a job
-// that has ended why it did: "NonZeroExitCode". "None" if there is nothing to say.
+// Why it waits in Slurm's or Kubernetes' own word: "Resources", "Unschedulable"; "MusterQueue"
+// while no cluster has it, "SeeMusterWhy" if the reason is a sentence. Of a job that has ended why
+// it did: "NonZeroExitCode". kNoReason if there is nothing to say.
+inline constexpr std::string_view kNoReason = "None";
 std::string ReasonWord(const JobRecord& record);
 
 // How long it has run.

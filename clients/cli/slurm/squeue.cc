@@ -110,7 +110,10 @@ std::string EndTime(const JobRecord& record) {
 std::string NodesOrReason(const JobRecord& record) {
   const std::string nodes = Nodes(record);
   const bool waits = StateWord(record) == "PENDING";
-  return waits || nodes.empty() ? fmt::format("({})", ReasonWord(record)) : nodes;
+  if (!waits && !nodes.empty()) return nodes;
+  // "(None)" would say that nothing keeps it; it is only that nobody has said yet what does.
+  const std::string word = ReasonWord(record);
+  return word == kNoReason ? "" : fmt::format("({})", word);
 }
 
 // A column: its letter, its heading, and its value.

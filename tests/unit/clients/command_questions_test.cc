@@ -271,6 +271,7 @@ TEST_F(CommandTest, PlanShowsTheSubmissionAndSubmitsNothing) {
   const std::string own = Run({"plan", "--", "x"}).out;
   EXPECT_THAT(own, AllOf(HasSubstr("# sbatch\n(with what"), Not(HasSubstr("set -u"))));
   EXPECT_THAT(Run({"plan", "-o", "wide", "--", "x"}).out, HasSubstr("batch.sh\n#!/bin/bash\nset"));
+  EXPECT_THAT(Run({"plan", "--manifest", "--", "x"}).out, HasSubstr("batch.sh\n#!/bin/bash\nset"));
   EXPECT_EQ(Run({"plan", WriteFile("run: x\nname: filed\n")}).code, 0);
   EXPECT_EQ(asked.spec().name(), "filed");
   plan->add_checks()->set_result(v1::CHECK_RESULT_FAIL);
@@ -278,6 +279,24 @@ TEST_F(CommandTest, PlanShowsTheSubmissionAndSubmitsNothing) {
   EXPECT_EQ(Run({"plan"}).code, 2);
   EXPECT_EQ(Run({"plan", "--wait", "--", "x"}).code, 2);
   EXPECT_THAT(submitted_, IsEmpty());
+}
+
+TEST_F(CommandTest, APlanTellsOfALongSubmissionOnlyItsLengthUnlessItIsAskedFor) {
+  v1::PlanJobResponse plans;
+  v1::JobPlan* plan = plans.add_plans();
+  plan->set_cluster("k8s");
+  std::string manifest = "kind: \"Job\"\n";
+  for (int i = 0; i < 24; ++i) manifest += "  line\n";
+  plan->set_submission(manifest);
+  broker_.plan_job = [&](const v1::PlanJobRequest&) -> absl::StatusOr<v1::PlanJobResponse> {
+    return plans;
+  };
+  const std::string page = Run({"plan", "--", "x"}).out;
+  EXPECT_THAT(page, HasSubstr("25 lines; to see them: muster plan --manifest\n"));
+  EXPECT_THAT(page, Not(HasSubstr("kind")));
+  for (const char* flag : {"--manifest", "-owide"})
+    EXPECT_THAT(Run({"plan", flag, "--", "x"}).out, HasSubstr(manifest)) << flag;
+  EXPECT_THAT(Run({"plan", "-o", "yaml", "--", "x"}).out, HasSubstr("submission: "));
 }
 
 }  // namespace

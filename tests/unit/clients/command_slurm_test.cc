@@ -65,6 +65,17 @@ TEST_F(SlurmVerbsTest, JobsThatNoClusterHasAndThatAreHeldSaySo) {
   EXPECT_EQ(Run({"squeue", "-ho", "%i %r", "-Si"}).out, "7 MusterQueue\n8 JobHeldUser\n");
 }
 
+TEST_F(SlurmVerbsTest, AReasonOfKubernetesIsItsWordASentenceMustersAndNoneIsLeftOut) {
+  const auto shown = [&](const std::string& reason) {
+    jobs_[1].set_reason(reason);
+    return Run({"squeue", "-h", "-j8", "-o", "%i %R"}).out;
+  };
+  EXPECT_EQ(shown("Unschedulable: 0/2 nodes are available: 2 Too few pods"), "8 (Unschedulable)\n");
+  EXPECT_EQ(shown("node-1 has the most free cores: 2"), "8 (SeeMusterWhy)\n");
+  EXPECT_EQ(shown("Pod refused by hook: no"), "8 (SeeMusterWhy)\n");
+  EXPECT_EQ(shown(""), "8\n");
+}
+
 TEST_F(SlurmVerbsTest, SqueueSaysWhichUserNobodyKnows) {
   const Outcome outcome = Run({"squeue", "-h", "-u", "bob,root,no-such-user", "-o", "%u"});
   EXPECT_EQ(outcome.code, 0);

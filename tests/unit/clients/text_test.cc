@@ -107,11 +107,19 @@ TEST(Width, CountsColumns) {
   EXPECT_EQ(Width("🚀"), 2u);
 }
 
-TEST(CutToWidth, KeepsWholeCharacters) {
-  EXPECT_EQ(CutToWidth("abcdef", 6), "abcdef");
-  EXPECT_EQ(CutToWidth("abcdefg", 6), "abc...");
-  EXPECT_EQ(CutToWidth("日本語日本語", 8), "日本...");
-  EXPECT_EQ(Width(CutToWidth("日本語日本語", 8)), 7u);
+TEST(CutToWords, KeepsWholeWordsAndSaysThatThereIsMore) {
+  EXPECT_EQ(CutToWords("ask https://host:6443/x", 23), "ask https://host:6443/x");
+  EXPECT_EQ(CutToWords("ask https://host:6443/x", 22), "ask…");
+  EXPECT_EQ(CutToWords("ask https://host:6443/x now", 24), "ask https://host:6443/x…");
+  EXPECT_EQ(CutToWords("ask https://host:6443/x now", 23), "ask…");
+  EXPECT_EQ(CutToWords("日本 日本語", 8), "日本…");
+  EXPECT_EQ(Width(CutToWords("日本 日本語 日本語", 14)), 12u);
+}
+
+TEST(CutToWords, TheFirstWordIsThereWhateverItsWidthUpToABound) {
+  EXPECT_EQ(CutToWords("https://host:6443/x is away", 8), "https://host:6443/x…");
+  EXPECT_EQ(CutToWords("https://host:6443/x", 8), "https://host:6443/x");
+  EXPECT_EQ(CutToWords(std::string(1000, 'x'), 8), std::string(kMaxWordWidth, 'x') + "…");
 }
 
 TEST(Ago, UsesOneUnit) {
