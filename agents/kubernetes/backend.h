@@ -1,7 +1,8 @@
 // The Backend contract on top of a Kubernetes API server.
 //
-// Launch, Lookup: backend_launch.cc. Observe: backend_observe.cc. Cancel, SetHeld: backend_end.cc.
-// Forget, and what is left of runs: backend_sweep.cc. What people ask: backend_answers.cc.
+// Launch, Lookup: backend_launch.cc. Observe: backend_observe.cc. Cancel: backend_end.cc.
+// SetHeld: backend_hold.cc. Forget, and what is left of runs: backend_sweep.cc. What people ask:
+// backend_answers.cc.
 #ifndef MUSTER_AGENTS_KUBERNETES_BACKEND_H_
 #define MUSTER_AGENTS_KUBERNETES_BACKEND_H_
 
@@ -116,16 +117,6 @@ class KubernetesBackend final : public agent::Backend {
   // What it waits for will never be: the run ends with the server's words. Errors: they could not
   // be written down.
   absl::Status GiveUp(const v1::Assignment& run, const absl::Status& refusal);
-  // Holds or releases a Job that Kueue may let go, or whose launch is through. Errors: as those of
-  // SetHeldInQueue and JobCalls::PatchJob.
-  absl::Status ChangeHold(const agent::RunHandle& run, const JobObject& job, bool held);
-  // Of a Job that names a queue of Kueue's. FAILED_PRECONDITION: Kueue has let it go, and may yet
-  // take it back before it begins.
-  absl::Status SetHeldInQueue(const JobObject& job, const v1::Assignment& run, bool held);
-  // Of a Job that was let go in this moment, while a hold came.
-  void HoldAtOnce(const JobObject& job);
-  // Whether one of its pods has a node, as far as the watch has told.
-  bool HasNode(const ObjectName& job);
   // Lets a Job go, by its queue if it has one, whether or not the run is held. Errors are those of
   // JobCalls::PatchJob.
   absl::StatusOr<JobObject> SendOff(const JobObject& job, const v1::Assignment& run);
@@ -154,9 +145,12 @@ class KubernetesBackend final : public agent::Backend {
                                     const std::string& name_space) const;
   // A run that is to be let go once there is room, and what it waits for.
   void Queue(const agent::RunHandle& run, const RunFacts& facts, agent::Observation* seen);
-  // Makes a Job that has no node held or not, as it is wished: what SetHeld and launches have asked
-  // for may have crossed each other, or failed. Tells why it is not so yet.
-  void HeedHold(const agent::RunHandle& run, const JobObject& job, agent::Observation* seen);
+  // Makes a Job that was let go held or not, as it is wished, and tells why it is not so yet. Those
+  // that wait in queue_ are held there. What looks have done is all that is done of holds: so
+  // nothing of them can cross.
+  void HeedHold(const agent::RunHandle& run, const RunFacts& facts, agent::Observation* seen);
+  // Errors: as those of JobCalls::PatchJob.
+  absl::Status ChangeHold(const agent::RunHandle& run, const JobObject& job, bool held);
   // Why such a run waits; `seen`: what its Job says of that.
   std::string ReasonInQueue(const JobObject& job, const std::string& seen) const;
   // The run cannot go on: why is kept, its Job is deleted, and the run has failed once that is
@@ -209,8 +203,9 @@ class KubernetesBackend final : public agent::Backend {
   // to be suspended in the midst of their work. Of the observing thread.
   std::map<std::string, std::string> asked_if_suspended_;
   struct HoldTry {
+    bool held = false;
     absl::Time time = absl::InfinitePast();
-    std::string trouble;  // what came of it; empty: it was done
+    std::string trouble = {};  // what came of it; empty: it was done
   };
   std::map<std::string, HoldTry> hold_tries_;    // of HeedHold, by run key; of the observing thread
   std::set<std::string> awaiting_logs_;          // of the observing thread

@@ -174,19 +174,10 @@ absl::Status KubernetesBackend::LetGo(const v1::Assignment& run) {
   const absl::StatusOr<std::optional<JobObject>> job = FindJob(name_space, run.run_key());
   if (!job.ok()) return job.status();
   if (!job->has_value()) return absl::NotFoundError("there is no Job");
-  const absl::StatusOr<JobObject> patched = SendOff(**job, run);
+  absl::StatusOr<JobObject> patched = SendOff(**job, run);
   if (!patched.ok()) return patched.status();
-  HomeOf(name_space).store().Put(*patched);
-  // A hold that came while the server was asked.
-  if (queue_.IsHeld(run.run_key())) HoldAtOnce(*patched);
+  HomeOf(name_space).store().Put(*std::move(patched));
   return absl::OkStatus();
-}
-
-void KubernetesBackend::HoldAtOnce(const JobObject& job) {
-  // What this comes to is nothing of the launch's, which is through: a look at the run tries again,
-  // and tells.
-  (void)ChangeJob(job.name, job.queue.empty() ? SuspendPatch(job.name.uid, true)
-                                              : QueuePatch(job.name.uid, kHeldQueue));
 }
 
 absl::StatusOr<JobObject> KubernetesBackend::SendOff(const JobObject& job,

@@ -188,7 +188,7 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
   if (!facts.job.has_value() || facts.job->deletion_time.has_value()) return seen;
   if (run.assignment != nullptr) {
     Queue(run, facts, &*seen);
-    HeedHold(run, *facts.job, &*seen);
+    HeedHold(run, facts, &*seen);
   }
   if (std::optional<v1::Failure> stuck = FindStuckGang(facts, PodsOf(run), config_.gang_grace);
       stuck.has_value() && run.assignment != nullptr &&
@@ -258,8 +258,8 @@ void KubernetesBackend::Queue(const RunHandle& run, const RunFacts& facts, Obser
 
 std::string KubernetesBackend::ReasonInQueue(const JobObject& job, const std::string& seen) const {
   const std::string& run_key = job.name.run_key;
-  // What may start all the same is not held yet.
-  if (queue_.IsHeld(run_key)) return IsInQueue(job) ? seen : kHeldWords;
+  // What may start all the same is not held.
+  if (queue_.IsKeptBack(run_key)) return IsInQueue(job) ? seen : kHeldWords;
   const std::string reason = queue_.ReasonOf(run_key);
   return reason.empty() ? "waits for its turn to start" : reason;
 }

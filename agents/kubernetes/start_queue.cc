@@ -289,4 +289,10 @@ bool StartQueue::IsHeld(const std::string& run_key) const {
   return found != entries_.end() && IsHeldLocked(run_key, found->second);
 }
 
+bool StartQueue::IsKeptBack(const std::string& run_key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(run_key);
+  return found != entries_.end() && !found->second.starting && IsHeldLocked(run_key, found->second);
+}
+
 }  // namespace muster::kubernetes

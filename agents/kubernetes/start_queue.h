@@ -76,8 +76,10 @@ class StartQueue {
 
   // Why it waits; empty: it does not, or nobody has looked yet.
   std::string ReasonOf(const std::string& run_key) const;
-  // It is held back, as far as the queue has been told.
+  // It is to be held, as far as the queue has been told.
   bool IsHeld(const std::string& run_key) const;
+  // Likewise, and nobody is letting it go: it stays where it is until its release.
+  bool IsKeptBack(const std::string& run_key) const;
   // The latest wish, since the last Remove; nothing: none.
   std::optional<bool> WishOf(const std::string& run_key) const;
 

@@ -6,7 +6,7 @@ from muster.v1 import job_pb2, job_spec_pb2
 
 from harness.api import CANCELED, FAILED, RUNNING, SUCCEEDED, error_info, script_spec
 from harness.fixtures import kubernetes_fixture
-from harness.holds import came_too_late, hold_once_it_is
+from harness.holds import came_too_late, hold_once_it_is, is_hold_settled
 from harness.kubernetes import show_directory
 from harness.wait import eventually
 
@@ -171,8 +171,7 @@ def test_a_hold_during_the_launch_is_kept_or_the_history_says_that_it_came_too_l
         if hold_once_it_is(api, job_id, moment):
             asked.append(job_id)
     for job_id in asked:
-        eventually(lambda job_id=job_id: not api.get(job_id).held or api.get(job_id).runs[0].reason.startswith("held"),
-                   "the cluster has held it, or has begun with it")
+        eventually(lambda job_id=job_id: is_hold_settled(api.get(job_id)), "it is held, or has begun")
     kept = [job_id for job_id in asked if api.get(job_id).held]
     late = [job_id for job_id in asked if job_id not in kept]
     assert kept, "at least those that were asked for first"

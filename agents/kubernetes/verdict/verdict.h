@@ -14,6 +14,7 @@ namespace muster::kubernetes {
 
 // The reason of a run that is held.
 inline constexpr char kHeldWords[] = "held: it starts once it is released";
+inline constexpr char kBeingHeldWords[] = "about to be held: its pods are being taken away";
 
 // Everything that is known of a run at one moment.
 struct RunFacts {

@@ -20,6 +20,11 @@ def hold_once_it_is(api, job_id, state):
     return True
 
 
+def is_hold_settled(job):
+    """Whether it is known what a hold has come to: it came too late, or nothing of the job runs until its release."""
+    return not job.held or job.state == job_pb2.JOB_STATE_QUEUED or job.runs[-1].reason.startswith("held")
+
+
 def came_too_late(api, job_id):
     """Whether the job's history says that a hold of it did."""
     return any(step.kind == job_pb2.TRANSITION_KIND_RELEASE_REQUESTED and

@@ -59,6 +59,14 @@ class BackendHoldTest : public ScriptedClusterTest {
   static Json RunningPod() {
     return PodOf("node-1", {{"running", {{"startedAt", "2026-01-01T00:00:30Z"}}}});
   }
+  static Json UnschedulablePod() {
+    Json pod = PodOf("", Json::object());
+    pod["status"] = {
+        {"phase", "Pending"},
+        {"conditions",
+         {{{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}}}}};
+    return pod;
+  }
   agent::RunHandle Launched(v1::RunState state = v1::RUN_STATE_PENDING) const {
     agent::RunHandle run = Handle(kRun);
     run.external_id = "lab/" + std::string(kRun);
@@ -129,7 +137,6 @@ TEST_F(BackendHoldTest, AHoldThatComesWhileTheJobIsMadeTakesItOutOfItsQueue) {
   EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr("/jobs "), HasSubstr("/secrets ")));
   EXPECT_THAT(backend_->Observe({Launched()}).observations[0].reason, Not(HasSubstr("held")))
       << "Kueue may start it still";
-  EXPECT_TRUE(backend_->SetHeld(Launched(), true).ok());
   EXPECT_THAT(TakeChanges(), ElementsAre(AllOf(HasSubstr("PATCH "), HasSubstr(kHeldQueue))));
   EXPECT_THAT(backend_->Observe({Launched()}).observations[0].reason, HasSubstr("held"));
 }
@@ -141,23 +148,26 @@ TEST_F(BackendHoldTest, AHoldThatIsDeniedBecauseItCameTooLateEndsNoRun) {
   denies_holds_ = true;
   ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
   EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr("/jobs "), HasSubstr("/secrets "),
-                                         HasSubstr(kLaunchAnnotation), HasSubstr(kHeldQueue)));
+                                         HasSubstr(kLaunchAnnotation)));
   const agent::ObserveOutcome outcome = backend_->Observe({Launched()});
   ASSERT_EQ(outcome.observations.size(), 1) << outcome.scheduler;
   EXPECT_EQ(outcome.observations[0].state, v1::RUN_STATE_PENDING);
-  EXPECT_THAT(TakeChanges(), IsEmpty()) << "it is not taken away";
+  EXPECT_THAT(outcome.observations[0].reason, HasSubstr("the hold waits: "));
+  EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr(kHeldQueue))) << "it is not taken away";
 }
 
 TEST_F(BackendHoldTest, WhatKueueHasLetGoIsNotHeldUntilItsPodsHaveNodesAndSaysSo) {
   jobs_ = Json::array({HalfLaunched(false)});
   Start({kRun});
-  const absl::Status late = backend_->SetHeld(Launched(), true);
-  EXPECT_EQ(late.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(late.message()), HasSubstr("Kueue has let it go"));
-  EXPECT_THAT(backend_->Observe({Launched()}).observations[0].reason, Not(HasSubstr("held")));
+  backend_->AllowStarts();
+  EXPECT_TRUE(backend_->SetHeld(Launched(), true).ok());
+  EXPECT_THAT(backend_->Observe({Launched()}).observations[0].reason,
+              HasSubstr("the hold waits: Kueue has let it go"));
   pods_ = Json::array({RunningPod()});
   Start({kRun});
-  EXPECT_TRUE(backend_->SetHeld(Launched(), true).ok()) << "it has begun";
+  backend_->AllowStarts();
+  EXPECT_TRUE(backend_->SetHeld(Launched(), true).ok());
+  EXPECT_EQ(backend_->Observe({Held()}).observations[0].reason, "") << "it has begun";
 }
 
 TEST_F(BackendHoldTest, TheLaunchOfWhatKueueHasStartedIsCompletedInSpiteOfALateHold) {
@@ -193,6 +203,8 @@ TEST_F(BackendHoldTest, AJobThatMayStartThoughItIsToBeHeldIsHeldUnlessItHasANode
   assignment_->mutable_spec()->clear_kubernetes();
   jobs_ = Json::array({MakeJob(kRun)});
   jobs_[0]["spec"]["suspend"] = false;
+  EXPECT_THAT(ChangesAtALook(Held()), IsEmpty()) << "its pods are being made";
+  pods_ = Json::array({UnschedulablePod()});
   EXPECT_THAT(ChangesAtALook(Held(), /*has_broker_spoken=*/false), IsEmpty());
   EXPECT_THAT(ChangesAtALook(Held()), ElementsAre(HasSubstr(R"("suspend":true)")));
   jobs_[0]["spec"]["suspend"] = false;
@@ -209,16 +221,37 @@ TEST_F(BackendHoldTest, AJobInAQueueIsAsHeldAsItIsWished) {
   EXPECT_THAT(ChangesAtALook(Held()), ElementsAre(HasSubstr(kHeldQueue)));
 }
 
-TEST_F(BackendHoldTest, WhileAHoldIsOnItsWayNobodyUndoesIt) {
+TEST_F(BackendHoldTest, TheLatestWishCountsForMoreThanWhatALookSaysOfHolds) {
   assignment_->mutable_spec()->clear_kubernetes();
   jobs_ = Json::array({MakeJob(kRun)});
   jobs_[0]["spec"]["suspend"] = false;
+  pods_ = Json::array({UnschedulablePod()});
   Start({kRun});
   backend_->AllowStarts();
   EXPECT_TRUE(backend_->SetHeld(Launched(), true).ok());
   TakeChanges();
   (void)backend_->Observe({Launched()});
-  EXPECT_THAT(TakeChanges(), IsEmpty()) << "what this look says of holds is older";
+  EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr(R"("suspend":true)")));
+  EXPECT_TRUE(backend_->SetHeld(Launched(), false).ok());
+  (void)backend_->Observe({Held()});
+  EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr(R"("suspend":false)")))
+      << "and it waits for no pause of the hold's";
+}
+
+TEST_F(BackendHoldTest, WhatIsBeingLetGoIsNotCalledHeld) {
+  assignment_->mutable_spec()->clear_kubernetes();
+  std::string reason;
+  const auto keeps = answer_first_;
+  answer_first_ = [&](const ScriptedRequest& request) {
+    if (request.method == "PATCH" && reason.empty()) {
+      backend_->NoteHold(kRun, true);
+      reason = backend_->Observe({Held()}).observations[0].reason;
+    }
+    return keeps(request);
+  };
+  Start({});
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  EXPECT_EQ(reason, "waits for its turn to start");
 }
 
 TEST_F(BackendHoldTest, AHoldThatFailsIsTriedAgainAfterAPauseAndSaysSoMeanwhile) {

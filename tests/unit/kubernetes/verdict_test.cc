@@ -294,6 +294,19 @@ TEST(KubernetesVerdictTest, AHeldRunAndASuspendedOneSayWhoHoldsThem) {
   EXPECT_THAT(world.Seen().reason, HasSubstr("held"));
 }
 
+TEST(KubernetesVerdictTest,
+     ARunIsNotHeldBeforeItsPodsAreGoneForOneMayHaveBegunOnANodeThatIsSilent) {
+  World world;
+  world.facts().job->is_suspended = true;
+  world.facts().job->is_held = true;
+  world.Pod(R"({"phase": "Pending"})");
+  EXPECT_EQ(world.Seen().state, v1::RUN_STATE_PENDING);
+  EXPECT_EQ(world.Seen().reason, kBeingHeldWords);
+  EXPECT_THAT(kBeingHeldWords, Not(StartsWith("held")));
+  world.facts().pods.clear();
+  EXPECT_EQ(world.Seen().reason, kHeldWords);
+}
+
 TEST(KubernetesVerdictTest, WhatKueueHasGivenUpEndsInItsWords) {
   World world;
   world.facts().job->is_suspended = true;

@@ -1,0 +1,48 @@
+#include "agents/kubernetes/verdict/hold.h"
+
+#include <algorithm>
+
+#include "agents/kubernetes/objects/kueue.h"
+
+namespace muster::kubernetes {
+namespace {
+
+bool IsBeingDeleted(const PodObject& pod) { return pod.deletion_time.has_value(); }
+
+bool HasNode(const PodObject& pod) { return !pod.node.empty() && !IsBeingDeleted(pod); }
+
+bool FoundNoNode(const PodObject& pod) {
+  return pod.node.empty() && !IsBeingDeleted(pod) &&
+         std::any_of(pod.conditions.begin(), pod.conditions.end(),
+                     [](const Condition& c) { return c.type == "PodScheduled" && !c.is_true; });
+}
+
+bool MayYetTell(const PodObject& pod) { return !pod.node.empty() && !pod.HasEnded(); }
+
+}  // namespace
+
+HoldAdvice AdviseHold(const JobObject& job, const std::vector<PodObject>& pods, size_t wanted) {
+  // What others have suspended is theirs; out of a queue it has to be taken.
+  if (job.is_suspended) return {IsInQueue(job) ? HoldStep::kNow : HoldStep::kNone};
+  if (std::any_of(pods.begin(), pods.end(), HasNode)) return {};
+  if (!job.queue.empty()) {
+    return {HoldStep::kLater,
+            "Kueue has let it go, and it waits for nodes: it will be held if Kueue takes it back "
+            "before it has them"};
+  }
+  if (static_cast<size_t>(std::count_if(pods.begin(), pods.end(), FoundNoNode)) < wanted) {
+    return {HoldStep::kLater,
+            "it was let go in that moment: it will be held if it finds no nodes at once"};
+  }
+  return {HoldStep::kNow};
+}
+
+HoldAdvice AdviseRelease(const JobObject& job, const std::vector<PodObject>& pods) {
+  if (!job.is_suspended) return {};
+  const auto pod = std::find_if(pods.begin(), pods.end(), MayYetTell);
+  if (pod == pods.end()) return {HoldStep::kNow};
+  return {HoldStep::kLater,
+          "its pod " + pod->name.name + " is still being ended on node " + pod->node};
+}
+
+}  // namespace muster::kubernetes
