@@ -50,12 +50,9 @@ absl::Status JobFiles::Check(const v1::JobSpec& spec, std::string_view prefix) {
                   total, most, contract::FormatBytes(most)));
 }
 
-absl::Status JobFiles::Use(const v1::JobSpec& spec) {
-  for (const v1::Upload& upload : spec.uploads()) {
-    const auto look = LookAt(upload.tree_sha256());
-    if (!look.ok() && !absl::IsInvalidArgument(look.status())) return look.status();
-  }
-  return absl::OkStatus();
+absl::Status JobFiles::Use(const std::string& tree_sha256) {
+  const auto look = LookAt(tree_sha256);
+  return absl::IsInvalidArgument(look.status()) ? absl::OkStatus() : look.status();
 }
 
 absl::StatusOr<JobFiles::Look> JobFiles::LookAt(const std::string& tree_sha256) {

@@ -29,9 +29,9 @@ class JobFiles {
   // named is no tree, or they are too many bytes.
   absl::Status Check(const v1::JobSpec& spec, std::string_view prefix);
 
-  // The files of an unfinished job count as used now. What is missing is left out: that the job
-  // has not got it is not for this to mend.
-  absl::Status Use(const v1::JobSpec& spec);
+  // The files of an unfinished job's tree count as used now. What is missing is left out: that the
+  // job has not got it is not for this to mend.
+  absl::Status Use(const std::string& tree_sha256);
 
  private:
   // Trees that are remembered, about 200 bytes each.

@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "broker/files/job_files.h"
 #include "broker/rpc/connected_agents.h"
 #include "broker/rpc/context.h"
+#include "broker/rpc/file_expiry.h"
 #include "broker/rpc/listen_address.h"
 #include "broker/rpc/stream_registry.h"
 #include "broker/rpc/submit_questions.h"
@@ -27,8 +29,8 @@ namespace muster::broker {
 namespace {
 
 // What health checks may ask for.
-constexpr const char* kServices[] = {"muster.v1.Jobs", "muster.v1.Clusters", "muster.v1.AgentLink",
-                                     "muster.v1.LogLink"};
+constexpr const char* kServices[] = {"muster.v1.Jobs", "muster.v1.Clusters", "muster.v1.Files",
+                                     "muster.v1.AgentLink", "muster.v1.LogLink"};
 // A SubmitJobs of 1000 ordinary specs, or of a few of the largest. What is larger is to be sent in
 // several calls.
 constexpr int kMaxReceiveBytes = 16 << 20;
@@ -62,12 +64,14 @@ void SetChannelArguments(grpc::ServerBuilder& builder) {
 class RunningBroker final : public Broker {
  public:
   RunningBroker(BrokerOptions options, std::unique_ptr<store::Store> store,
-                std::unique_ptr<logs::Archive> archive)
+                std::unique_ptr<logs::Archive> archive, std::unique_ptr<files::FileStore> files)
       : options_(std::move(options)),
         store_(std::move(store)),
         archive_(std::move(archive)),
+        files_(std::move(files)),
         readers_(options_.readers),
         archivers_(options_.archivers),
+        file_workers_(options_.file_workers),
         streams_(options_.max_streams) {}
 
   ~RunningBroker() override { Shutdown(); }
@@ -92,6 +96,7 @@ class RunningBroker final : public Broker {
   int port() const override { return port_; }
 
   void Housekeep() override {
+    file_expiry_.Begin();
     const absl::StatusOr<int> expired = archive_->Expire(kMaxExpirePerRound);
     if (!expired.ok()) {
       LogEvent(spdlog::level::warn, "log_expiry_failed",
@@ -109,6 +114,7 @@ class RunningBroker final : public Broker {
     if (engine_) engine_->Stop();
     readers_.Stop();
     archivers_.Stop();
+    file_workers_.Stop();
     if (server_) {
       server_->Shutdown(absl::ToChronoTime(absl::Now() + options_.shutdown_grace));
       server_->Wait();
@@ -122,8 +128,11 @@ class RunningBroker final : public Broker {
     context.engine = engine_.get();
     context.store = store_.get();
     context.archive = archive_.get();
+    context.files = files_.get();
+    context.job_files = &job_files_;
     context.readers = &readers_;
     context.archivers = &archivers_;
+    context.file_workers = &file_workers_;
     context.streams = &streams_;
     context.watches = &watches_;
     context.agents = &agents_;
@@ -132,6 +141,7 @@ class RunningBroker final : public Broker {
     context.log_grace = options_.log_grace;
     services_.push_back(MakeJobsService(context));
     services_.push_back(MakeClustersService(context));
+    services_.push_back(MakeFilesService(context));
     services_.push_back(MakeAgentLinkService(context));
     services_.push_back(MakeLogLinkService(context));
   }
@@ -173,12 +183,16 @@ class RunningBroker final : public Broker {
   const BrokerOptions options_;
   const std::unique_ptr<store::Store> store_;
   const std::unique_ptr<logs::Archive> archive_;
+  const std::unique_ptr<files::FileStore> files_;
+  files::JobFiles job_files_{files_.get()};
   Users users_;
   ConnectedAgents agents_;
   SubmitQuestions submit_questions_{options_.submit};
   WatchHub watches_;
   WorkerPool readers_;
   WorkerPool archivers_;
+  WorkerPool file_workers_;
+  FileExpiry file_expiry_{files_.get(), &job_files_, store_.get(), &file_workers_};
   StreamRegistry streams_;
   std::unique_ptr<Engine> engine_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
@@ -192,10 +206,11 @@ class RunningBroker final : public Broker {
 
 absl::StatusOr<std::unique_ptr<Broker>> Broker::Start(
     BrokerOptions options, std::unique_ptr<store::Store> store,
-    std::unique_ptr<logs::Archive> archive, std::function<void(const absl::Status&)> on_failure) {
+    std::unique_ptr<logs::Archive> archive, std::unique_ptr<files::FileStore> files,
+    std::function<void(const absl::Status&)> on_failure) {
   KeepGrpc();
-  auto broker =
-      std::make_unique<RunningBroker>(std::move(options), std::move(store), std::move(archive));
+  auto broker = std::make_unique<RunningBroker>(std::move(options), std::move(store),
+                                                std::move(archive), std::move(files));
   if (absl::Status status = broker->Begin(std::move(on_failure)); !status.ok()) return status;
   return broker;
 }

@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "broker/core/core.h"
 #include "broker/engine/engine.h"
+#include "broker/files/file_store.h"
 #include "broker/logs/archive.h"
 #include "broker/rpc/submit_questions.h"
 #include "broker/rpc/worker_pool.h"
@@ -37,6 +38,7 @@ struct BrokerOptions {
   EngineOptions engine;
   WorkerPool::Options readers;
   WorkerPool::Options archivers;
+  WorkerPool::Options file_workers;
 };
 
 // Start, Shutdown and Housekeep belong to the main thread.
@@ -46,13 +48,14 @@ class Broker {
   // is acknowledged, and the process must end; on the store thread.
   static absl::StatusOr<std::unique_ptr<Broker>> Start(
       BrokerOptions options, std::unique_ptr<store::Store> store,
-      std::unique_ptr<logs::Archive> archive, std::function<void(const absl::Status&)> on_failure);
+      std::unique_ptr<logs::Archive> archive, std::unique_ptr<files::FileStore> files,
+      std::function<void(const absl::Status&)> on_failure);
   // Shuts down first.
   virtual ~Broker() = default;
 
   // The TCP port in use; 0: none.
   virtual int port() const = 0;
-  // Removes logs that are too old. Call about once a minute.
+  // Removes logs that are too old, and files that nobody needs any more. Call about once a minute.
   virtual void Housekeep() = 0;
   // Takes no more work, tells agents to come back, finishes streams, commits what was taken, stops.
   virtual void Shutdown() = 0;

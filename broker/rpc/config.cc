@@ -114,6 +114,15 @@ std::vector<Setting> SettingsOf(Config* config) {
       {"logs.retention", "how long logs are kept after a job's end [30d]",
        into(Duration(absl::ZeroDuration(),
                      [](Config& c, absl::Duration d) { c.logs.retention = d; }))},
+      {"files.max_job_bytes", "bytes of files that one job may bring along [1Gi]",
+       into(Bytes([](Config& c, uint64_t n) { c.files.max_job_bytes = n; }))},
+      {"files.max_total_bytes", "bytes of such files kept for all jobs [50Gi]",
+       into(Bytes([](Config& c, uint64_t n) { c.files.max_total_bytes = n; }))},
+      {"files.keep_free_bytes", "what uploads leave free on the disk [256Mi]",
+       into(Bytes([](Config& c, uint64_t n) { c.files.keep_free_bytes = n; }))},
+      {"files.retention", "how long files are kept that no unfinished job names [7d]",
+       into(Duration(files::kLeastRetention,
+                     [](Config& c, absl::Duration d) { c.files.retention = d; }))},
   };
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "broker/files/file_store.h"
 #include "broker/logs/archive.h"
 #include "broker/rpc/broker.h"
 #include "daemon/settings.h"
@@ -17,6 +18,7 @@ struct Config {
   std::string log_level = "info";  // debug, info, warning, error
   BrokerOptions broker;            // but for socket_path
   logs::Options logs;
+  files::Options files;
 };
 
 // Every setting; they write into `config`.

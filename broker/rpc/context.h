@@ -16,6 +16,10 @@ class Store;
 namespace muster::logs {
 class Archive;
 }
+namespace muster::files {
+class FileStore;
+class JobFiles;
+}  // namespace muster::files
 
 namespace muster::broker {
 
@@ -31,8 +35,11 @@ struct Context {
   Engine* engine = nullptr;
   const store::Store* store = nullptr;
   logs::Archive* archive = nullptr;
-  WorkerPool* readers = nullptr;    // of the store and of the archive
-  WorkerPool* archivers = nullptr;  // apart, because an end of a log waits for the disk
+  files::FileStore* files = nullptr;
+  files::JobFiles* job_files = nullptr;
+  WorkerPool* readers = nullptr;       // of the store and of the archive
+  WorkerPool* archivers = nullptr;     // apart, because an end of a log waits for the disk
+  WorkerPool* file_workers = nullptr;  // apart, because uploads wait for the disk all the time
   StreamRegistry* streams = nullptr;
   WatchHub* watches = nullptr;
   ConnectedAgents* agents = nullptr;
@@ -43,6 +50,7 @@ struct Context {
 
 std::unique_ptr<grpc::Service> MakeJobsService(const Context& context);
 std::unique_ptr<grpc::Service> MakeClustersService(const Context& context);
+std::unique_ptr<grpc::Service> MakeFilesService(const Context& context);
 std::unique_ptr<grpc::Service> MakeAgentLinkService(const Context& context);
 std::unique_ptr<grpc::Service> MakeLogLinkService(const Context& context);
 

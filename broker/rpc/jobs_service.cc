@@ -10,7 +10,7 @@
 #include "broker/rpc/plan_job.h"
 #include "broker/rpc/read_log.h"
 #include "broker/rpc/requests.h"
-#include "broker/rpc/submit_questions.h"
+#include "broker/rpc/submit_files.h"
 #include "broker/rpc/unary.h"
 #include "broker/rpc/users.h"
 #include "broker/rpc/watch_jobs.h"
@@ -51,12 +51,11 @@ class JobsService : public v1::Jobs::CallbackService {
       reactor->Finish(rpc::ToGrpc(submit.status()));
       return reactor;
     }
-    context_.submit_questions->Submit(
-        context_, *std::move(submit),
-        [reactor, out](absl::StatusOr<v1::SubmitJobsResponse> result) {
-          if (result.ok()) *out = std::move(*result->mutable_responses(0));
-          reactor->Finish(rpc::ToGrpc(result.status()));
-        });
+    SubmitWithFiles(context_, *std::move(submit),
+                    [reactor, out](absl::StatusOr<v1::SubmitJobsResponse> result) {
+                      if (result.ok()) *out = std::move(*result->mutable_responses(0));
+                      reactor->Finish(rpc::ToGrpc(result.status()));
+                    });
     return reactor;
   }
 
@@ -69,11 +68,10 @@ class JobsService : public v1::Jobs::CallbackService {
       reactor->Finish(rpc::ToGrpc(submit.status()));
       return reactor;
     }
-    context_.submit_questions->Submit(
-        context_, *std::move(submit),
-        [reactor, out](absl::StatusOr<v1::SubmitJobsResponse> result) {
-          Answer(reactor, out, std::move(result));
-        });
+    SubmitWithFiles(context_, *std::move(submit),
+                    [reactor, out](absl::StatusOr<v1::SubmitJobsResponse> result) {
+                      Answer(reactor, out, std::move(result));
+                    });
     return reactor;
   }
 

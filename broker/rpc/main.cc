@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "broker/files/file_store.h"
 #include "broker/logs/archive.h"
 #include "broker/rpc/broker.h"
 #include "broker/rpc/config.h"
@@ -78,8 +79,11 @@ absl::StatusOr<std::unique_ptr<Broker>> StartBroker(Config config) {
   if (!store.ok()) return store.status();
   auto archive = logs::Archive::Open(config.state_dir + "/logs", config.logs, absl::Now);
   if (!archive.ok()) return archive.status();
+  auto files = files::FileStore::Open(config.state_dir + "/files", config.files, absl::Now);
+  if (!files.ok()) return files.status();
   config.broker.socket_path = config.state_dir + "/broker.sock";
-  return Broker::Start(config.broker, *std::move(store), *std::move(archive), Die);
+  return Broker::Start(config.broker, *std::move(store), *std::move(archive), *std::move(files),
+                       Die);
 }
 
 int Serve(const Config& config) {

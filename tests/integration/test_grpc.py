@@ -25,7 +25,7 @@ def refusal(call, code):
 
 
 def test_health_of_the_server_and_of_each_service(api):
-    for service in ("", "muster.v1.Jobs", "muster.v1.Clusters"):
+    for service in ("", "muster.v1.Jobs", "muster.v1.Clusters", "muster.v1.Files"):
         answer = api.health.Check(health_pb2.HealthCheckRequest(service=service), timeout=60)
         assert answer.status == health_pb2.HealthCheckResponse.SERVING, service
 
@@ -38,7 +38,8 @@ def reflect(api, **fields):
 
 def test_reflection_names_the_services_and_describes_a_method(api):
     names = {s.name for s in reflect(api, list_services="").list_services_response.service}
-    assert {"muster.v1.Jobs", "muster.v1.Clusters", "muster.v1.AgentLink", "muster.v1.LogLink"} <= names
+    assert {"muster.v1.Jobs", "muster.v1.Clusters", "muster.v1.Files", "muster.v1.AgentLink",
+            "muster.v1.LogLink"} <= names
     answer = reflect(api, file_containing_symbol="muster.v1.Jobs").file_descriptor_response
     files = [descriptor_pb2.FileDescriptorProto.FromString(f) for f in answer.file_descriptor_proto]
     methods = {m.name for f in files for s in f.service if s.name == "Jobs" for m in s.method}

@@ -4,7 +4,7 @@ import grpc
 from google.rpc import error_details_pb2, status_pb2
 from grpc.health.v1 import health_pb2, health_pb2_grpc
 from muster.v1 import (agent_link_pb2_grpc, cluster_pb2, clusters_service_pb2,
-                       clusters_service_pb2_grpc, job_pb2, job_spec_pb2, jobs_service_pb2,
+                       clusters_service_pb2_grpc, files_service_pb2_grpc, job_pb2, job_spec_pb2, jobs_service_pb2,
                        jobs_service_pb2_grpc, log_link_pb2_grpc)
 
 from harness.wait import DEADLINE_S, eventually
@@ -39,6 +39,7 @@ class Api:
         self.channel = channel
         self.jobs = jobs_service_pb2_grpc.JobsStub(channel)
         self.clusters = clusters_service_pb2_grpc.ClustersStub(channel)
+        self.files = files_service_pb2_grpc.FilesStub(channel)
         self.agent_link = agent_link_pb2_grpc.AgentLinkStub(channel)
         self.log_link = log_link_pb2_grpc.LogLinkStub(channel)
         self.health = health_pb2_grpc.HealthStub(channel)

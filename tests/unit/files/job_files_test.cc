@@ -125,10 +125,10 @@ TEST_F(JobFilesTest, FilesOfAJobThatIsCheckedCountAsUsed) {
 
 TEST_F(JobFilesTest, FilesOfAnUnfinishedJobStayHoweverLongItTakes) {
   Put({"a", TreeOf({"a"})});
-  const v1::JobSpec spec = SpecOf({TreeOf({"a"}), TreeOf({"never uploaded"})});
   for (int week = 0; week < 5; ++week) {
     now_ += absl::Hours(24 * 7);
-    ASSERT_TRUE(job_files_->Use(spec).ok());
+    ASSERT_TRUE(job_files_->Use(Sha256Of(TreeOf({"a"}))).ok());
+    ASSERT_TRUE(job_files_->Use(Sha256Of("never uploaded")).ok());
     EXPECT_EQ(Expire(), 0);
   }
   now_ += absl::Hours(24 * 8);

@@ -61,8 +61,9 @@ TEST(Broker, ASocketPathThatIsTooLongIsRefused) {
   options.socket_path = "/tmp/" + std::string(200, 'x');
   auto archive = logs::Archive::Open(testing::TempDir() + "/archive", {}, absl::Now);
   ASSERT_TRUE(archive.ok()) << archive.status();
-  const auto broker = Broker::Start(options, std::make_unique<GatedStore>(), *std::move(archive),
-                                    [](const absl::Status&) {});
+  const auto broker =
+      Broker::Start(options, std::make_unique<GatedStore>(), *std::move(archive),
+                    OpenFiles(testing::TempDir() + "/files"), [](const absl::Status&) {});
   EXPECT_THAT(std::string(broker.status().message()), HasSubstr("--state-dir"));
 }
 
@@ -73,8 +74,9 @@ TEST(Broker, APortInUseIsRefused) {
   options.socket_path = first.directory() / "second.sock";
   auto archive = logs::Archive::Open(first.directory() / "second-logs", {}, absl::Now);
   ASSERT_TRUE(archive.ok()) << archive.status();
-  const auto second = Broker::Start(options, std::make_unique<GatedStore>(), *std::move(archive),
-                                    [](const absl::Status&) {});
+  const auto second =
+      Broker::Start(options, std::make_unique<GatedStore>(), *std::move(archive),
+                    OpenFiles(first.directory() / "second-files"), [](const absl::Status&) {});
   EXPECT_THAT(std::string(second.status().message()), HasSubstr("in use"));
 }
 

@@ -21,7 +21,8 @@ std::string YamlError(const std::string& text) {
 TEST(Config, TheFileSetsWhatItNames) {
   Config config;
   ASSERT_TRUE(Apply("state_dir: /srv\nlisten: 127.0.0.1:7070\nlog_format: json\n"
-                    "socket_mode: '0660'\nlogs:\n  retention: 3d\n",
+                    "socket_mode: '0660'\nlogs:\n  retention: 3d\nfiles:\n  "
+                    "max_job_bytes: 2Gi\n",
                     &config)
                   .ok());
   EXPECT_EQ(config.state_dir, "/srv");
@@ -29,6 +30,7 @@ TEST(Config, TheFileSetsWhatItNames) {
   EXPECT_EQ(config.broker.listen, "127.0.0.1:7070");
   EXPECT_TRUE(config.json_logs);
   EXPECT_EQ(config.logs.retention, absl::Hours(72));
+  EXPECT_EQ(config.files.max_job_bytes, uint64_t{2} << 30);
 }
 
 TEST(Config, ABadValueIsAnErrorWithItsPlace) {
@@ -37,6 +39,7 @@ TEST(Config, ABadValueIsAnErrorWithItsPlace) {
   EXPECT_THAT(YamlError("listen: [a, b]\n"), HasSubstr("takes one value"));
   EXPECT_THAT(YamlError("socket_mode: '999'\n"), HasSubstr("octal"));
   EXPECT_THAT(YamlError("heartbeat_interval: 0s\n"), HasSubstr("too short"));
+  EXPECT_THAT(YamlError("files:\n  retention: 59m\n"), HasSubstr("the least is 1h"));
 }
 
 }  // namespace

@@ -65,6 +65,13 @@ v1::SubmitJobRequest SubmitTrue(const std::string& request_id) {
   return request;
 }
 
+std::unique_ptr<files::FileStore> OpenFiles(const std::filesystem::path& directory,
+                                            std::function<absl::Time()> now) {
+  auto files = files::FileStore::Open(directory, {.keep_free_bytes = 0}, std::move(now));
+  EXPECT_TRUE(files.ok()) << files.status();
+  return files.ok() ? *std::move(files) : nullptr;
+}
+
 TestBroker::TestBroker(std::function<void(BrokerOptions&)> adjust) {
   char name[] = "/tmp/muster-rpc-XXXXXX";
   directory_ = mkdtemp(name);
@@ -75,8 +82,11 @@ TestBroker::TestBroker(std::function<void(BrokerOptions&)> adjust) {
   EXPECT_TRUE(archive.ok()) << archive.status();
   auto store = std::make_unique<GatedStore>();
   store_ = store.get();
-  auto broker =
-      Broker::Start(options, std::move(store), *std::move(archive), [this](const absl::Status& s) {
+  auto broker = Broker::Start(
+      options, std::move(store), *std::move(archive),
+      OpenFiles(directory_ / "files",
+                [this] { return absl::Now() + absl::Seconds(files_ahead_s_.load()); }),
+      [this](const absl::Status& s) {
         std::lock_guard lock(mutex_);
         failure_ = s;
         changed_.notify_all();
@@ -86,6 +96,7 @@ TestBroker::TestBroker(std::function<void(BrokerOptions&)> adjust) {
   store_->AwaitFirstCommit();
   jobs_ = v1::Jobs::NewStub(NewChannel());
   clusters_ = v1::Clusters::NewStub(NewChannel());
+  files_ = v1::Files::NewStub(NewChannel());
 }
 
 TestBroker::~TestBroker() {

@@ -5,6 +5,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <filesystem>
 #include <functional>
@@ -14,10 +15,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "broker/files/file_store.h"
 #include "broker/rpc/broker.h"
 #include "broker/store/memory/memory_store.h"
 #include "muster/v1/agent_link.grpc.pb.h"
 #include "muster/v1/clusters_service.grpc.pb.h"
+#include "muster/v1/files_service.grpc.pb.h"
 #include "muster/v1/jobs_service.grpc.pb.h"
 #include "muster/v1/log_link.grpc.pb.h"
 
@@ -49,6 +54,10 @@ class GatedStore : public store::MemoryStore {
 // Of a call: long enough for the slowest machine, short enough to fail a test that hangs.
 std::unique_ptr<grpc::ClientContext> Call(int seconds = 60);
 
+// A store of files as a broker takes it.
+std::unique_ptr<files::FileStore> OpenFiles(const std::filesystem::path& directory,
+                                            std::function<absl::Time()> now = absl::Now);
+
 v1::JobSpec TrueSpec();
 v1::SubmitJobRequest SubmitTrue(const std::string& request_id = "");
 
@@ -61,9 +70,13 @@ class TestBroker {
   std::shared_ptr<grpc::Channel> NewChannel() const;
   v1::Jobs::Stub& jobs() { return *jobs_; }
   v1::Clusters::Stub& clusters() { return *clusters_; }
+  v1::Files::Stub& files() { return *files_; }
   GatedStore& store() { return *store_; }
   Broker& broker() { return *broker_; }
   const std::filesystem::path& directory() const { return directory_; }
+
+  // Moves the clock of the store of files.
+  void PassTimeOfFiles(absl::Duration time) { files_ahead_s_ += absl::ToInt64Seconds(time); }
 
   // The status of a store failure, once there was one.
   absl::Status AwaitFailure();
@@ -74,10 +87,12 @@ class TestBroker {
 
  private:
   std::filesystem::path directory_;
+  std::atomic<int64_t> files_ahead_s_ = 0;
   GatedStore* store_ = nullptr;
   std::unique_ptr<Broker> broker_;
   std::unique_ptr<v1::Jobs::Stub> jobs_;
   std::unique_ptr<v1::Clusters::Stub> clusters_;
+  std::unique_ptr<v1::Files::Stub> files_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -1,0 +1,86 @@
+#include "broker/rpc/download_file.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "broker/files/file_store.h"
+#include "broker/rpc/pull_stream.h"
+#include "contract/characters.h"
+#include "contract/errors.h"
+#include "contract/file_tree.h"
+
+namespace muster::broker {
+namespace {
+
+// Read ahead of what the client has taken, so that the disk and the network work at the same time.
+constexpr int kPiecesPerStep = 2;
+
+absl::Status Validate(const v1::DownloadFileRequest& request) {
+  if (contract::IsSha256(request.sha256())) return absl::OkStatus();
+  return contract::BadField(
+      "sha256", fmt::format("{} is no SHA-256; use the 64 digits 0-9 and a-f of the file's",
+                            contract::Quoted(request.sha256())));
+}
+
+class DownloadStream final : public PullStream<v1::DownloadFileResponse> {
+ public:
+  DownloadStream(const Context& context, const v1::DownloadFileRequest& request)
+      : PullStream(context), sha256_(request.sha256()), offset_(request.offset()) {}
+
+ private:
+  Result Step() override {
+    Result result;
+    absl::Status status = Read(&result);
+    if (!status.ok()) result.final_status = std::move(status);
+    return result;
+  }
+
+  absl::Status Read(Result* result) {
+    if (!kept_) {
+      auto kept = context_.files->OpenKept(sha256_);
+      if (!kept.ok()) return kept.status();
+      if (offset_ > kept->size_bytes) {
+        return contract::Error(absl::StatusCode::kOutOfRange, "OFFSET_BEYOND_END",
+                               fmt::format("offset is {}, and the file {} has {} bytes", offset_,
+                                           sha256_, kept->size_bytes));
+      }
+      kept_ = *std::move(kept);
+    }
+    for (int i = 0; i < kPiecesPerStep && offset_ < kept_->size_bytes; ++i) {
+      auto piece = disk::ReadAt(kept_->file.get(), offset_, contract::kMaxFileChunkBytes,
+                                "a file that a job brings along");
+      if (!piece.ok()) return piece.status();
+      if (piece->empty())
+        return absl::DataLossError("the file became shorter on the broker's disk");
+      offset_ += piece->size();
+      v1::DownloadFileResponse message;
+      message.set_chunk(*std::move(piece));
+      result->messages.push_back(std::move(message));
+    }
+    result->more = offset_ < kept_->size_bytes;
+    if (!result->more) result->final_status = absl::OkStatus();
+    return absl::OkStatus();
+  }
+
+  void Unhook() override {}
+
+  const std::string sha256_;
+  // A Step's.
+  uint64_t offset_;
+  std::optional<files::FileStore::KeptFile> kept_;
+};
+
+}  // namespace
+
+grpc::ServerWriteReactor<v1::DownloadFileResponse>* NewDownloadStream(
+    const Context& context, const v1::DownloadFileRequest& request) {
+  auto stream = std::make_shared<DownloadStream>(context, request);
+  DownloadStream* reactor = stream.get();
+  stream->Begin(Validate(request));
+  return reactor;
+}
+
+}  // namespace muster::broker

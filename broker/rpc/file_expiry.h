@@ -1,0 +1,55 @@
+// Removes the files that nobody needs any more.
+//
+// A pass first goes through the unfinished jobs, whose files all count as used then, and after that
+// through the files, of which those go that were not used for long. A job that is accepted
+// meanwhile has used its files just before. It works in steps on the file workers; Begin belongs to
+// the main thread.
+#ifndef MUSTER_BROKER_RPC_FILE_EXPIRY_H_
+#define MUSTER_BROKER_RPC_FILE_EXPIRY_H_
+
+#include <atomic>
+#include <optional>
+#include <string>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
+#include "broker/files/file_store.h"
+#include "broker/files/job_files.h"
+#include "broker/rpc/stream_registry.h"
+#include "broker/rpc/worker_pool.h"
+#include "broker/store/store.h"
+
+namespace muster::broker {
+
+class FileExpiry {
+ public:
+  FileExpiry(files::FileStore* files, files::JobFiles* job_files, const store::Store* store,
+             WorkerPool* workers)
+      : files_(files), job_files_(job_files), store_(store), workers_(workers) {}
+
+  // Begins a pass if files may be too old, none is under way and the last one was long enough ago.
+  void Begin();
+
+ private:
+  void Step();
+  void Post();
+  // Whether there is more to do.
+  absl::StatusOr<bool> Go();
+  absl::StatusOr<bool> UseFilesOfJobs();
+
+  files::FileStore* const files_;
+  files::JobFiles* const job_files_;
+  const store::Store* const store_;
+  WorkerPool* const workers_;
+
+  std::atomic<bool> is_running_ = false;
+  // Of the pass that runs; while none does, of Begin.
+  std::optional<SteadyClock::time_point> last_begin_;
+  std::string page_token_;
+  absl::flat_hash_set<std::string> seen_;  // trees of unfinished jobs; 64 bytes each
+  std::optional<files::FileStore::Expiry> expiry_;
+};
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_RPC_FILE_EXPIRY_H_

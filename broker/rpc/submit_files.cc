@@ -1,0 +1,84 @@
+#include "broker/rpc/submit_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "broker/engine/engine.h"
+#include "broker/files/job_files.h"
+#include "broker/rpc/submit_questions.h"
+#include "broker/rpc/unary.h"
+
+namespace muster::broker {
+namespace {
+
+// Different trees of one submit: as many as one job may name. Each may take 0.2 s to look at.
+constexpr size_t kMaxTreesPerSubmit = 64;
+
+bool BringsFiles(const core::SubmitItem& item) { return item.spec->uploads_size() > 0; }
+
+absl::Status CheckTreeCount(const core::Submit& submit) {
+  absl::flat_hash_set<std::string> trees;
+  for (const core::SubmitItem& item : submit.items) {
+    for (const v1::Upload& upload : item.spec->uploads()) trees.insert(upload.tree_sha256());
+  }
+  if (trees.size() <= kMaxTreesPerSubmit) return absl::OkStatus();
+  return contract::BadField(
+      "requests", fmt::format("name {} different trees in their uploads; one call takes at most "
+                              "{}, submit the jobs in several calls",
+                              trees.size(), kMaxTreesPerSubmit));
+}
+
+// A submit whose files are looked at.
+struct Checking {
+  Context context;
+  core::Submit submit;
+  SubmitDone done;
+  std::vector<size_t> items;  // those that are no repeats and bring files
+
+  absl::Status Check() const {
+    for (const size_t i : items) {
+      const std::string prefix =
+          submit.items.size() > 1 ? fmt::format("requests[{}].spec.", i) : "spec.";
+      absl::Status status = context.job_files->Check(*submit.items[i].spec, prefix);
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  // On the file workers.
+  void Run() {
+    if (absl::Status status = Check(); !status.ok()) return done(status);
+    context.submit_questions->Submit(context, std::move(submit), std::move(done));
+  }
+};
+
+}  // namespace
+
+void SubmitWithFiles(const Context& context, core::Submit submit, SubmitDone done) {
+  if (submit.validate_only || std::none_of(submit.items.begin(), submit.items.end(), BringsFiles)) {
+    return context.submit_questions->Submit(context, std::move(submit), std::move(done));
+  }
+  if (absl::Status status = CheckTreeCount(submit); !status.ok()) return done(status);
+  core::Submit trial = submit;
+  trial.validate_only = true;
+  auto checking =
+      std::make_shared<Checking>(Checking{context, std::move(submit), std::move(done), {}});
+  context.engine->Submit(
+      std::move(trial), [checking](const absl::StatusOr<v1::SubmitJobsResponse>& valid) {
+        if (!valid.ok()) return checking->done(valid.status());
+        for (size_t i = 0; i < checking->submit.items.size(); ++i) {
+          const bool is_repeat = valid->responses(static_cast<int>(i)).repeated_request();
+          if (!is_repeat && BringsFiles(checking->submit.items[i])) checking->items.push_back(i);
+        }
+        if (!checking->context.file_workers->PostCall([checking] { checking->Run(); }))
+          checking->done(ReadersBusy());
+      });
+}
+
+}  // namespace muster::broker

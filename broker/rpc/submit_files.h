@@ -1,0 +1,20 @@
+// Submits of jobs that bring files along: all of these must be here before such a job is accepted.
+#ifndef MUSTER_BROKER_RPC_SUBMIT_FILES_H_
+#define MUSTER_BROKER_RPC_SUBMIT_FILES_H_
+
+#include "broker/core/core.h"
+#include "broker/engine/effects.h"
+#include "broker/rpc/context.h"
+
+namespace muster::broker {
+
+// As SubmitQuestions::Submit, to which it hands on what it lets pass; FAILED_PRECONDITION,
+// FILES_MISSING. Jobs without uploads pass at once. The core is asked first, so that a repeat of an
+// accepted request is accepted although its files may have gone, and nobody is told to upload what
+// no cluster would take. A submit that only validates needs no files: a client may ask before it
+// sends them. Does not block.
+void SubmitWithFiles(const Context& context, core::Submit submit, SubmitDone done);
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_RPC_SUBMIT_FILES_H_

@@ -1,0 +1,23 @@
+// The stream of UploadFiles.
+#ifndef MUSTER_BROKER_RPC_UPLOAD_FILES_H_
+#define MUSTER_BROKER_RPC_UPLOAD_FILES_H_
+
+#include <grpcpp/support/server_callback.h>
+
+#include <atomic>
+#include <string>
+
+#include "broker/rpc/context.h"
+#include "muster/v1/files_service.pb.h"
+
+namespace muster::broker {
+
+// Frees itself. `open`: how many there are; outlives every stream.
+grpc::ServerReadReactor<v1::UploadFilesRequest>* NewUploadStream(const Context& context,
+                                                                 std::string user,
+                                                                 std::atomic<int>* open,
+                                                                 v1::UploadFilesResponse* response);
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_RPC_UPLOAD_FILES_H_
