@@ -10,7 +10,7 @@
 #include "clients/cli/exit_code.h"
 #include "clients/cli/invocation.h"
 #include "clients/cli/options.h"
-#include "clients/cli/slurm/verbs.h"
+#include "clients/cli/own_verbs.h"
 #include "contract/characters.h"
 #include "contract/nearest.h"
 #include "contract/units.h"
@@ -61,7 +61,7 @@ class Grammar {
     AddWait();
     AddClusters();
     AddPlan();
-    AddSlurmVerbs();
+    AddOwnVerbs();
     Sub("version", Verb::kVersion, "Print this program's version", "version");
   }
 
@@ -212,8 +212,8 @@ class Grammar {
                   "-o wide does the same");
   }
 
-  void AddSlurmVerbs() {
-    for (const SlurmVerb& verb : SlurmVerbs()) {
+  void AddOwnVerbs() {
+    for (const OwnVerb& verb : OwnVerbs()) {
       CLI::App* sub = Sub(std::string(verb.name), verb.verb, std::string(verb.description), "");
       sub->footer(std::string(verb.help));
     }
@@ -280,7 +280,7 @@ class Grammar {
 // sbatch can answer in any form; the others print the columns that they are asked for.
 bool HasOwnForm(Verb verb) {
   return verb == Verb::kSqueue || verb == Verb::kScancel || verb == Verb::kSacct ||
-         verb == Verb::kSinfo;
+         verb == Verb::kSinfo || verb == Verb::kSky;
 }
 
 // What CLI11 cannot see. Empty: nothing is wrong.
@@ -320,8 +320,9 @@ std::string Inconsistency(const Invocation& call, bool has_command) {
       break;
   }
   if (HasOwnForm(call.verb) && (call.format.has_value() || call.quiet)) {
-    return "this verb takes Slurm's options, behind it; for other forms use muster list or muster "
-           "clusters";
+    return fmt::format(
+        "this verb takes {} options, behind it; for other forms use muster list or muster clusters",
+        call.verb == Verb::kSky ? "SkyPilot's" : "Slurm's");
   }
   if (call.wait && call.validate_only) return "--wait and --validate exclude each other";
   return "";

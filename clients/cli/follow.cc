@@ -11,8 +11,10 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "clients/cli/labelled_lines.h"
 #include "clients/cli/report.h"
 #include "clients/cli/silent_clusters.h"
+#include "clients/cli/tail.h"
 #include "clients/cli/text.h"
 #include "contract/states.h"
 
@@ -51,25 +53,28 @@ void NoteLogEnd(Terminal& terminal, const v1::ReadLogRequest& request, v1::LogEn
 // One thread for each output of a run, each passing its log on to the end.
 class LogFollowers {
  public:
-  explicit LogFollowers(Session* session) : session_(*session) {}
+  LogFollowers(Session* session, const LogChoice& choice) : session_(*session), choice_(choice) {}
+
+  uint32_t first_run() const { return choice_.first_run; }
 
   void Start(uint64_t job, uint32_t run) {
-    for (const v1::LogStream stream : {v1::LOG_STREAM_STDOUT, v1::LOG_STREAM_STDERR}) {
-      v1::ReadLogRequest request;
-      request.set_job_id(job);
-      request.set_run(run);
-      request.set_stream(stream);
-      request.set_follow(true);
+    // A run that begins while we look is wanted from its beginning.
+    const std::optional<uint64_t> tail =
+        run == choice_.first_run ? choice_.tail_lines : std::nullopt;
+    for (LogPart& part : LogParts(job, run, session_.call.raw, choice_)) {
       std::promise<void> promise;
       done_.push_back(promise.get_future());
       // Detached: if a log never ends, the process must not wait for it. It uses what lives as long
       // as the process.
-      std::thread([&client = session_.client, &terminal = session_.terminal,
-                   raw = session_.call.raw, request, pieces = pieces_,
+      std::thread([&client = session_.client, &terminal = session_.terminal, tail,
+                   part = std::move(part), pieces = pieces_,
                    promise = std::move(promise)]() mutable {
-        const int fd = request.stream() == v1::LOG_STREAM_STDERR ? 2 : 1;
-        const auto end = CopyLog(client, terminal, request, fd, raw, pieces.get());
-        if (!end.ok()) terminal.Err(ErrorText(end.status()));
+        absl::Status status = tail ? SkipToTail(client, *tail, &part.request) : absl::OkStatus();
+        part.request.set_follow(true);
+        if (status.ok()) {
+          status = CopyLog(client, terminal, part.request, part.target, pieces.get()).status();
+        }
+        if (!status.ok()) terminal.Err(ErrorText(status));
         promise.set_value();
       }).detach();
     }
@@ -92,6 +97,7 @@ class LogFollowers {
 
  private:
   Session& session_;
+  const LogChoice choice_;
   std::vector<std::future<void>> done_;
   const std::shared_ptr<std::atomic<uint64_t>> pieces_ = std::make_shared<std::atomic<uint64_t>>(0);
 };
@@ -175,7 +181,7 @@ absl::Status WatchToTheEnd(Session& session, const std::vector<uint64_t>& ids, a
   Progress progress(&session.client, &session.terminal);
   const auto reader =
       session.client.WatchJobs(request, deadline, [&progress] { progress.LookAgain(); });
-  uint32_t followed_run = 0;
+  uint32_t followed_run = logs == nullptr ? 0 : logs->first_run() - 1;
   while (true) {
     const auto step = reader->Next();
     if (!step.ok()) return step.status();
@@ -207,8 +213,27 @@ absl::StatusOr<std::vector<v1::Job>> WaitForJobs(Session& session, const std::ve
   return jobs;
 }
 
-absl::StatusOr<v1::Job> StreamJob(Session& session, uint64_t id) {
-  LogFollowers logs(&session);
+std::vector<LogPart> LogParts(uint64_t job, uint32_t run, bool raw, const LogChoice& choice) {
+  std::vector<LogPart> parts;
+  for (uint32_t rank = 0; rank < choice.ranks; ++rank) {
+    for (const v1::LogStream stream : {v1::LOG_STREAM_STDOUT, v1::LOG_STREAM_STDERR}) {
+      LogPart& part = parts.emplace_back();
+      part.request.set_job_id(job);
+      part.request.set_run(run);
+      part.request.set_rank(rank);
+      part.request.set_stream(stream);
+      part.target.fd = stream == v1::LOG_STREAM_STDERR && !choice.is_merged ? 2 : 1;
+      part.target.raw = raw;
+      if (choice.is_labelled) {
+        part.target.label = fmt::format("({}, rank={}) ", Harmless(choice.name), rank);
+      }
+    }
+  }
+  return parts;
+}
+
+absl::StatusOr<v1::Job> StreamJob(Session& session, uint64_t id, const LogChoice& choice) {
+  LogFollowers logs(&session, choice);
   const absl::Status status = WatchToTheEnd(session, {id}, absl::InfiniteFuture(), &logs);
   if (!status.ok()) return status;
   logs.Finish();
@@ -216,12 +241,17 @@ absl::StatusOr<v1::Job> StreamJob(Session& session, uint64_t id) {
 }
 
 absl::StatusOr<v1::LogEnd> CopyLog(client::Client& client, Terminal& terminal,
-                                   const v1::ReadLogRequest& request, int fd, bool raw,
+                                   const v1::ReadLogRequest& request, const LogTarget& target,
                                    std::atomic<uint64_t>* pieces) {
-  const bool is_terminal = fd == 1 ? terminal.out_is_terminal() : terminal.err_is_terminal();
+  const bool is_terminal = target.fd == 1 ? terminal.out_is_terminal() : terminal.err_is_terminal();
+  const bool is_harmless = is_terminal && !target.raw;
+  const auto put = [&](std::string_view text) {
+    if (text.empty()) return;
+    target.fd == 1 ? terminal.Out(text) : terminal.Err(text);
+  };
+  LabelledLines lines(target.label);
   const auto write = [&](std::string_view text) {
-    if (fd == 1) terminal.Out(text);
-    if (fd == 2) terminal.Err(text);
+    target.label.empty() ? put(text) : put(lines.Next(text));
   };
   HarmlessStream harmless;
   uint64_t expected = request.offset();
@@ -236,11 +266,12 @@ absl::StatusOr<v1::LogEnd> CopyLog(client::Client& client, Terminal& terminal,
       terminal.Note(fmt::format("{} bytes of the log are not kept", (*piece)->offset() - expected));
     }
     expected = (*piece)->offset() + data.size();
-    write(is_terminal && !raw ? harmless.Next(data) : data);
+    write(is_harmless ? harmless.Next(data) : data);
     if (pieces != nullptr && !data.empty()) pieces->fetch_add(1);
     end = (*piece)->end();
     if (end == v1::LOG_END_UNSPECIFIED) continue;
-    if (is_terminal && !raw) write(harmless.Finish());
+    if (is_harmless) write(harmless.Finish());
+    put(lines.Finish());
     NoteLogEnd(terminal, request, end);
   }
   return end;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,16 +23,41 @@ namespace muster::cli {
 absl::StatusOr<std::vector<v1::Job>> WaitForJobs(Session& session, const std::vector<uint64_t>& ids,
                                                  absl::Time deadline);
 
-// The same for one job whose outputs are passed on meanwhile: rank 0's standard output to ours, its
-// standard error to ours.
-absl::StatusOr<v1::Job> StreamJob(Session& session, uint64_t id);
+// Where a log goes, and how.
+struct LogTarget {
+  int fd = 1;         // 1 or 2
+  bool raw = false;   // to a terminal: what would act on it is not made harmless
+  std::string label;  // not empty: stands before each line
+};
 
-// Passes one log on until it ends. `fd` is 1 or 2. To a terminal, what would act on it is made
-// harmless unless `raw`; elsewhere the bytes go as they are. `pieces`, if not null, counts them as
-// they are written. Returns how the log ended; what is not complete has been said on standard
-// error.
+// Which of a job's logs are passed on.
+struct LogChoice {
+  uint32_t first_run = 1;    // those of earlier runs are left out
+  uint32_t ranks = 1;        // those of the ranks below
+  bool is_merged = false;    // standard error goes to our standard output, too
+  bool is_labelled = false;  // "(NAME, rank=1) " stands before each line
+  std::string name;          // of the job, for the labels
+  // Of what is there of the first run's logs, so many of the last lines only; none: all.
+  std::optional<uint64_t> tail_lines;
+};
+
+// One of the logs of a run.
+struct LogPart {
+  v1::ReadLogRequest request;
+  LogTarget target;
+};
+// Those that were chosen, rank 0's standard output first.
+std::vector<LogPart> LogParts(uint64_t job, uint32_t run, bool raw, const LogChoice& choice);
+
+// The same for one job whose logs are passed on meanwhile: by default rank 0's standard output to
+// ours, its standard error to ours.
+absl::StatusOr<v1::Job> StreamJob(Session& session, uint64_t id, const LogChoice& choice = {});
+
+// Passes one log on until it ends. To a terminal, what would act on it is made harmless unless the
+// target is raw; elsewhere the bytes go as they are. `pieces`, if not null, counts them as they are
+// written. Returns how the log ended; what is not complete has been said on standard error.
 absl::StatusOr<v1::LogEnd> CopyLog(client::Client& client, Terminal& terminal,
-                                   const v1::ReadLogRequest& request, int fd, bool raw,
+                                   const v1::ReadLogRequest& request, const LogTarget& target,
                                    std::atomic<uint64_t>* pieces = nullptr);
 
 // A job's line and, if it failed, what can be done about it, to standard error.

@@ -37,6 +37,8 @@ enum class Verb {
   kScancel,
   kSacct,
   kSinfo,
+  // Likewise, as SkyPilot's command does.
+  kSky,
 };
 
 // Flags that describe a job: all of it for `run`, changes to a file for `submit`. As written.
@@ -91,7 +93,7 @@ struct Invocation {
   std::string reason;
   // clusters, check
   std::string cluster;
-  // sbatch and the like: what is behind the verb
+  // sbatch and the like, sky: what is behind the verb
   std::vector<std::string> words;
 };
 

@@ -18,6 +18,7 @@
 #include "clients/cli/interrupt.h"
 #include "clients/cli/invocation.h"
 #include "clients/cli/report.h"
+#include "clients/cli/sky/verbs.h"
 #include "clients/cli/slurm/verbs.h"
 #include "clients/cli/terminal.h"
 #include "clients/cli/verbs.h"
@@ -85,6 +86,8 @@ int Dispatch(Session& session) {
       return Sacct(session);
     case Verb::kSinfo:
       return Sinfo(session);
+    case Verb::kSky:
+      return Sky(session);
     case Verb::kVersion:
       return PrintVersion(session.terminal, session.format);
   }
@@ -127,7 +130,9 @@ int Main(int argc, char** argv) {
     return kUsage;
   }
   std::optional<OnInterrupt> interrupt;
-  if (call.wait || call.verb == Verb::kSbatch) {
+  const bool is_sky_exec =
+      call.verb == Verb::kSky && !call.words.empty() && call.words[0] == "exec";
+  if (call.wait || call.verb == Verb::kSbatch || is_sky_exec) {
     interrupt.emplace(&terminal,
                       "interrupted before the broker had answered; muster list shows what it has");
   }
@@ -139,8 +144,12 @@ int Main(int argc, char** argv) {
     terminal.Err(ErrorText(client.status()));
     return kUsage;
   }
-  Session session{call, config->format, *client->release(), terminal,
-                  interrupt ? &*interrupt : nullptr};
+  Session session{call,
+                  config->format,
+                  *client->release(),
+                  terminal,
+                  interrupt ? &*interrupt : nullptr,
+                  config->broker.starts_with("unix:")};
   return Dispatch(session);
 }
 

@@ -140,6 +140,9 @@ std::string RepeatRemark(const Session& session, size_t count, const std::string
     return "the broker may have it all the same; look before you submit it again: muster squeue "
            "--me";
   }
+  if (session.call.verb == Verb::kSky) {
+    return "the broker may have it all the same; look before you submit it again: muster sky queue";
+  }
   return fmt::format(
       "the broker may have it all the same; to repeat it without making {}, add: --request-id {}",
       count == 1 ? "a second job" : "the jobs twice", id);

@@ -21,6 +21,7 @@ struct Session {
   client::Client& client;
   Terminal& terminal;
   OnInterrupt* interrupt;  // with --wait, else null
+  bool is_local;           // whether the broker's address is a Unix socket
 
   Style style() const { return {format == Format::kWide, terminal.colours()}; }
   // Whether people read the result, rather than programs.

@@ -128,7 +128,8 @@ int Logs(Session& session) {
   }
   request.set_follow(call.follow || IsOnItsWay(*job, request.run()));
   std::atomic<uint64_t> pieces = 0;
-  const auto end = CopyLog(session.client, session.terminal, request, 1, call.raw, &pieces);
+  const auto end = CopyLog(session.client, session.terminal, request,
+                           {.fd = 1, .raw = call.raw, .label = ""}, &pieces);
   if (!end.ok()) return Fail(session, end.status());
   if (pieces == 0 && *end != v1::LOG_END_EXPIRED) NoteEmpty(session, *job, request);
   return *end == v1::LOG_END_INCOMPLETE ? kError : kOk;

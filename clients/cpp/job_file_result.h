@@ -36,6 +36,8 @@ class FieldPlaces {
 struct JobFileOptions {
   // Whether what a SkyPilot task says without effect here is refused, rather than noted.
   bool strict = false;
+  // Whether it is a SkyPilot task whatever its fields are.
+  bool is_task = false;
   // Variables that the command line sets: they win over the file's, and give a SkyPilot task those
   // that it leaves open.
   std::map<std::string, std::string> env;

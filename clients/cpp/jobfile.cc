@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
@@ -235,10 +236,18 @@ absl::StatusOr<JobFile> ParseJobFile(std::string_view file, std::string_view tex
                                      const JobFileOptions& options) {
   absl::StatusOr<std::vector<YAML::Node>> documents = LoadYaml(file, text, kMaxJobFileBytes);
   if (!documents.ok()) return documents.status();
-  if (DialectOf(*documents) == Dialect::kSkyPilot) {
+  if (options.is_task || DialectOf(*documents) == Dialect::kSkyPilot) {
     return skypilot::ReadTasks(file, text, *documents, options);
   }
   return ReadMusterJobs(file, *documents);
+}
+
+bool IsYamlStructure(std::string_view text) {
+  const auto documents = LoadYaml("", text, kMaxJobFileBytes);
+  return documents.ok() &&
+         std::any_of(documents->begin(), documents->end(), [](const YAML::Node& document) {
+           return document.IsMap() || document.IsSequence();
+         });
 }
 
 absl::StatusOr<JobFile> ReadJobFile(const std::string& path, const JobFileOptions& options) {

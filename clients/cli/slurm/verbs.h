@@ -3,9 +3,6 @@
 #ifndef MUSTER_CLIENTS_CLI_SLURM_VERBS_H_
 #define MUSTER_CLIENTS_CLI_SLURM_VERBS_H_
 
-#include <span>
-#include <string_view>
-
 #include "clients/cli/verbs.h"
 
 namespace muster::cli {
@@ -15,18 +12,6 @@ int Squeue(Session& session);
 int Scancel(Session& session);
 int Sacct(Session& session);
 int Sinfo(Session& session);
-
-struct SlurmVerb {
-  std::string_view name;
-  Verb verb;
-  std::string_view description;
-  std::string_view help;  // what --help says besides: an example, and what is honoured
-};
-std::span<const SlurmVerb> SlurmVerbs();
-
-// The place behind the verb, if the command line has one that reads its words itself; `end` if it
-// has not, or asks for help alone.
-char** OwnWords(char** begin, char** end);
 
 }  // namespace muster::cli
 

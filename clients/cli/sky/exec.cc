@@ -1,0 +1,139 @@
+// muster sky exec: a task or a command for one cluster.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "clients/cli/exit_code.h"
+#include "clients/cli/sky/exec_words.h"
+#include "clients/cli/sky/follow_job.h"
+#include "clients/cli/sky/verbs.h"
+#include "clients/cli/submission.h"
+#include "clients/cli/text.h"
+#include "clients/cpp/files.h"
+#include "clients/cpp/jobfile.h"
+#include "contract/characters.h"
+
+namespace muster::cli::sky {
+namespace {
+
+// The options whose fields have other names in the API.
+constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
+    {"command.script", "the command"},
+    {"name", "--name"},
+    {"nodes", "--num-nodes"},
+    {"resources.gpus", "--gpus"},
+    {"resources.cpu_millis", "--cpus"},
+    {"resources.memory_bytes", "--memory"},
+    {"image", "--image-id"},
+    {"working_directory", "--workdir"},
+    {"placement.clusters", "the cluster"},
+    {"env", "--env"},
+    {"secrets", "--secret"},
+};
+
+bool IsNamedAsYaml(const std::string& word) {
+  return word.ends_with(".yaml") || word.ends_with(".yml");
+}
+
+struct Task {
+  v1::JobSpec spec;
+  client::FieldPlaces places;
+};
+
+// As SkyPilot runs it: the words with blanks between them, for bash.
+Task TaskOfCommand(const ExecWords& words) {
+  Task task;
+  task.spec.set_name("sky-cmd");
+  task.spec.mutable_command()->set_script(
+      fmt::format("#!/bin/bash\n{}\n", fmt::join(words.entry, " ")));
+  return task;
+}
+
+absl::StatusOr<Task> TaskOfFile(Session& session, const std::string& path, std::string_view text,
+                                const ExecWords& words) {
+  client::JobFileOptions options;
+  options.is_task = true;
+  options.env = words.env;
+  absl::StatusOr<client::JobFile> file = client::ParseJobFile(path, text, options);
+  if (!file.ok()) return file.status();
+  for (const std::string& note : file->notes) session.terminal.Note(note);
+  if (file->specs.size() != 1) {
+    return absl::InvalidArgumentError(fmt::format(
+        "{}: holds {} tasks, and exec takes one; use: muster submit", path, file->specs.size()));
+  }
+  return Task{std::move(file->specs.front()), std::move(file->places)};
+}
+
+// A lone word is a task if a file of that name is there and holds more than a text.
+absl::StatusOr<Task> ReadTask(Session& session, const ExecWords& words) {
+  if (words.entry.size() > 1) return TaskOfCommand(words);
+  const std::string& path = words.entry.front();
+  const auto text = client::ReadFile(path, client::kMaxJobFileBytes);
+  const bool is_task = text.ok() && client::IsYamlStructure(*text);
+  if (!is_task && !IsNamedAsYaml(path)) return TaskOfCommand(words);
+  if (!text.ok()) return text.status();
+  return TaskOfFile(session, path, *text, words);
+}
+
+// The task may name the clusters that it wants, but the command line has the last word.
+absl::Status PlaceOn(const std::string& cluster, v1::JobSpec* spec) {
+  auto& named = *spec->mutable_placement()->mutable_clusters();
+  if (!named.empty() && std::find(named.begin(), named.end(), cluster) == named.end()) {
+    return absl::FailedPreconditionError(
+        fmt::format("Requested resources do not match the existing cluster.\n  Requested: {} "
+                    "(resources.infra of the task)\n  Existing: {}",
+                    fmt::join(named, ", "), cluster));
+  }
+  named.Clear();
+  *named.Add() = cluster;
+  return absl::OkStatus();
+}
+
+int Submitted(Session& session, const ExecWords& words, const v1::JobSpec& spec, uint64_t id) {
+  const std::string cluster = Harmless(words.cluster);
+  const std::string line = fmt::format("Job submitted, ID: {}", id);
+  if (words.detach) {
+    session.terminal.Out(line + "\n");
+    session.terminal.Note(fmt::format(
+        "to stream its log: muster sky logs {} {}; to cancel it: muster sky cancel {} {}", cluster,
+        id, cluster, id));
+    return kOk;
+  }
+  session.terminal.Note(line);
+  session.interrupt->SetRemark(fmt::format(
+      "no longer waiting; the job goes on. Come back with: muster sky logs {} {}", cluster, id));
+  v1::Job job;
+  job.set_id(id);
+  *job.mutable_spec() = spec;
+  return FollowJob(session, id, ChoiceFor(session, job));
+}
+
+}  // namespace
+
+int Exec(Session& session, const Words& given) {
+  const absl::StatusOr<ExecWords> words = ReadExecWords(given);
+  if (!words.ok()) return FailUsage(session, words.status());
+  absl::StatusOr<Task> task = ReadTask(session, *words);
+  if (!task.ok()) return FailOther(session, task.status());
+  if (absl::Status status = words->ApplyTo(&task->spec); !status.ok()) {
+    return FailUsage(session, status);
+  }
+  if (absl::Status status = PlaceOn(words->cluster, &task->spec); !status.ok()) {
+    return FailOther(session, status);
+  }
+  const auto sent = SendJobs(session, {task->spec}, task->places, kFlags, words->dry_run);
+  // Which code it is, SkyPilot does not tell.
+  if (std::holds_alternative<int>(sent)) return kError;
+  if (words->dry_run) {
+    session.terminal.Note("Dryrun finished: the job is good; nothing was submitted");
+    return kOk;
+  }
+  const auto& accepted = std::get<v1::SubmitJobsResponse>(sent);
+  return Submitted(session, *words, task->spec, accepted.responses(0).job_id());
+}
+
+}  // namespace muster::cli::sky
