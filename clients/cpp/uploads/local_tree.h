@@ -1,0 +1,37 @@
+// A directory of this machine as a FileTree, to be brought along by a job.
+//
+// What .gitignore and .musterignore files leave out by git's rules stays behind, and so does each
+// .git. The .gitignore files above the directory count up to the root of its repository, and that
+// one's .git/info/exclude. A .musterignore file has the same form and comes after the .gitignore of
+// its directory, so that it can also take files back. Unlike git, which file is tracked is not
+// asked, nor are the rules of the user's own configuration: the same directory is the same tree for
+// everybody.
+#ifndef MUSTER_CLIENTS_CPP_UPLOADS_LOCAL_TREE_H_
+#define MUSTER_CLIENTS_CPP_UPLOADS_LOCAL_TREE_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "muster/v1/file_tree.pb.h"
+
+namespace muster::client {
+
+struct LocalTree {
+  v1::FileTree tree;
+  std::string bytes;   // the tree's own, a file like the others
+  std::string sha256;  // of these
+  // Where the content of each digest is.
+  std::map<std::string, std::filesystem::path> sources;
+};
+
+// `path`: a directory, or a file, which becomes a tree of one. INVALID_ARGUMENT: more than
+// max_bytes or than a tree's entries; something that is no file, directory or link; a link that
+// leads out. Errors name the entry and what would do.
+absl::StatusOr<LocalTree> ReadLocalTree(const std::filesystem::path& path, uint64_t max_bytes);
+
+}  // namespace muster::client
+
+#endif  // MUSTER_CLIENTS_CPP_UPLOADS_LOCAL_TREE_H_

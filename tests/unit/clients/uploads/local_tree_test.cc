@@ -1,0 +1,121 @@
+#include "clients/cpp/uploads/local_tree.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <utility>
+
+#include "contract/file_tree.h"
+#include "digest/sha256.h"
+#include "tests/unit/clients/uploads/uploads_fixture.h"
+
+namespace muster::client {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST_F(UploadsTest, ADirectoryBecomesATreeThatItsReceiversAccept) {
+  Write("train.py", "print(1)");
+  Write("a/b/same.py", "print(1)");
+  Write("a-b", "");
+  std::filesystem::create_directories(directory_ / "empty/inner");
+  std::filesystem::create_symlink("b/same.py", directory_ / "a/link");
+  chmod((directory_ / "train.py").c_str(), 0755);
+  const auto local = ReadLocalTree(directory_, kPlenty);
+  ASSERT_TRUE(local.ok()) << local.status();
+  const auto tree = contract::ParseFileTree(local->bytes);
+  ASSERT_TRUE(tree.ok()) << tree.status();
+  ASSERT_EQ(tree->entries_size(), 5);
+  EXPECT_EQ(tree->entries(0).path(), "a-b");
+  EXPECT_EQ(tree->entries(0).sha256(), Sha256Of(""));
+  EXPECT_EQ(tree->entries(1).path(), "a/b/same.py");
+  EXPECT_FALSE(tree->entries(1).executable());
+  EXPECT_EQ(tree->entries(2).link_target(), "b/same.py");
+  EXPECT_EQ(tree->entries(3).path(), "empty/inner");
+  EXPECT_EQ(tree->entries(3).kind(), v1::FILE_KIND_DIRECTORY);
+  EXPECT_TRUE(tree->entries(4).executable());
+  EXPECT_EQ(tree->entries(4).sha256(), Sha256Of("print(1)"));
+  EXPECT_EQ(tree->total_bytes(), 16u);
+  EXPECT_EQ(local->sha256, Sha256Of(local->bytes));
+  EXPECT_EQ(local->sources.size(), 2u) << "the same content is sent once";
+}
+
+TEST_F(UploadsTest, TheSameDirectoryIsTheSameTreeWhereverItLies) {
+  Write("one/x/train.py", "1");
+  Write("one/.gitignore", "*.pyc\n");
+  Write("one/x/a.pyc");
+  Write("two/.gitignore", "*.pyc\n");
+  Write("two/x/train.py", "1");
+  const auto one = ReadLocalTree(directory_ / "one", kPlenty);
+  const auto two = ReadLocalTree(directory_ / "two", kPlenty);
+  ASSERT_TRUE(one.ok() && two.ok());
+  EXPECT_EQ(one->sha256, two->sha256);
+}
+
+TEST_F(UploadsTest, AFileBecomesATreeOfOne) {
+  Write("data.csv", "1,2");
+  EXPECT_THAT(Paths("data.csv"), ElementsAre("data.csv"));
+}
+
+TEST_F(UploadsTest, MusterignoreComesAfterGitignoreAndMayTakeBack) {
+  Write(".gitignore", "*.bin\n");
+  Write(".musterignore", "!model.bin\nnotes/\n");
+  Write("model.bin");
+  Write("other.bin");
+  Write("notes/a.txt");
+  EXPECT_THAT(Paths(), ElementsAre(".gitignore", ".musterignore", "model.bin"));
+}
+
+TEST_F(UploadsTest, TheRulesOfTheRepositoryAboveCountForADirectoryOfIt) {
+  Write("repo/.git/info/exclude", "secret\n");
+  Write("repo/.gitignore", "/src/out\n*.o\n");
+  Write("repo/src/.gitignore", "!keep.o\n");
+  Write("repo/src/out/x");
+  Write("repo/src/app/out/y");
+  Write("repo/src/app/a.o");
+  Write("repo/src/keep.o");
+  Write("repo/src/app/secret");
+  Write(".gitignore", "*\n");
+  EXPECT_THAT(Paths("repo/src"), ElementsAre(".gitignore", "app/out/y", "keep.o"));
+}
+
+TEST_F(UploadsTest, GitsOwnFilesStayBehind) {
+  Write(".git/config");
+  Write("module/.git", "gitdir: elsewhere\n");
+  Write("module/a");
+  EXPECT_THAT(Paths(), ElementsAre("module/a"));
+}
+
+TEST_F(UploadsTest, TooManyBytesAreToldWithTheLargestFilesBeforeAnyIsRead) {
+  for (const auto& [path, size] : {std::pair("data/big.bin", 5000), std::pair("b", 3000),
+                                   std::pair("c", 2000), std::pair("d", 10)}) {
+    Write(path);
+    std::filesystem::resize_file(directory_ / path, static_cast<uintmax_t>(size));
+  }
+  EXPECT_THAT(Error(10'009), AllOf(HasSubstr("10010 bytes"), HasSubstr("\"data/big.bin\" ("),
+                                   HasSubstr("\"c\" ("), HasSubstr(".musterignore")));
+  EXPECT_THAT(Error(10'009), testing::Not(HasSubstr("\"d\"")));
+  EXPECT_EQ(Error(10'010), "");
+}
+
+TEST_F(UploadsTest, WhatNoTreeMayHoldIsNamedWithARemedy) {
+  std::filesystem::create_symlink("/etc/passwd", directory_ / "out");
+  EXPECT_THAT(Error(), HasSubstr("out"));
+  std::filesystem::remove(directory_ / "out");
+  ASSERT_EQ(mkfifo((directory_ / "pipe").c_str(), 0600), 0);
+  EXPECT_THAT(Error(), AllOf(HasSubstr("\"pipe\""), HasSubstr(".musterignore")));
+  Write(".musterignore", "pipe\n");
+  EXPECT_EQ(Error(), "");
+}
+
+TEST_F(UploadsTest, WhatIsNotThereIsNamed) {
+  const auto local = ReadLocalTree(directory_ / "nowhere", kPlenty);
+  EXPECT_TRUE(absl::IsNotFound(local.status()));
+  EXPECT_THAT(std::string(local.status().message()), HasSubstr("nowhere"));
+}
+
+}  // namespace
+}  // namespace muster::client
