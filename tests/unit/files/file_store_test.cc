@@ -1,6 +1,6 @@
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <thread>
@@ -156,6 +156,24 @@ TEST_F(FilesTest, AFullStoreRefusesAtTheHeadAndTakesAgainWhenThereIsRoom) {
   EXPECT_TRUE(store_->IsExpiryDue());
   EXPECT_EQ(Expire(), 2);
   EXPECT_EQ(Put({"three"}).stored, 1u);
+}
+
+TEST_F(FilesTest, AFileThatAnotherUploadHasBroughtMeanwhileStaysAsItIs) {
+  Open();
+  Upload later(store_.get());
+  ASSERT_TRUE(Send(&later, "abc").ok());
+  Put({"abc"});
+  struct stat before {};
+  ASSERT_EQ(stat(Kept("abc").c_str(), &before), 0);
+  const auto counts = later.Finish();
+  ASSERT_TRUE(counts.ok()) << counts.status();
+  EXPECT_EQ(counts->stored, 0u);
+  EXPECT_EQ(counts->known, 1u);
+  struct stat after {};
+  ASSERT_EQ(stat(Kept("abc").c_str(), &after), 0);
+  EXPECT_EQ(after.st_ino, before.st_ino) << "a file that was there is missing at no time";
+  EXPECT_EQ(FilesIn("incoming"), 0u);
+  EXPECT_EQ(store_->used_bytes(), kBlockBytes);
 }
 
 TEST_F(FilesTest, ManyUploadsOfTheSameFilesAtOnceKeepEachOnce) {
