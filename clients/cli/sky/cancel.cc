@@ -135,7 +135,7 @@ std::string Ids(const std::vector<uint64_t>& ids) {
   return fmt::format("{}{}", fmt::join(some, ", "), ids.size() > kMaxIds ? ", ..." : "");
 }
 
-int CancelJobs(Session& session, const std::vector<uint64_t>& ids) {
+int CancelJobs(Session& session, const std::string& cluster, const std::vector<uint64_t>& ids) {
   std::vector<uint64_t> canceled;
   std::vector<uint64_t> requested;
   for (size_t begin = 0; begin < ids.size(); begin += kMaxAtOnce) {
@@ -155,9 +155,9 @@ int CancelJobs(Session& session, const std::vector<uint64_t>& ids) {
   if (!requested.empty()) {
     session.terminal.Out(fmt::format("Cancelling job ID(s): {}\n", Ids(requested)));
     session.terminal.Note(
-        fmt::format("the cluster has yet to end them; see the end with: muster "
-                    "wait {}",
-                    fmt::join(requested.begin(), requested.begin() + 1, " ")));
+        fmt::format("the cluster has yet to end them; see how far it is with: "
+                    "muster sky queue {}",
+                    Harmless(cluster)));
   }
   return kOk;
 }
@@ -176,7 +176,7 @@ int CancelOn(Session& session, const std::string& cluster, const Asked& asked) {
                                                           : "jobs",
                                        Ids(*ids), Harmless(cluster));
   if (!asked.yes && !IsWanted(session, what)) return kError;
-  return CancelJobs(session, *ids);
+  return CancelJobs(session, cluster, *ids);
 }
 
 }  // namespace

@@ -61,11 +61,12 @@ absl::StatusOr<FoundClusters> FindClusters(client::Client& client,
     });
     if (!is_there) found.missing.push_back(pattern);
   }
-  for (auto& [name, cluster] : *all) {
-    const bool is_asked =
-        patterns.empty() || std::any_of(patterns.begin(), patterns.end(),
-                                        [&](const auto& pattern) { return fits(pattern, name); });
-    if (is_asked) found.clusters.push_back(std::move(cluster));
+  for (auto& entry : *all) {
+    const bool is_asked = patterns.empty() || std::any_of(patterns.begin(), patterns.end(),
+                                                          [&](const std::string& pattern) {
+                                                            return fits(pattern, entry.first);
+                                                          });
+    if (is_asked) found.clusters.push_back(std::move(entry.second));
   }
   return found;
 }

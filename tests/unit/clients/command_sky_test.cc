@@ -108,7 +108,10 @@ class SkyTest : public CommandTest {
     return path;
   }
 
-  const v1::JobSpec& spec() { return submitted_.back().spec(); }
+  // Of the job that was submitted last.
+  const v1::JobSpec& spec() {
+    return submitted_.empty() ? v1::JobSpec::default_instance() : submitted_.back().spec();
+  }
 
   std::map<uint64_t, v1::Job> jobs_;
   std::vector<v1::Cluster> clusters_;
