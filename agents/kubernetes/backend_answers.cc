@@ -120,11 +120,22 @@ absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
   } else if (user.empty()) {
     checks.Ok("the job",
               "nothing that the agent knows stands against it; the API server was not asked");
+    WarnOfAwaited(spec, objects->name_space, &checks);
   } else {
     PlanOnServer(planned, *objects, &plan, &checks);
   }
   *plan.mutable_checks() = checks.checks().checks();
   return plan;
+}
+
+void KubernetesBackend::WarnOfAwaited(const v1::JobSpec& spec, const std::string& name_space,
+                                      agent::CheckList* checks) {
+  for (const auto& [field, words] : things_.FindAwaited(spec, name_space)) {
+    checks->Warn(
+        field, words,
+        fmt::format("Make it, or name another: the run waits for it for {} and fails then.",
+                    contract::FormatDuration(config_.start_grace)));
+  }
 }
 
 void KubernetesBackend::PlanOnServer(const v1::Assignment& planned, const RunObjects& objects,
@@ -136,12 +147,7 @@ void KubernetesBackend::PlanOnServer(const v1::Assignment& planned, const RunObj
   plan->set_submission(ManifestOf(AsLetGo(objects, queue)));
   const absl::StatusOr<std::optional<std::string>> refusal = calls_.Try(objects);
   CheckDryRun(refusal, checks);
-  for (const auto& [field, words] : things_.FindAwaited(planned.spec(), objects.name_space)) {
-    checks->Warn(
-        field, words,
-        fmt::format("Make it, or name another: the run waits for it for {} and fails then.",
-                    contract::FormatDuration(config_.start_grace)));
-  }
+  WarnOfAwaited(planned.spec(), objects.name_space, checks);
   if (may_be_queued) checks->Ok("queue", kMayBeQueued);
   if (HasOwnGangScheduler(placed->spec())) {
     checks->Ok("room", WhoStarts(planned.spec(), queue));

@@ -3,6 +3,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "broker/engine/engine.h"
@@ -17,6 +18,7 @@
 #include "broker/store/list_limits.h"
 #include "broker/store/store.h"
 #include "muster/v1/jobs_service.grpc.pb.h"
+#include "rpc/warnings.h"
 
 namespace muster::broker {
 namespace {
@@ -38,6 +40,10 @@ void AddWithinBounds(std::vector<v1::Job> jobs, Response* out) {
   }
 }
 
+void AddWarnings(const SubmitWarnings& warnings, grpc::CallbackServerContext* call) {
+  for (const std::string& warning : warnings) call->AddTrailingMetadata(rpc::kWarningKey, warning);
+}
+
 class JobsService : public v1::Jobs::CallbackService {
  public:
   explicit JobsService(const Context& context) : context_(context) {}
@@ -52,7 +58,9 @@ class JobsService : public v1::Jobs::CallbackService {
       return reactor;
     }
     SubmitWithFiles(context_, *std::move(submit),
-                    [reactor, out](absl::StatusOr<v1::SubmitJobsResponse> result) {
+                    [call, reactor, out](absl::StatusOr<v1::SubmitJobsResponse> result,
+                                         const SubmitWarnings& warnings) {
+                      AddWarnings(warnings, call);
                       if (result.ok()) *out = std::move(*result->mutable_responses(0));
                       reactor->Finish(rpc::ToGrpc(result.status()));
                     });
@@ -69,7 +77,9 @@ class JobsService : public v1::Jobs::CallbackService {
       return reactor;
     }
     SubmitWithFiles(context_, *std::move(submit),
-                    [reactor, out](absl::StatusOr<v1::SubmitJobsResponse> result) {
+                    [call, reactor, out](absl::StatusOr<v1::SubmitJobsResponse> result,
+                                         const SubmitWarnings& warnings) {
+                      AddWarnings(warnings, call);
                       Answer(reactor, out, std::move(result));
                     });
     return reactor;

@@ -11,7 +11,6 @@
 #include "absl/container/flat_hash_set.h"
 #include "broker/engine/engine.h"
 #include "broker/files/job_files.h"
-#include "broker/rpc/submit_questions.h"
 #include "broker/rpc/unary.h"
 
 namespace muster::broker {
@@ -38,7 +37,7 @@ absl::Status CheckTreeCount(const core::Submit& submit) {
 struct Checking {
   Context context;
   core::Submit submit;
-  SubmitDone done;
+  WarnedSubmitDone done;
   std::vector<size_t> items;  // those that are no repeats and bring files
 
   absl::Status Check() const {
@@ -53,31 +52,31 @@ struct Checking {
 
   // On the file workers.
   void Run() {
-    if (absl::Status status = Check(); !status.ok()) return done(status);
+    if (absl::Status status = Check(); !status.ok()) return done(status, {});
     context.submit_questions->Submit(context, std::move(submit), std::move(done));
   }
 };
 
 }  // namespace
 
-void SubmitWithFiles(const Context& context, core::Submit submit, SubmitDone done) {
+void SubmitWithFiles(const Context& context, core::Submit submit, WarnedSubmitDone done) {
   if (submit.validate_only || std::none_of(submit.items.begin(), submit.items.end(), BringsFiles)) {
     return context.submit_questions->Submit(context, std::move(submit), std::move(done));
   }
-  if (absl::Status status = CheckTreeCount(submit); !status.ok()) return done(status);
+  if (absl::Status status = CheckTreeCount(submit); !status.ok()) return done(status, {});
   core::Submit trial = submit;
   trial.validate_only = true;
   auto checking =
       std::make_shared<Checking>(Checking{context, std::move(submit), std::move(done), {}});
   context.engine->Submit(
       std::move(trial), [checking](const absl::StatusOr<v1::SubmitJobsResponse>& valid) {
-        if (!valid.ok()) return checking->done(valid.status());
+        if (!valid.ok()) return checking->done(valid.status(), {});
         for (size_t i = 0; i < checking->submit.items.size(); ++i) {
           const bool is_repeat = valid->responses(static_cast<int>(i)).repeated_request();
           if (!is_repeat && BringsFiles(checking->submit.items[i])) checking->items.push_back(i);
         }
         if (!checking->context.file_workers->PostCall([checking] { checking->Run(); }))
-          checking->done(ReadersBusy());
+          checking->done(ReadersBusy(), {});
       });
 }
 

@@ -3,8 +3,8 @@
 #define MUSTER_BROKER_RPC_SUBMIT_FILES_H_
 
 #include "broker/core/core.h"
-#include "broker/engine/effects.h"
 #include "broker/rpc/context.h"
+#include "broker/rpc/submit_questions.h"
 
 namespace muster::broker {
 
@@ -13,7 +13,7 @@ namespace muster::broker {
 // accepted request is accepted although its files may have gone, and nobody is told to upload what
 // no cluster would take. A submit that only validates needs no files: a client may ask before it
 // sends them. Does not block.
-void SubmitWithFiles(const Context& context, core::Submit submit, SubmitDone done);
+void SubmitWithFiles(const Context& context, core::Submit submit, WarnedSubmitDone done);
 
 }  // namespace muster::broker
 

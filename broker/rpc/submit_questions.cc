@@ -6,10 +6,12 @@
 #include <atomic>
 #include <utility>
 
+#include "broker/core/event_bounds.h"
 #include "broker/core/fingerprint.h"
 #include "broker/core/gpu_names.h"
 #include "broker/engine/engine.h"
 #include "contract/text.h"
+#include "rpc/warnings.h"
 
 namespace muster::broker {
 namespace {
@@ -58,20 +60,40 @@ core::Refusals RefusalsOf(const JobPlans& plans) {
   return refusals;
 }
 
+void Append(const v1::JobPlan& plan, SubmitWarnings* warnings) {
+  for (const v1::ClusterCheck& check : plan.checks()) {
+    if (check.result() != v1::CHECK_RESULT_WARN || warnings->size() == rpc::kMaxWarnings) continue;
+    std::string words =
+        fmt::format("on cluster {}: {} {}{}{}", plan.cluster(), check.subject(), check.seen(),
+                    check.remedy().empty() ? "" : ". ", check.remedy());
+    core::Truncate(rpc::kMaxWarningBytes, &words);
+    warnings->insert(std::move(words));
+  }
+}
+
+SubmitWarnings WarningsOf(const JobPlans& plans) {
+  SubmitWarnings warnings;
+  for (const absl::StatusOr<v1::JobPlan>& plan : plans) {
+    if (plan.ok() && RefusalOf(*plan).empty()) Append(*plan, &warnings);
+  }
+  return warnings;
+}
+
 }  // namespace
 
 // One submit, and its jobs that are to be asked about.
 struct SubmitQuestions::Asking {
   Context context;
   core::Submit submit;
-  SubmitDone done;
+  WarnedSubmitDone done;
+  SubmitWarnings warnings;        // guarded by mutex_
   size_t bytes = 0;               // of its specs
   SteadyClock::time_point until;  // no question begins later
   std::map<core::Fingerprint, std::vector<Job>> alike;
   std::atomic<size_t> missing = 0;  // of `alike`
 };
 
-void SubmitQuestions::Submit(const Context& context, core::Submit submit, SubmitDone done) {
+void SubmitQuestions::Submit(const Context& context, core::Submit submit, WarnedSubmitDone done) {
   auto asking = std::make_shared<Asking>();
   for (size_t i = 0; i < submit.items.size(); ++i) {
     const v1::JobSpec& spec = *submit.items[i].spec;
@@ -80,8 +102,11 @@ void SubmitQuestions::Submit(const Context& context, core::Submit submit, Submit
     const core::Fingerprint alike = AlikeOf(spec);
     if (!IsRemembered(alike)) asking->alike[alike].push_back({i, core::FingerprintOf(spec)});
   }
-  if (asking->alike.empty() || !Enter(asking->bytes))
-    return context.engine->Submit(std::move(submit), std::move(done));
+  if (asking->alike.empty() || !Enter(asking->bytes)) {
+    return context.engine->Submit(std::move(submit), [done = std::move(done)](auto result) {
+      done(std::move(result), SubmitWarnings());
+    });
+  }
   asking->context = context;
   asking->submit = submit;
   asking->done = std::move(done);
@@ -93,7 +118,7 @@ void SubmitQuestions::Submit(const Context& context, core::Submit submit, Submit
                          [this, asking](const absl::StatusOr<v1::SubmitJobsResponse>& valid) {
                            if (!valid.ok()) {
                              Leave(asking->bytes);
-                             return asking->done(valid.status());
+                             return asking->done(valid.status(), {});
                            }
                            for (auto& [alike, jobs] : asking->alike) {
                              std::erase_if(jobs, [&](const Job& job) {
@@ -138,6 +163,12 @@ void SubmitQuestions::AskAbout(const AskingPtr& asking, core::Fingerprint alike,
 
 void SubmitQuestions::Settle(const AskingPtr& asking, core::Fingerprint alike,
                              const std::vector<Job>& jobs, const Answer& answer) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (const std::string& warning : answer.warnings) {
+      if (asking->warnings.size() < rpc::kMaxWarnings) asking->warnings.insert(warning);
+    }
+  }
   if (answer.refusals.empty()) return EndOfAlike(asking);
   std::vector<Job> others;
   core::Submit refused;
@@ -166,7 +197,10 @@ void SubmitQuestions::Settle(const AskingPtr& asking, core::Fingerprint alike,
 void SubmitQuestions::EndOfAlike(const AskingPtr& asking) {
   if (asking->missing.fetch_sub(1) > 1) return;
   Leave(asking->bytes);
-  asking->context.engine->Submit(std::move(asking->submit), std::move(asking->done));
+  asking->context.engine->Submit(std::move(asking->submit), [asking](auto result) {
+    // All have answered, so that nobody else has it now.
+    asking->done(std::move(result), asking->warnings);
+  });
 }
 
 void SubmitQuestions::Ask(const Context& context, core::Fingerprint alike,
@@ -206,7 +240,7 @@ void SubmitQuestions::Ask(const Context& context, core::Fingerprint alike,
 }
 
 void SubmitQuestions::End(core::Fingerprint alike, core::Fingerprint asked, const JobPlans& plans) {
-  const Answer answer{RefusalsOf(plans), asked};
+  const Answer answer{RefusalsOf(plans), WarningsOf(plans), asked};
   const bool is_silent = std::any_of(plans.begin(), plans.end(), [](const auto& plan) {
     return absl::IsDeadlineExceeded(plan.status());
   });
@@ -217,8 +251,8 @@ void SubmitQuestions::End(core::Fingerprint alike, core::Fingerprint asked, cons
     asked_.erase(alike);
     const auto now = SteadyClock::now();
     if (is_silent) silent_until_ = now + absl::ToChronoMilliseconds(bounds_.rest_after_silence);
-    // A refusal is not remembered: whoever corrects the cluster wants to be believed.
-    if (answer.refusals.empty() && !plans.empty()) {
+    // A refusal or a warning is not remembered: whoever corrects the cluster wants to be believed.
+    if (answer.refusals.empty() && answer.warnings.empty() && !plans.empty()) {
       if (remembered_.size() >= bounds_.max_remembered)
         std::erase_if(remembered_, [now](const auto& entry) { return entry.second <= now; });
       if (remembered_.size() < bounds_.max_remembered)

@@ -5,8 +5,9 @@
 // Any thread. Most jobs have none of these and go to the engine at once. For the others each
 // cluster of kind Kubernetes that could take them is asked for a plan, once for all that are alike
 // in a while. That nothing speaks against a job is good for all that are alike; a refusal is for
-// the very same job, and the others are asked about themselves. A cluster that cannot be asked
-// refuses nothing: such a job is accepted, and what is wrong with it ends its run.
+// the very same job, and the others are asked about themselves. What agents only warn of is told
+// with the answer. A cluster that cannot be asked refuses nothing: such a job is accepted, and what
+// is wrong with it ends its run.
 #ifndef MUSTER_BROKER_RPC_SUBMIT_QUESTIONS_H_
 #define MUSTER_BROKER_RPC_SUBMIT_QUESTIONS_H_
 
@@ -15,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,17 +49,24 @@ struct SubmitBounds {
   absl::Duration rest_after_silence = absl::Seconds(30);
 };
 
+// In words for people, `on cluster lab: kubernetes.volumes[0].claim "data": there is none ...`.
+using SubmitWarnings = std::set<std::string>;
+using WarnedSubmitDone =
+    std::function<void(absl::StatusOr<v1::SubmitJobsResponse>, const SubmitWarnings&)>;
+
 class SubmitQuestions {
  public:
   explicit SubmitQuestions(SubmitBounds bounds) : bounds_(bounds) {}
 
   // As Engine::Submit; FAILED_PRECONDITION, CANNOT_BE_PLACED also for what every agent refuses that
   // could take the job. Does not block.
-  void Submit(const Context& context, core::Submit submit, SubmitDone done);
+  // What the agents warn of is given with the answer, at most rpc::kMaxWarnings.
+  void Submit(const Context& context, core::Submit submit, WarnedSubmitDone done);
 
  private:
   struct Answer {
     core::Refusals refusals;      // none also if nobody could be asked
+    SubmitWarnings warnings;      // of those that did not refuse
     core::Fingerprint asked = 0;  // of the job that the refusals are about
   };
   using Done = std::function<void(const Answer&)>;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -21,6 +22,7 @@
 #include "clients/cli/sky/verbs.h"
 #include "clients/cli/slurm/verbs.h"
 #include "clients/cli/terminal.h"
+#include "clients/cli/text.h"
 #include "clients/cli/verbs.h"
 #include "contract/text.h"
 #include "contract/units.h"
@@ -139,6 +141,9 @@ int Main(int argc, char** argv) {
   client::ClientOptions options;
   options.address = config->broker;
   options.on_interruption = InterruptionNote(&terminal);
+  options.on_warning = [&terminal](std::string_view words) {
+    terminal.Note("warning: " + OneLine(words));
+  };
   absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Create(options);
   if (!client.ok()) {
     terminal.Err(ErrorText(client.status()));

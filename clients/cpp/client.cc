@@ -18,6 +18,7 @@
 #include "muster/v1/clusters_service.grpc.pb.h"
 #include "muster/v1/jobs_service.grpc.pb.h"
 #include "rpc/status.h"
+#include "rpc/warnings.h"
 
 namespace muster::client {
 namespace {
@@ -146,7 +147,10 @@ class GrpcClient final : public Client {
       Response response;
       const absl::Status status = rpc::FromGrpc((stub.*method)(&context, request, &response));
       if (!IsTransportError(status)) was_answered_ = true;
-      if (status.ok()) return response;
+      if (status.ok()) {
+        TellWarnings(context);
+        return response;
+      }
       absl::Status error = Explain(status, address_, timeout);
       may_have_arrived = may_have_arrived || !WasNeverSent(error);
       if (may_have_arrived) error = AsMaybeSent(std::move(error));
@@ -159,6 +163,14 @@ class GrpcClient final : public Client {
       }
       if (!backoff.Wait(give_up, RetryDelay(status))) return error;
     }
+  }
+
+  // Only answers to submits have any.
+  void TellWarnings(const grpc::ClientContext& context) const {
+    if (!options_.on_warning) return;
+    const auto [first, last] = context.GetServerTrailingMetadata().equal_range(rpc::kWarningKey);
+    for (auto it = first; it != last; ++it)
+      options_.on_warning(std::string_view(it->second.data(), it->second.size()));
   }
 
   const ClientOptions options_;

@@ -39,6 +39,9 @@ struct ClientOptions {
   // Told once for each call that is repeated and for each interruption of a stream, before the
   // first wait, with how long it will be tried. May be called from any thread that calls or reads.
   std::function<void(const absl::Status&, absl::Duration patience)> on_interruption;
+  // Told of what speaks against jobs that were submitted all the same, in words for people, before
+  // SubmitJob or SubmitJobs returns. Called by the thread that called those.
+  std::function<void(std::string_view)> on_warning;
   // affects performance
   absl::Duration first_backoff = absl::Milliseconds(100);  // doubles, with jitter
   absl::Duration max_backoff = absl::Seconds(5);  // of a stream; of a unary call at most 1 s

@@ -384,7 +384,13 @@ def test_a_claim_that_is_not_there_is_warned_of_and_waited_for_by_its_fields_nam
     plan = world.cli("plan", path)
     assert f'kubernetes.volumes[0].claim  "nosuch": there is none in namespace {namespace}; it has none' in plan.stdout
     assert "the run waits for it for 1s and fails then" in plan.stdout
-    message = api.wait_state(int(world.cli("submit", "-q", path).stdout), FAILED).failure.message
+    told = world.cli("submit", path)
+    assert told.stderr.startswith("muster: warning: on cluster "), told.stderr
+    assert f': kubernetes.volumes[0].claim "nosuch": there is none in namespace {namespace}' in told.stderr
+    assert told.stderr.count("\n") == 1, "a line for each"
+    quiet = world.cli("submit", "-q", path)
+    assert quiet.stderr == ""
+    message = api.wait_state(int(quiet.stdout), FAILED).failure.message
     assert 'persistentvolumeclaim "nosuch" not found (kubernetes.volumes[0].claim)' in message
     assert "not found. not found" not in message
 

@@ -281,6 +281,20 @@ TEST_F(CommandTest, PlanShowsTheSubmissionAndSubmitsNothing) {
   EXPECT_THAT(submitted_, IsEmpty());
 }
 
+TEST_F(CommandTest, WhatAClusterWarnsOfIsALineOfStandardErrorUnlessItIsToBeQuiet) {
+  broker_.submit_warnings = {"on cluster k8s: no claim \x1b[1m", "on cluster lab:\nno claim"};
+  const Outcome outcome = Run({"run", "--", "x"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("muster: warning: on cluster k8s: no claim \\x1b[1m\n"));
+  EXPECT_THAT(outcome.err, HasSubstr("muster: warning: on cluster lab: | no claim\n"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("claim")));
+  EXPECT_EQ(Run({"run", "-q", "--", "x"}).err, "");
+  broker_.submit_jobs = [](const auto&) -> absl::StatusOr<v1::SubmitJobsResponse> {
+    return v1::SubmitJobsResponse();
+  };
+  EXPECT_THAT(Run({"submit", WriteFile("run: x\n---\nrun: y\n")}).err, HasSubstr("on cluster k8s"));
+}
+
 TEST_F(CommandTest, APlanTellsOfALongSubmissionOnlyItsLengthUnlessItIsAskedFor) {
   v1::PlanJobResponse plans;
   v1::JobPlan* plan = plans.add_plans();

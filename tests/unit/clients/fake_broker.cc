@@ -11,6 +11,7 @@
 #include "muster/v1/clusters_service.grpc.pb.h"
 #include "muster/v1/jobs_service.grpc.pb.h"
 #include "rpc/status.h"
+#include "rpc/warnings.h"
 
 namespace muster::client {
 namespace {
@@ -36,12 +37,14 @@ class JobsService final : public v1::Jobs::Service {
  public:
   explicit JobsService(const FakeBroker* hooks) : hooks_(*hooks) {}
 
-  grpc::Status SubmitJob(grpc::ServerContext*, const v1::SubmitJobRequest* in,
+  grpc::Status SubmitJob(grpc::ServerContext* context, const v1::SubmitJobRequest* in,
                          v1::SubmitJobResponse* out) override {
+    AddWarnings(context);
     return Unary(hooks_.submit_job, *in, out);
   }
-  grpc::Status SubmitJobs(grpc::ServerContext*, const v1::SubmitJobsRequest* in,
+  grpc::Status SubmitJobs(grpc::ServerContext* context, const v1::SubmitJobsRequest* in,
                           v1::SubmitJobsResponse* out) override {
+    AddWarnings(context);
     return Unary(hooks_.submit_jobs, *in, out);
   }
   grpc::Status GetJob(grpc::ServerContext*, const v1::GetJobRequest* in,
@@ -78,6 +81,11 @@ class JobsService final : public v1::Jobs::Service {
   }
 
  private:
+  void AddWarnings(grpc::ServerContext* context) const {
+    for (const std::string& warning : hooks_.submit_warnings)
+      context->AddTrailingMetadata(rpc::kWarningKey, warning);
+  }
+
   const FakeBroker& hooks_;
 };
 

@@ -29,6 +29,8 @@ class FakeBroker {
 
   Answer<v1::SubmitJobRequest, v1::SubmitJobResponse> submit_job;
   Answer<v1::SubmitJobsRequest, v1::SubmitJobsResponse> submit_jobs;
+  // What comes with the answers of these two.
+  std::vector<std::string> submit_warnings;
   Answer<v1::GetJobRequest, v1::GetJobResponse> get_job;
   Answer<v1::ListJobsRequest, v1::ListJobsResponse> list_jobs;
   Answer<v1::CancelJobsRequest, v1::CancelJobsResponse> cancel_jobs;

@@ -62,6 +62,18 @@ TEST_F(BackendJudgeTest, APlanOfAJobThatAGangSchedulerStartsSpeaksOfNoRoom) {
   EXPECT_FALSE(plan->has_estimated_start_time());
 }
 
+TEST_F(BackendJudgeTest, ASubmitIsWarnedOfAClaimThatIsNotThere) {
+  Start({});
+  v1::JobSpec spec = Spec();
+  v1::KubernetesVolume* volume = spec.mutable_kubernetes()->add_volumes();
+  volume->set_mount_path("/data");
+  volume->set_claim("nosuch");
+  const absl::StatusOr<v1::JobPlan> plan = backend_->Plan(spec, "");
+  ASSERT_TRUE(plan.ok());
+  EXPECT_THAT(SeenOf(*plan, "kubernetes.volumes[0].claim"), HasSubstr("\"nosuch\": there is none"));
+  EXPECT_THAT(TakeChanges(), IsEmpty());
+}
+
 TEST_F(BackendJudgeTest, WhatTheAgentItselfRefusesASubmitIsToldOf) {
   Start({});
   v1::JobSpec spec = Spec();

@@ -11,12 +11,15 @@
 
 #include "contract/errors.h"
 #include "rpc/status.h"
+#include "rpc/warnings.h"
 #include "tests/unit/rpc/harness.h"
 
 namespace muster::broker {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
 void BeKubernetes(v1::AgentHello& hello) { hello.set_kind(v1::CLUSTER_KIND_KUBERNETES); }
@@ -139,6 +142,46 @@ TEST(SubmitQuestions, AJobThatTheOnlyClusterRefusesIsRefusedInItsWords) {
   const grpc::Status status = submit.status.get();
   EXPECT_EQ(Reason(status), "CANNOT_BE_PLACED");
   EXPECT_THAT(status.error_message(), HasSubstr("cluster \"gpu\": no node has disk=ssd"));
+}
+
+// What came with the answer to a submit, whose question the agent has answered with a warning.
+std::vector<std::string> WarningsOfSubmit(TestBroker& broker, FakeAgent& agent,
+                                          const std::string& words, bool refuses) {
+  const std::unique_ptr<grpc::ClientContext> call = Call();
+  v1::SubmitJobResponse response;
+  auto status = std::async(std::launch::async, [&] {
+    return broker.jobs().SubmitJob(call.get(), OnKubernetes(), &response);
+  });
+  v1::ConnectRequest answer = PlanFor(NextQuestion(agent).id(), refuses ? "no" : "");
+  v1::ClusterCheck* check = answer.mutable_answer()->mutable_plan()->add_checks();
+  check->set_subject("kubernetes.volumes[0].claim");
+  check->set_result(v1::CHECK_RESULT_WARN);
+  check->set_seen(words);
+  check->set_remedy("Make it.");
+  EXPECT_TRUE(agent.Write(answer));
+  EXPECT_EQ(status.get().ok(), !refuses);
+  std::vector<std::string> warnings;
+  const auto& trailing = call->GetServerTrailingMetadata();
+  const auto [first, last] = trailing.equal_range(rpc::kWarningKey);
+  for (auto it = first; it != last; ++it)
+    warnings.emplace_back(it->second.data(), it->second.size());
+  return warnings;
+}
+
+TEST(SubmitQuestions, WhatAnAgentWarnsOfIsToldWithEachAcceptedJob) {
+  TestBroker broker;
+  FakeAgent agent(broker);
+  ASSERT_TRUE(agent.Connect(BeKubernetes));
+  // Twice: who has made the claim wants to be believed, and who has not to be told again.
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(WarningsOfSubmit(broker, agent, "\"dätä\": there is none", false),
+                ElementsAre("on cluster gpu: kubernetes.volumes[0].claim \"dätä\": there is none. "
+                            "Make it."));
+  }
+  EXPECT_THAT(WarningsOfSubmit(broker, agent, "x", true), IsEmpty());
+  const auto cut = WarningsOfSubmit(broker, agent, std::string(10'000, 'x'), false);
+  ASSERT_EQ(cut.size(), 1u);
+  EXPECT_LE(cut[0].size(), rpc::kMaxWarningBytes);
 }
 
 TEST(SubmitQuestions, WhatNobodyRefusedIsNotAskedAgainForJobsThatAreAlike) {
