@@ -113,9 +113,10 @@ std::string LacksOnANode(const Need& need, const v1::Pool& pool) {
   }
   if (!has_memory) {
     return fmt::format(
-        "pool \"{}\" has at most {} of memory on a node, {} are needed; ask for less "
+        "pool \"{}\" has at most {} of memory on a node, {} are needed; ask for at most {} "
         "(resources.memory)",
-        pool.name(), contract::FormatBytes(memory), contract::FormatBytes(need.memory_bytes));
+        pool.name(), contract::FormatBytes(memory), contract::FormatBytes(need.memory_bytes),
+        contract::FormatBytes(memory));
   }
   return "";
 }
@@ -139,12 +140,13 @@ Fit CheckNodes(const v1::JobSpec& shape, const v1::Pool& pool, v1::ClusterKind k
     }
     return {Fit::Verdict::kTooLittle, std::move(lacks)};
   }
+  const uint64_t most = pool.max_nodes() > 0 ? std::min<uint64_t>(good, pool.max_nodes()) : good;
   if (good < nodes) {
     return {
         Fit::Verdict::kTooLittle,
         fmt::format("pool \"{}\" has {} node{} with what each needs (resources), {} are needed; "
                     "ask for at most {} (nodes)",
-                    pool.name(), good, good == 1 ? "" : "s", nodes, good)};
+                    pool.name(), good, good == 1 ? "" : "s", nodes, most)};
   }
   if (pool.max_nodes() > 0 && pool.max_nodes() < nodes) {
     return {Fit::Verdict::kTooLittle,
@@ -172,12 +174,14 @@ Fit CheckPool(const v1::JobSpec& shape, const v1::Pool& pool, const PutCluster& 
   if (Fit fit = knows_nodes ? CheckNodes(shape, pool, kind) : Fit{}; !fit.now()) return fit;
   if (pool.has_max_time_limit() && shape.has_time_limit() &&
       shape.time_limit().seconds() > pool.max_time_limit().seconds()) {
-    return {Fit::Verdict::kTooShort,
-            fmt::format("pool \"{}\" has a time limit of {}, {} are needed; ask for no more than "
-                        "the pool gives (time_limit)",
-                        pool.name(),
-                        contract::FormatDuration(absl::Seconds(pool.max_time_limit().seconds())),
-                        contract::FormatDuration(absl::Seconds(shape.time_limit().seconds())))};
+    const std::string most =
+        contract::FormatDuration(absl::Seconds(pool.max_time_limit().seconds()));
+    return {
+        Fit::Verdict::kTooShort,
+        fmt::format("pool \"{}\" has a time limit of {}, {} are needed; ask for at most {} "
+                    "(time_limit)",
+                    pool.name(), most,
+                    contract::FormatDuration(absl::Seconds(shape.time_limit().seconds())), most)};
   }
   return pool.available() ? Fit{} : NotNow(pool, cluster);
 }

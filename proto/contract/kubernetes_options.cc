@@ -26,6 +26,19 @@ constexpr int64_t kMaxId = 2147483647;
 
 std::string Field(std::string_view name) { return fmt::format("{}{}", kSection, name); }
 
+// "3601.5s", with every digit: people compare it with what they wrote.
+std::string SecondsText(const google::protobuf::Duration& duration) {
+  const absl::Duration given =
+      absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
+  absl::Duration rest;
+  const int64_t whole = absl::IDivDuration(absl::AbsDuration(given), absl::Seconds(1), &rest);
+  std::string text = fmt::format("{}{}.{:09}", given < absl::ZeroDuration() ? "-" : "", whole,
+                                 absl::ToInt64Nanoseconds(rest));
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text + "s";
+}
+
 class Checker {
  public:
   Checker(const v1::KubernetesOptions& options, FieldErrors* errors)
@@ -209,11 +222,10 @@ class Checker {
 
   void Seconds(std::string_view name, const google::protobuf::Duration& duration, int64_t most) {
     if (duration.nanos() == 0 && duration.seconds() >= 0 && duration.seconds() <= most) return;
-    errors_.Add(Field(name),
-                fmt::format("{}s is out of range; use whole seconds from 0s to {}s ({})",
-                            absl::ToDoubleSeconds(absl::Seconds(duration.seconds()) +
-                                                  absl::Nanoseconds(duration.nanos())),
-                            most, contract::FormatDuration(absl::Seconds(most))));
+    errors_.Add(
+        Field(name),
+        fmt::format("{} is out of range; use whole seconds from 0s to {}s ({})",
+                    SecondsText(duration), most, contract::FormatDuration(absl::Seconds(most))));
   }
 
   void CheckTimes() {

@@ -212,6 +212,21 @@ TEST(KubernetesOptions, ATimeOutOfRangeIsToldWithItsUnitAndWhatWouldDo) {
                                  "seconds from 0s to 3600s (1h)"));
 }
 
+TEST(KubernetesOptions, AnyTimeOutOfRangeIsToldDigitByDigit) {
+  const auto told = [](int64_t seconds, int32_t nanos) {
+    const v1::JobSpec spec = WithOptions([&](auto* o) {
+      o->mutable_time_to_live()->set_seconds(seconds);
+      o->mutable_time_to_live()->set_nanos(nanos);
+    });
+    return std::string(NormalizeJobSpec(spec).status().message());
+  };
+  const std::string field = "kubernetes.time_to_live: ";
+  EXPECT_THAT(told(1'000'000'000, 0), testing::HasSubstr(field + "1000000000s is out of range"));
+  EXPECT_THAT(told(60, 1'000), testing::HasSubstr(field + "60.000001s is out of range"));
+  EXPECT_THAT(told(0, -500'000'000), testing::HasSubstr(field + "-0.5s is out of range"));
+  EXPECT_THAT(told(-7, 0), testing::HasSubstr(field + "-7s is out of range"));
+}
+
 TEST(KubernetesOptions, AJobIsNotForTwoKindsOfClusters) {
   v1::JobSpec spec = WithOptions([](auto*) {});
   spec.mutable_slurm()->set_account("a");

@@ -281,7 +281,7 @@ TEST(Fit, MemoryMustFitIfItIsKnown) {
   EXPECT_TRUE(CheckFit(spec, Cluster({PoolOf("cpu", {.memory_bytes = 2ull << 30})})).now());
   EXPECT_TRUE(CheckFit(spec, Cluster({PoolOf("cpu", {.memory_bytes = 0})})).now());
   EXPECT_EQ(CheckFit(spec, Cluster({PoolOf("cpu", {.memory_bytes = 1ull << 30})})).lacks,
-            "pool \"cpu\" has at most 1Gi of memory on a node, 2Gi are needed; ask for less "
+            "pool \"cpu\" has at most 1Gi of memory on a node, 2Gi are needed; ask for at most 1Gi "
             "(resources.memory)");
 }
 
@@ -336,6 +336,16 @@ TEST(Fit, APoolLimitsTheNodesOfARun) {
             "pool \"cpu\" gives a run at most 2 nodes, 3 are needed; ask for at most 2 (nodes)");
 }
 
+TEST(Fit, TheNodesToAskForAreNeverMoreThanThePoolGivesARun) {
+  v1::Pool pool = PoolOf("cpu", {.count = 10});
+  pool.set_max_nodes(2);
+  v1::JobSpec spec = Spec();
+  spec.set_nodes(11);
+  EXPECT_THAT(CheckFit(spec, Cluster({pool})).lacks,
+              HasSubstr("has 10 nodes with what each needs (resources), 11 are needed; ask for at "
+                        "most 2 (nodes)"));
+}
+
 TEST(Fit, TheTimeLimitMustBeWithinThePools) {
   v1::Pool pool = PoolOf("cpu");
   pool.mutable_max_time_limit()->set_seconds(3600);
@@ -347,8 +357,8 @@ TEST(Fit, TheTimeLimitMustBeWithinThePools) {
   const Fit fit = CheckFit(spec, Cluster({pool}));
   EXPECT_EQ(fit.verdict, Verdict::kTooShort);
   EXPECT_EQ(fit.lacks,
-            "pool \"cpu\" has a time limit of 1h, 2h are needed; ask for no more than "
-            "the pool gives (time_limit)");
+            "pool \"cpu\" has a time limit of 1h, 2h are needed; ask for at most 1h "
+            "(time_limit)");
 }
 
 TEST(Fit, APoolThatIsDownFitsLater) {
