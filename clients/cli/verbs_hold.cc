@@ -57,8 +57,7 @@ int Hold(Session& session) {
   if (response.ok() && session.for_people()) {
     // Whether a cluster can still keep back what it has, it tells later.
     for (v1::Job& job : *response->mutable_jobs()) {
-      if (job.state() == v1::JOB_STATE_PENDING)
-        job.set_reason(fmt::format("asked to hold; if too late: muster events {}", job.id()));
+      if (job.state() == v1::JOB_STATE_PENDING) job.set_reason(HoldAskedText(job.id()));
     }
   }
   return Report(session, response);

@@ -112,6 +112,21 @@ bool SaysHeld(std::string_view reason) {
   return reason.find("(JobHeld") != reason.npos || reason.starts_with("held:");
 }
 
+bool IsKeptBack(const v1::Job& job) {
+  if (!job.held()) return false;
+  if (job.state() == v1::JOB_STATE_QUEUED) return true;
+  return !job.runs().empty() && SaysHeld(job.runs().rbegin()->reason());
+}
+
+std::string WhyItWaits(const v1::Job& job) {
+  const bool is_hold_open = job.held() && !IsKeptBack(job) && !job.runs().empty();
+  return is_hold_open ? job.runs().rbegin()->reason() : job.reason();
+}
+
+std::string HoldAskedText(uint64_t job) {
+  return fmt::format("asked to hold; if too late: muster events {}", job);
+}
+
 Colour ColourOf(v1::JobState state) {
   switch (state) {
     case v1::JOB_STATE_RUNNING:

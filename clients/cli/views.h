@@ -43,6 +43,14 @@ std::string WhyPage(const v1::Job& job, const std::vector<v1::Transition>& histo
 bool AreNodesUnknown(const v1::Pool& pool, v1::ClusterKind kind);
 // Whether a cluster's reason says that it holds the job back.
 bool SaysHeld(std::string_view reason);
+// Whether a held job is kept back: Muster has it still, or its cluster says so. A cluster that was
+// asked may yet start what it has. `job` has its runs.
+bool IsKeptBack(const v1::Job& job);
+// What to say of a hold until then.
+std::string HoldAskedText(uint64_t job);
+// Why it waits. Until a hold keeps the job back that is its cluster's word, for the job's own
+// reason is the hold. `job` has its runs.
+std::string WhyItWaits(const v1::Job& job);
 // With details, what its agent has just seen in place of what it said when it connected.
 std::string ClusterPage(const v1::Cluster& cluster, const v1::ClusterDetails* details,
                         const Style& style, absl::Time now);

@@ -15,7 +15,8 @@ namespace {
 
 // Why it is as it is. Whether it is held is the broker's to say: the cluster sees only who told it.
 std::string Because(const v1::Job& job, const v1::Transition* wish) {
-  if (contract::IsTerminal(job.state()) || !SaysHeld(job.reason())) return OneLine(job.reason());
+  if (contract::IsTerminal(job.state())) return OneLine(job.reason());
+  if (!SaysHeld(job.reason())) return OneLine(WhyItWaits(job));
   if (job.held()) return "held through Muster";
   if (wish == nullptr || wish->kind() != v1::TRANSITION_KIND_RELEASE_REQUESTED)
     return OneLine(job.reason());
@@ -25,14 +26,16 @@ std::string Because(const v1::Job& job, const v1::Transition* wish) {
 
 void AppendWaiting(const v1::Job& job, const v1::Transition* wish, absl::Time now, Page* page) {
   if (job.held()) {
-    page->Line("Held", fmt::format("it does not start before: muster release {}", job.id()));
+    page->Line("Held", IsKeptBack(job)
+                           ? fmt::format("it does not start before: muster release {}", job.id())
+                           : HoldAskedText(job.id()));
     if (wish != nullptr) page->Line("By", OneLine(wish->evidence().detail()));
   }
   page->Time("Retry", job.retry_time(), now);
   if (job.cancel_requested()) page->Line("Cancel", "requested");
   if (job.runs().empty()) return;
   const v1::Run& run = *job.runs().rbegin();
-  const bool is_said = run.reason() == job.reason() || (job.held() && SaysHeld(run.reason()));
+  const bool is_said = run.reason() == WhyItWaits(job) || (job.held() && SaysHeld(run.reason()));
   if (!is_said) page->Line("Scheduler", OneLine(run.reason()));
   page->Time("Since", run.reason_since(), now);
   page->Time("Would start", run.estimated_start_time(), now);

@@ -37,7 +37,7 @@ def test_a_job_that_waits_can_be_held_and_explained(world, api, agent):
     api.wait_state(blocker, job_pb2.JOB_STATE_RUNNING)
     job_id = int(world.cli("run", "-q", "--cpus", "8", "--name", "held", "--", "true").stdout)
     world.cli("hold", job_id, "--reason", "not yet")
-    assert "muster release" in world.cli("why", job_id).stdout
+    eventually(lambda: "muster release" in world.cli("why", job_id).stdout, "its cluster says that it holds it")
     assert world.cli("squeue", "-h", "-j", job_id, "-o", "%i %j %t %r").stdout == f"{job_id} held PD JobHeldUser\n"
     gate.open()
     api.wait_state(blocker, SUCCEEDED)

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "clients/cli/text.h"
+#include "clients/cli/views.h"
 #include "contract/characters.h"
 #include "contract/parts.h"
 #include "contract/states.h"
@@ -154,14 +155,15 @@ std::string ReasonWord(const JobRecord& record) {
   if (contract::IsTerminal(job.state())) return std::string(EndReason(record));
   if (job.state() != v1::JOB_STATE_QUEUED && job.state() != v1::JOB_STATE_PENDING)
     return std::string(kNoReason);
-  if (job.held()) return "JobHeldUser";
+  if (IsKeptBack(job)) return "JobHeldUser";
   if (job.state() == v1::JOB_STATE_QUEUED)
     return job.has_retry_time() ? "BeginTime" : "MusterQueue";
-  std::string_view word = WordInBrackets(job.reason());
-  if (word.empty()) word = WordBeforeColon(job.reason());
+  const std::string reason = WhyItWaits(job);
+  std::string_view word = WordInBrackets(reason);
+  if (word.empty()) word = WordBeforeColon(reason);
   if (!word.empty()) return Harmless(word);
   // Slurm's own word for what its scheduler has not looked at yet.
-  return job.reason().empty() ? std::string(kNoReason) : "SeeMusterWhy";
+  return reason.empty() ? std::string(kNoReason) : "SeeMusterWhy";
 }
 
 absl::Duration Elapsed(const JobRecord& record, absl::Time now) {

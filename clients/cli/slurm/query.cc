@@ -61,7 +61,8 @@ absl::StatusOr<std::vector<v1::Job>> ByFilter(client::Client& client, const JobQ
     const auto page = client.ListJobs(request);
     if (!page.ok()) return page.status();
     for (const v1::Job& job : page->jobs()) {
-      if (!with_runs || job.cluster().empty()) {
+      // Of a held job only its run tells whether its cluster keeps it back.
+      if (job.cluster().empty() || !(with_runs || job.held())) {
         jobs.push_back(job);
         continue;
       }

@@ -129,8 +129,29 @@ TEST_F(CommandTest, WhySaysTheReasonSinceWhenAndWhenItWouldStart) {
   EXPECT_THAT(outcome.out, HasSubstr("Because     waiting for free nodes (Resources)\n"));
   EXPECT_THAT(outcome.out, HasSubstr("Since       2026-03-01T12:00:00Z ("));
   EXPECT_THAT(outcome.out, HasSubstr("Would start 2026-03-01T12:01:00Z ("));
-  EXPECT_THAT(outcome.out, HasSubstr("Held        it does not start before: muster release 42\n"));
   EXPECT_THAT(outcome.out, HasSubstr("Restarts    2 by the scheduler itself\n"));
+}
+
+TEST_F(CommandTest, WhySaysThatAJobIsKeptBackOnlyOnceItIs) {
+  const std::string kept = "Held        it does not start before: muster release 42\n";
+  const std::string asked = "Held        asked to hold; if too late: muster events 42\n";
+  job_ = JobInState(42, v1::JOB_STATE_PENDING);
+  job_.set_held(true);
+  job_.set_reason("held by ada: not yet");
+  v1::Run& run = *job_.mutable_runs(0);
+  run.set_reason("Unschedulable: no node; the hold waits: it was let go in that moment");
+  const std::string open = Run({"why", "42"}).out;
+  EXPECT_THAT(open, AllOf(HasSubstr(asked), Not(HasSubstr(kept)), Not(HasSubstr("Scheduler"))));
+  EXPECT_THAT(open,
+              HasSubstr("Because     Unschedulable: no node; the hold waits: it was let go "));
+  for (const char* reason : {"held: it starts once it is released", "held by (JobHeldUser)"}) {
+    run.set_reason(reason);
+    EXPECT_THAT(Run({"why", "42"}).out,
+                AllOf(HasSubstr(kept), Not(HasSubstr("asked to hold")), HasSubstr("held by ada")));
+  }
+  run.set_reason("node n1 was lost");
+  job_.set_state(v1::JOB_STATE_QUEUED);
+  EXPECT_THAT(Run({"why", "42"}).out, HasSubstr(kept)) << "no cluster has it";
 }
 
 TEST_F(CommandTest, WhoHeldReleasedOrCanceledAJobIsSaidWithTheReasonGiven) {

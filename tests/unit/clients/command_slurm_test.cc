@@ -62,7 +62,15 @@ TEST_F(SlurmVerbsTest, JobsThatNoClusterHasAndThatAreHeldSaySo) {
   jobs_[0].set_state(v1::JOB_STATE_QUEUED);
   jobs_[0].clear_cluster();
   jobs_[1].set_held(true);
+  jobs_[1].set_reason("held by bob");
+  v1::Run& run = *jobs_[1].mutable_runs(0);
+  run.set_reason("held by its user: let it go on with muster release (JobHeldUser)");
   EXPECT_EQ(Run({"squeue", "-ho", "%i %r", "-Si"}).out, "7 MusterQueue\n8 JobHeldUser\n");
+  // A hold that was asked for and that the cluster has not carried out.
+  run.set_reason("Unschedulable: no node; the hold waits: it was let go in that moment");
+  EXPECT_EQ(Run({"squeue", "-ho", "%i %r", "-Si"}).out, "7 MusterQueue\n8 Unschedulable\n");
+  jobs_[1].set_state(v1::JOB_STATE_QUEUED);
+  EXPECT_EQ(Run({"squeue", "-j8", "-ho", "%i %r"}).out, "8 JobHeldUser\n");
 }
 
 TEST_F(SlurmVerbsTest, AReasonOfKubernetesIsItsWordASentenceMustersAndNoneIsLeftOut) {
