@@ -209,7 +209,7 @@ class Grammar {
     AddSpec(sub);
     sub->add_flag("--manifest", out_.manifest,
                   "All that would be submitted: the manifest, the batch script or the command; "
-                  "-o wide does the same");
+                  "-o wide does the same, and -o json, jsonl and yaml always have it");
   }
 
   void AddOwnVerbs() {

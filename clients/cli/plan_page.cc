@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "clients/cli/page.h"
+#include "clients/cli/short_manifest.h"
 #include "clients/cli/views.h"
 #include "contract/plan_text.h"
 
@@ -27,12 +29,17 @@ Cell ResultCell(v1::CheckResult result) {
   }
 }
 
-// A batch script's own part is this short, or the command of a machine; a manifest is not, and
-// would push the checks off the screen.
+// A batch script's own part is this short, or the command of a machine; what is longer would push
+// the checks off the screen.
 constexpr auto kMaxShownLines = 24;
 
-// Without `whole`, less what is alike for all jobs, and only its length if the rest is long.
+// Without `whole` of a manifest the few lines that tell jobs apart, of anything else what is not
+// alike for all jobs, and only its length if the rest is long.
 std::string SubmissionText(std::string_view submission, bool whole) {
+  if (const auto brief = whole ? std::nullopt : ShortManifest(submission); brief.has_value()) {
+    const auto lines = std::count(submission.begin(), submission.end(), '\n');
+    return fmt::format("{}(its manifest has {} lines: muster plan --manifest)\n", *brief, lines);
+  }
   const size_t alike = whole ? submission.npos : submission.rfind(contract::kAlikeForAllJobs);
   std::string text = Harmless(submission.substr(0, alike), Keep::kLayout);
   if (!text.ends_with('\n')) text += '\n';

@@ -75,6 +75,12 @@ int Why(Session& session) {
 }
 
 int Plan(Session& session) {
+  if (session.call.manifest && session.ids_only()) {
+    Fail(session, absl::InvalidArgumentError(
+                      "--manifest: -q and -o name print the clusters' names alone; leave one of "
+                      "both out"));
+    return kUsage;
+  }
   client::FieldPlaces places;
   const auto asked = AskedFor(session, &places);
   if (const int* code = std::get_if<int>(&asked)) return *code;

@@ -1,5 +1,7 @@
 """Runs on a Kubernetes cluster, from a client to a container and back."""
 
+import json
+
 import pytest
 
 from harness.api import CANCELED, FAILED, RUNNING, SUCCEEDED, script_spec
@@ -98,8 +100,33 @@ def test_a_check_of_a_good_cluster_finds_nothing_wrong(world, agent):
     assert "ok       API server" in world.cli("check", agent.cluster).stdout
 
 
-def test_a_plan_is_the_manifest_that_would_be_sent(world, agent):
+PLAN = ("plan", "--image", "debian:12", "--nodes", "2", "--cpus", "1.5", "--memory", "1Gi", "--gpus", "1")
+
+
+def test_a_plan_shows_in_a_few_lines_what_tells_its_job_from_others(world, agent):
     del agent
-    planned = world.cli("plan", "-o", "wide", "--image", "debian:12", "--nodes", "2", "--", "true").stdout
+    claim = world.write("claim.yaml", "run: 'true'\nkubernetes: {volumes: [{claim: data, mount_path: /data, read_only: true}]}\n")
+    planned = world.cli(*PLAN, "--", "true").stdout
+    lines = planned.partition("\nSubmission\n")[2].splitlines()
+    assert lines[:-1] == [
+        "  Job         default/plan-1-1",
+        "  With its    Secret, Service",
+        "  Image       docker.io/library/debian:12",
+        "  Pods        2",
+        "  Requests    cpu 1.5, memory 1Gi, nvidia.com/gpu 1",
+        "  Limits      memory 1Gi, nvidia.com/gpu 1",
+    ], planned
+    assert lines[-1].endswith("lines: muster plan --manifest)"), planned
+    assert "the API server would take the Job" in planned
+    assert "  Volume      persistentVolumeClaim data at /data, read-only\n" in world.cli("plan", claim).stdout
+
+
+@pytest.mark.parametrize("how", [("--manifest",), ("-o", "wide"), ("--manifest", "-o", "json")], ids=" ".join)
+def test_a_plan_has_the_manifest_that_would_be_sent_if_it_is_asked_for(world, agent, how):
+    del agent
+    planned = world.cli(*PLAN, *how, "--", "true").stdout
+    if "json" in how:
+        (plan,) = json.loads(planned)["plans"]
+        planned = plan["submission"] + str(plan["checks"])
     for words in ('kind: "Job"', 'kind: "Secret"', 'kind: "Service"', 'completionMode: "Indexed"', "the API server would take the Job"):
         assert words in planned, planned

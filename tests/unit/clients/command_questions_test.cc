@@ -13,6 +13,7 @@ namespace {
 
 using client::JobInState;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -331,7 +332,89 @@ TEST_F(CommandTest, APlanTellsOfALongSubmissionOnlyItsLengthUnlessItIsAskedFor) 
   EXPECT_THAT(page, Not(HasSubstr("kind")));
   for (const char* flag : {"--manifest", "-owide"})
     EXPECT_THAT(Run({"plan", flag, "--", "x"}).out, HasSubstr(manifest)) << flag;
-  EXPECT_THAT(Run({"plan", "-o", "yaml", "--", "x"}).out, HasSubstr("submission: "));
+  for (const char* format : {"json", "jsonl", "yaml"}) {
+    const std::string whole = Run({"plan", "--manifest", "-o", format, "--", "x"}).out;
+    EXPECT_THAT(whole, HasSubstr("submission")) << format;
+    EXPECT_THAT(whole, HasSubstr("  line")) << format;
+  }
+  for (const char* names : {"-oname", "-q"}) {
+    const Outcome refused = Run({"plan", "--manifest", names, "--", "x"});
+    EXPECT_EQ(refused.code, 2) << names;
+    EXPECT_THAT(refused.err, HasSubstr("--manifest: -q and -o name print the clusters' names"));
+  }
+}
+
+TEST_F(CommandTest, APlanShowsOfAManifestWhatTellsJobsApart) {
+  const std::string job = R"(apiVersion: "batch/v1"
+kind: "Job"
+metadata:
+  labels:
+    kueue.x-k8s.io/queue-name: "team\x1b[1m"
+  name: "plan-1-1"
+  namespace: "runs"
+spec:
+  completions: 2
+  template:
+    spec:
+      containers:
+        - image: "debian:12"
+          resources:
+            limits:
+              memory: "1610612736"
+              nvidia.com/gpu: "4"
+            requests:
+              cpu: "1500m"
+              memory: "1610612736"
+              nvidia.com/gpu: "4"
+          volumeMounts:
+            - mountPath: "/muster/run"
+              name: "muster-run"
+            - mountPath: "/data"
+              name: "volume-0"
+              readOnly: true
+              subPath: "sets/a"
+            - mountPath: "/scratch"
+              name: "volume-1"
+      volumes:
+        - name: "muster-run"
+          secret:
+            secretName: "plan-1-1"
+        - name: "volume-0"
+          persistentVolumeClaim:
+            claimName: "data-claim"
+        - emptyDir:
+            {}
+          name: "volume-1"
+)";
+  v1::PlanJobResponse plans;
+  v1::JobPlan* plan = plans.add_plans();
+  plan->set_cluster("k8s");
+  plan->set_submission(job + "---\nkind: \"Secret\"\n---\nkind: \"Service\"\n");
+  broker_.plan_job = [&](const v1::PlanJobRequest&) -> absl::StatusOr<v1::PlanJobResponse> {
+    return plans;
+  };
+  EXPECT_THAT(Run({"plan", "--", "x"}).out,
+              EndsWith("Submission\n"
+                       "  Job         runs/plan-1-1\n"
+                       "  With its    Secret, Service\n"
+                       "  Image       debian:12\n"
+                       "  Pods        2\n"
+                       "  Requests    cpu 1.5, memory 1.5Gi, nvidia.com/gpu 4\n"
+                       "  Limits      memory 1.5Gi, nvidia.com/gpu 4\n"
+                       "  Queue       team\\x1b[1m\n"
+                       "  Volume      persistentVolumeClaim data-claim at /data, of it sets/a, "
+                       "read-only\n"
+                       "  Volume      emptyDir at /scratch\n"
+                       "(its manifest has 44 lines: muster plan --manifest)\n"));
+  EXPECT_THAT(Run({"plan", "--manifest", "--", "x"}).out, HasSubstr(plan->submission()));
+  // What was cut is no Job that anybody could judge by.
+  plan->set_submission(job + "# ... cut here: the whole has 300000 bytes\n");
+  EXPECT_THAT(Run({"plan", "--", "x"}).out, HasSubstr("lines; to see them: muster plan"));
+  for (const char* odd : {"kind: Job\n---\n[]\n", "kind: {}\n---\nx\n", "[a]\n---\nb\n",
+                          "kind: Job\nspec: {template: {spec: {containers: [x]}}}\n---\nx\n"}) {
+    plan->set_submission(odd);
+    EXPECT_EQ(Run({"plan", "--", "x"}).code, 0) << odd;
+  }
 }
 
 }  // namespace
