@@ -155,8 +155,12 @@ absl::StatusOr<std::optional<JobObject>> KubernetesBackend::FindJob(const std::s
 }
 
 bool KubernetesBackend::WasCancelAsked(const agent::RunHandle& run) const {
+  return run.cancel_requested || WasCanceled(run.run_key);
+}
+
+bool KubernetesBackend::WasCanceled(const std::string& run_key) const {
   const std::lock_guard lock(mutex_);
-  return run.cancel_requested || canceled_.contains(run.run_key);
+  return canceled_.contains(run_key);
 }
 
 absl::Status KubernetesBackend::ConfirmCluster() {

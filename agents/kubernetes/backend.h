@@ -44,6 +44,10 @@ namespace muster::kubernetes {
 // what changes is looked at at once. The watches have the answers: nothing is asked for it.
 inline constexpr absl::Duration kObserveIntervalOfAll = absl::Seconds(2);
 
+// Changes for holds and releases that are under way at the same time: of those that hang on a
+// webhook a few keep the others waiting no more than need be, and the server is not flooded.
+inline constexpr int kHoldThreads = 4;
+
 class KubernetesBackend final : public agent::Backend {
  public:
   KubernetesBackend(KubernetesConfig config, Endpoint endpoint, const std::string& state_dir);
@@ -149,9 +153,15 @@ class KubernetesBackend final : public agent::Backend {
   // A run that is to be let go once there is room, and what it waits for.
   void Queue(const agent::RunHandle& run, const RunFacts& facts, agent::Observation* seen);
   // Makes a Job that was let go held or not, as it is wished, and tells why it is not so yet. Those
-  // that wait in queue_ are held there. What looks have done is all that is done of holds: so
-  // nothing of them can cross.
+  // that wait in queue_ are held there. Nothing else changes a Job for a hold, and only one change
+  // of each is under way: so holds and releases cannot cross.
   void HeedHold(const agent::RunHandle& run, const RunFacts& facts, agent::Observation* seen);
+  // How long that has been what is wished of the run, as far as looks at it have noticed.
+  absl::Duration WishedFor(const std::string& run_key, bool held);
+  // Has the Job changed, unless that is under way or was refused a moment ago. Returns why the last
+  // try of it has failed; empty: it has not, or there was none.
+  std::string TryHold(const agent::RunHandle& run, const JobObject& job, bool held);
+  void ForgetHold(const std::string& run_key);
   // Errors: as those of JobCalls::PatchJob.
   absl::Status ChangeHold(const agent::RunHandle& run, const JobObject& job, bool held);
   // Why such a run waits; `seen`: what its Job says of that.
@@ -180,6 +190,8 @@ class KubernetesBackend final : public agent::Backend {
   // one lacks is not gone. FAILED_PRECONDITION: it is not.
   absl::Status ConfirmCluster();
   bool WasCancelAsked(const agent::RunHandle& run) const;
+  // Whether Cancel was called for it.
+  bool WasCanceled(const std::string& run_key) const;
 
   const KubernetesConfig config_;  // with its namespaces filled in
   hosts::LocalHost host_;
@@ -191,6 +203,14 @@ class KubernetesBackend final : public agent::Backend {
   std::function<void()> wake_;       // guarded by mutex_
   std::set<std::string> canceled_;   // by Muster; guarded by mutex_
   std::set<std::string> instances_;  // of the runs that were here; guarded by mutex_
+  struct HoldTry {
+    bool held = false;                         // or released, as it is wished
+    absl::Time wished = absl::InfinitePast();  // since when, as far as a look has noticed
+    bool is_under_way = false;
+    absl::Time ended = absl::InfinitePast();  // of the last try
+    std::string trouble;                      // what came of it; empty: it was done
+  };
+  std::map<std::string, HoldTry> hold_tries_;  // by run key; guarded by mutex_
   std::atomic<bool> log_news_ = false;
   std::atomic<bool> inventory_news_ = false;
 
@@ -205,12 +225,6 @@ class KubernetesBackend final : public agent::Backend {
   // Run keys with the version of the Job that the API server itself has given, of those that seem
   // to be suspended in the midst of their work. Of the observing thread.
   std::map<std::string, std::string> asked_if_suspended_;
-  struct HoldTry {
-    bool held = false;
-    absl::Time time = absl::InfinitePast();
-    std::string trouble = {};  // what came of it; empty: it was done
-  };
-  std::map<std::string, HoldTry> hold_tries_;    // of HeedHold, by run key; of the observing thread
   std::set<std::string> awaiting_logs_;          // of the observing thread
   absl::Time last_full_ = absl::InfinitePast();  // of the observing thread
 
@@ -223,6 +237,8 @@ class KubernetesBackend final : public agent::Backend {
   // Ends before all that it uses. What it does overlaps with any call of the contract, as launches
   // of other runs do.
   agent::WorkerLane starter_{1};
+  // Likewise, and one change of a run at a time.
+  agent::WorkerLane holds_{kHoldThreads};
 };
 
 }  // namespace muster::kubernetes

@@ -31,10 +31,11 @@ absl::Status CheckNamespace(const v1::JobSpec& spec, const KubernetesConfig& con
       is_option ? "kubernetes.namespace" : "placement.pool", wanted, fmt::join(known, ", ")));
 }
 
-// It says nothing of the one run that was asked for.
+// It says nothing of the one run that was asked for, nor whether that was done.
 bool IsServersTrouble(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
-         absl::IsInternal(status) || absl::IsResourceExhausted(status);
+  return absl::IsAborted(status) || absl::IsUnavailable(status) ||
+         absl::IsDeadlineExceeded(status) || absl::IsInternal(status) ||
+         absl::IsResourceExhausted(status);
 }
 
 }  // namespace
@@ -135,6 +136,10 @@ void KubernetesBackend::StartReady(const std::string& only) {
   for (const StartQueue::AssignmentPtr& run : queue_.TakeReady(only)) {
     const std::string& run_key = run->run_key();
     const std::string name_space = kubernetes::NamespaceOf(run->spec(), config_.name_space);
+    if (WasCanceled(run_key)) {
+      queue_.Remove(run_key);
+      continue;
+    }
     if (queue_.IsHeld(run_key)) {
       queue_.PutBack(run_key);
       continue;
@@ -151,7 +156,8 @@ void KubernetesBackend::StartReady(const std::string& only) {
     if (absl::IsInvalidArgument(status)) status = GiveUp(*run, status);
     if (status.ok()) continue;
     queue_.Return(run_key,
-                  "its Job could not be let go yet: " + std::string(ToStd(status.message())));
+                  "its Job could not be let go yet: " + std::string(ToStd(status.message())),
+                  IsServersTrouble(status));
     if (IsServersTrouble(status)) troubled.insert(name_space);
   }
 }

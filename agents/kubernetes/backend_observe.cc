@@ -129,6 +129,15 @@ absl::StatusOr<std::optional<RunFacts>> KubernetesBackend::Gather(const RunHandl
     store.Put(**std::move(job));
     facts = store.Facts(run.run_key);
   }
+  // The answer to its launch's last step was lost, and the watch may be behind that.
+  if (facts.job.has_value() && queue_.MayBeLetGo(run.run_key)) {
+    absl::StatusOr<std::optional<JobObject>> job = calls_.FindRun(name_space, run.run_key);
+    if (!job.ok()) return job.status();
+    queue_.SetAsked(run.run_key);
+    if (!job->has_value()) return std::nullopt;
+    store.Put(**std::move(job));
+    facts = store.Facts(run.run_key);
+  }
   // The watch of pods may be behind that of Jobs: an end is not told before its pods were seen.
   const bool ends = facts.job.has_value() && facts.job->HasEnded();
   if (ends && CountEnded(facts) < PodsOf(run) && !asked_for_pods_.contains(run.run_key)) {
@@ -142,7 +151,6 @@ absl::StatusOr<std::optional<RunFacts>> KubernetesBackend::Gather(const RunHandl
   facts.last_state = run.state;
   facts.cancel_asked = WasCancelAsked(run);
   facts.given_up = given_up_.Find(run.run_key).has_value();
-  facts.held = run.held;
   if (facts.job.has_value() && facts.job->is_suspended && !facts.job->queue.empty()) {
     QueueWait wait = queues_.WaitOf(*facts.job);
     facts.queue_wait = std::move(wait.words);
@@ -186,7 +194,8 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
     return End(*facts.job, *std::move(seen));
   }
   if (!facts.job.has_value() || facts.job->deletion_time.has_value()) return seen;
-  if (run.assignment != nullptr) {
+  // What is to be canceled is never let go, however long its deletion takes.
+  if (run.assignment != nullptr && !facts.cancel_asked) {
     Queue(run, facts, &*seen);
     HeedHold(run, facts, &*seen);
   }
@@ -269,7 +278,7 @@ std::optional<Observation> KubernetesBackend::AwaitLogs(const RunFacts& facts, O
     awaiting_logs_.erase(facts.run_key);
     asked_for_pods_.erase(facts.run_key);
     asked_if_suspended_.erase(facts.run_key);
-    hold_tries_.erase(facts.run_key);
+    ForgetHold(facts.run_key);
     return end;
   }
   awaiting_logs_.insert(facts.run_key);

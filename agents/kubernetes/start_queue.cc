@@ -254,12 +254,13 @@ StartQueue::Entry* StartQueue::WaitAgainLocked(const std::string& run_key, absl:
   return &entry;
 }
 
-void StartQueue::Return(const std::string& run_key, std::string why) {
+void StartQueue::Return(const std::string& run_key, std::string why, bool may_be_let_go) {
   const std::lock_guard lock(mutex_);
   const absl::Time now = clock_();
   Entry* entry = WaitAgainLocked(run_key, now);
   if (entry == nullptr) return;
   entry->refusal = std::move(why);
+  entry->may_be_let_go = may_be_let_go;
   entry->refused_at = now;
   entry->pause = std::clamp(2 * entry->pause, kFirstPause, kLongestPause);
   entry->not_before = now + entry->pause;
@@ -292,7 +293,21 @@ bool StartQueue::IsHeld(const std::string& run_key) const {
 bool StartQueue::IsKeptBack(const std::string& run_key) const {
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find(run_key);
-  return found != entries_.end() && !found->second.starting && IsHeldLocked(run_key, found->second);
+  if (found == entries_.end() || found->second.starting || found->second.may_be_let_go)
+    return false;
+  return IsHeldLocked(run_key, found->second);
+}
+
+bool StartQueue::MayBeLetGo(const std::string& run_key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(run_key);
+  return found != entries_.end() && found->second.may_be_let_go;
+}
+
+void StartQueue::SetAsked(const std::string& run_key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(run_key);
+  if (found != entries_.end()) found->second.may_be_let_go = false;
 }
 
 }  // namespace muster::kubernetes

@@ -62,7 +62,12 @@ class StartQueue {
   std::vector<AssignmentPtr> TakeReady(const std::string& only = "");
   // It could not be let go, and why. It is not ready again before a pause, of kFirstPause and then
   // twice as long each time up to kLongestPause, and leaves its room to others meanwhile.
-  void Return(const std::string& run_key, std::string why);
+  // `may_be_let_go`: the server may have done it all the same, until SetAsked.
+  void Return(const std::string& run_key, std::string why, bool may_be_let_go = false);
+  // Whether nobody knows if it was let go.
+  bool MayBeLetGo(const std::string& run_key) const;
+  // The server has said whether it was, and everybody knows.
+  void SetAsked(const std::string& run_key);
   // Nobody has tried to let it go: it is not ready again before kFirstPause.
   void Postpone(const std::string& run_key);
   // Likewise, and it is ready as soon as it may be: it is held.
@@ -78,7 +83,7 @@ class StartQueue {
   std::string ReasonOf(const std::string& run_key) const;
   // It is to be held, as far as the queue has been told.
   bool IsHeld(const std::string& run_key) const;
-  // Likewise, and nobody is letting it go: it stays where it is until its release.
+  // Likewise, and nobody is letting it go or may have done so: it stays until its release.
   bool IsKeptBack(const std::string& run_key) const;
   // The latest wish, since the last Remove; nothing: none.
   std::optional<bool> WishOf(const std::string& run_key) const;
@@ -89,8 +94,9 @@ class StartQueue {
     bool held = false;
     bool launching = false;  // Expect, and no Add yet
     bool starting = false;
-    bool placed = false;    // starting, and its pods are on their nodes
-    absl::Time since = {};  // launching, starting, placed
+    bool may_be_let_go = false;  // nobody knows what came of the last try
+    bool placed = false;         // starting, and its pods are on their nodes
+    absl::Time since = {};       // launching, starting, placed
     // When it was first the one that waits for nodes before all others.
     std::optional<absl::Time> first_since = {};
     std::string reason = {};

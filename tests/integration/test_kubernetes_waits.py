@@ -188,6 +188,10 @@ def test_a_hold_during_the_launch_is_kept_or_the_history_says_that_it_came_too_l
         # A program that began in the moment of the suspension has ended with it, and another run has followed.
         for run in runs[:-1]:
             assert run.failure.failure_class == job_pb2.FAILURE_CLASS_INFRA, run
+            assert "hold" in run.failure.message, run
+        if job.id not in asked:
+            assert len(runs) == 1, "nobody has asked to hold it"
+            assert api.stdout(job.id) == b"ran\n"
         assert len(runs) > 1 or came_too_late(api, job.id) == (job.id in late)
 
 

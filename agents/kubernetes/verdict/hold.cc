@@ -17,20 +17,28 @@ bool FoundNoNode(const PodObject& pod) {
                      [](const Condition& c) { return c.type == "PodScheduled" && !c.is_true; });
 }
 
-bool MayYetTell(const PodObject& pod) { return !pod.node.empty() && !pod.HasEnded(); }
+// What has no node is gone with its deletion.
+bool MayYetTell(const PodObject& pod) {
+  return !pod.HasEnded() && (!pod.node.empty() || !IsBeingDeleted(pod));
+}
 
 }  // namespace
 
-HoldAdvice AdviseHold(const JobObject& job, const std::vector<PodObject>& pods, size_t wanted) {
+HoldAdvice AdviseHold(const JobObject& job, const std::vector<PodObject>& pods, size_t wanted,
+                      absl::Duration waited) {
   // What others have suspended is theirs; out of a queue it has to be taken.
   if (job.is_suspended) return {IsInQueue(job) ? HoldStep::kNow : HoldStep::kNone};
-  if (std::any_of(pods.begin(), pods.end(), HasNode)) return {};
+  const auto placed = std::find_if(pods.begin(), pods.end(), HasNode);
+  if (placed != pods.end()) {
+    return {HoldStep::kTooLate, "its pod " + placed->name.name + " has the node " + placed->node};
+  }
   if (!job.queue.empty()) {
     return {HoldStep::kLater,
             "Kueue has let it go, and it waits for nodes: it will be held if Kueue takes it back "
             "before it has them"};
   }
-  if (static_cast<size_t>(std::count_if(pods.begin(), pods.end(), FoundNoNode)) < wanted) {
+  const auto waiting = static_cast<size_t>(std::count_if(pods.begin(), pods.end(), FoundNoNode));
+  if (waiting < wanted && waited < kHoldClearsUp) {
     return {HoldStep::kLater,
             "it was let go in that moment: it will be held if it finds no nodes at once"};
   }
@@ -41,8 +49,8 @@ HoldAdvice AdviseRelease(const JobObject& job, const std::vector<PodObject>& pod
   if (!job.is_suspended) return {};
   const auto pod = std::find_if(pods.begin(), pods.end(), MayYetTell);
   if (pod == pods.end()) return {HoldStep::kNow};
-  return {HoldStep::kLater,
-          "its pod " + pod->name.name + " is still being ended on node " + pod->node};
+  const std::string where = pod->node.empty() ? "" : " on node " + pod->node;
+  return {HoldStep::kLater, "its pod " + pod->name.name + " is still being taken away" + where};
 }
 
 }  // namespace muster::kubernetes

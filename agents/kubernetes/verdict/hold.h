@@ -7,29 +7,36 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "agents/kubernetes/objects/objects.h"
 
 namespace muster::kubernetes {
 
 enum class HoldStep {
-  kNone,   // there is nothing to do: it is so, it is too late, or it is not Muster's to change
-  kNow,    // the Job is to be changed
-  kLater,  // not as its pods are now
+  kNone,     // there is nothing to do: it is so, or it is not Muster's to change
+  kNow,      // the Job is to be changed
+  kLater,    // not as its pods are now
+  kTooLate,  // a program may begin any moment
 };
 
 struct HoldAdvice {
   HoldStep step = HoldStep::kNone;
-  std::string why = {};  // why later
+  std::string why = {};  // why later, or too late
 };
 
-// Of a run that is to be held. `wanted`: the pods that it is to have.
-// Its Job is suspended only once all of them are there and the scheduler has said of each that it
-// found no node: before that a node may have the first of them any moment, and what a Job
-// controller that is behind would still make of them nobody can know.
-HoldAdvice AdviseHold(const JobObject& job, const std::vector<PodObject>& pods, size_t wanted);
+// How long a hold waits for the word of those who make pods and find nodes for them: they take a
+// moment, unless they are away, or cannot.
+inline constexpr absl::Duration kHoldClearsUp = absl::Seconds(10);
 
-// Of a run that is held and is to go on: not before its nodes have said what became of the pods
-// that the hold took away, for a program may have begun in them.
+// Of a run that is to be held. `wanted`: the pods that it is to have; `waited`: since when that has
+// been wished. Its Job is suspended once all of its pods are there and the scheduler has said of
+// each that it found no node, or after kHoldClearsUp: before that a node may have the first of them
+// any moment, and what a Job controller that is behind would still make of them nobody can know.
+HoldAdvice AdviseHold(const JobObject& job, const std::vector<PodObject>& pods, size_t wanted,
+                      absl::Duration waited);
+
+// Of a run that is held and is to go on: not before all pods that the hold takes away have gone,
+// and their nodes have said what became of them, for a program may have begun there.
 HoldAdvice AdviseRelease(const JobObject& job, const std::vector<PodObject>& pods);
 
 }  // namespace muster::kubernetes

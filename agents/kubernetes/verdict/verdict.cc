@@ -302,7 +302,7 @@ Observation JudgeSuspended(const RunFacts& facts, const JobObject& job) {
   if (!facts.queue_wait.empty()) why = facts.queue_wait;
   // What Kueue may let go is not held, whatever was wished; nor is what may have begun on a node
   // that has not said so yet.
-  if (job.is_held || (facts.held && !IsInQueue(job)))
+  if (job.is_held || job.queue == kHeldQueue)
     why = FindAlive(facts.pods) == nullptr ? kHeldWords : kBeingHeldWords;
   // Pods in which nothing has run just go, and the run waits as before.
   const auto lives = [](const PodObject& pod) { return !pod.HasEnded() && HasStarted(pod); };

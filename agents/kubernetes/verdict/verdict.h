@@ -27,7 +27,6 @@ struct RunFacts {
   std::vector<PodObject> pods;      // those of the Job, deleted ones that had ended included
   std::vector<EventObject> events;  // about the Job and its pods
   bool cancel_asked = false;
-  bool held = false;       // by Muster, with `suspend`
   std::string queue_wait;  // what its Job waits for in its queue, in words; empty: in none
   // Kueue itself will not let it go any more; queue_wait says why.
   bool queue_has_given_up = false;

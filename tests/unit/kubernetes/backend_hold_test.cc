@@ -1,6 +1,10 @@
 // Holds that come while a run is launched, and launches that Kueue overtakes.
+#include <algorithm>
+#include <future>
+#include <iterator>
 #include <string>
 
+#include "absl/time/clock.h"
 #include "agents/kubernetes/objects/kueue.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -16,6 +20,8 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 constexpr char kRun[] = "k7m2-1-1";
+// Another one, whose hold is the last of what a look sets going.
+constexpr char kLastRun[] = "k7m2-9-1";
 constexpr char kDenied[] =
     R"({"kind": "Status", "reason": "Forbidden", "message":
         "admission webhook \"vjob.kb.io\" denied the request: field is immutable"})";
@@ -85,14 +91,53 @@ class BackendHoldTest : public ScriptedClusterTest {
     run.held = true;
     return run;
   }
-  // Of an agent that is started for it.
+  // Of an agent that is started for it, with all that the look at the run has set going.
   std::vector<std::string> ChangesAtALook(const agent::RunHandle& run,
                                           bool has_broker_spoken = true) {
-    Start({kRun});
+    Json last = HalfLaunched(true);
+    last["metadata"]["name"] = last["metadata"]["labels"][kRunLabel] = kLastRun;
+    jobs_.push_back(last);
+    Start({kRun, kLastRun});
     if (has_broker_spoken) backend_->AllowStarts();
     TakeChanges();
-    EXPECT_EQ(backend_->Observe({run}).observations.size(), 1);
-    return TakeChanges();
+    agent::RunHandle last_run = Held();
+    last_run.run_key = kLastRun;
+    last_run.external_id = "lab/" + std::string(kLastRun);
+    EXPECT_EQ(backend_->Observe({run, last_run}).observations.size(), 2);
+    std::vector<std::string> changes;
+    // What is asked of the last has begun after all else.
+    if (has_broker_spoken) changes = AwaitChange(kLastRun);
+    backend_.reset();  // all is done that was begun
+    std::ranges::move(TakeChanges(), std::back_inserter(changes));
+    std::erase_if(changes, [](const std::string& change) {
+      return change.find(kLastRun) != std::string::npos;
+    });
+    jobs_.erase(jobs_.size() - 1);
+    return changes;
+  }
+  // The changes up to one with these words.
+  std::vector<std::string> AwaitChange(const std::string& words) {
+    std::vector<std::string> changes;
+    const absl::Time end = absl::Now() + absl::Seconds(20);
+    const auto is_it = [&](const std::string& change) {
+      return change.find(words) != std::string::npos;
+    };
+    while (std::ranges::none_of(changes, is_it) && absl::Now() < end) {
+      absl::SleepFor(absl::Milliseconds(2));
+      std::ranges::move(TakeChanges(), std::back_inserter(changes));
+    }
+    return changes;
+  }
+  // The reason at the first look at which it has such words, or at the last of 20 s.
+  std::string AwaitReason(const agent::RunHandle& run, const std::string& words) {
+    std::string reason;
+    const absl::Time end = absl::Now() + absl::Seconds(20);
+    while (reason.find(words) == std::string::npos && absl::Now() < end) {
+      absl::SleepFor(absl::Milliseconds(2));
+      for (const agent::Observation& seen : backend_->Observe({run}).observations)
+        reason = seen.reason;
+    }
+    return reason;
   }
 
  private:
@@ -109,6 +154,8 @@ class BackendHoldTest : public ScriptedClusterTest {
       return ScriptedReply{.status = 201, .body = job.dump()};
     }
     if (request.method != "PATCH") return std::nullopt;
+    if (request.target.find(kLastRun) != std::string::npos)
+      return ScriptedReply{.body = jobs_.back().dump()};
     if (forbids_patches_) return ScriptedReply{.status = 403, .body = kForbidden};
     if (denies_holds_ && request.body.find(kHeldQueue) != std::string::npos)
       return ScriptedReply{.status = 403, .body = kDenied};
@@ -137,8 +184,8 @@ TEST_F(BackendHoldTest, AHoldThatComesWhileTheJobIsMadeTakesItOutOfItsQueue) {
   EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr("/jobs "), HasSubstr("/secrets ")));
   EXPECT_THAT(backend_->Observe({Launched()}).observations[0].reason, Not(HasSubstr("held")))
       << "Kueue may start it still";
-  EXPECT_THAT(TakeChanges(), ElementsAre(AllOf(HasSubstr("PATCH "), HasSubstr(kHeldQueue))));
-  EXPECT_THAT(backend_->Observe({Launched()}).observations[0].reason, HasSubstr("held"));
+  EXPECT_THAT(AwaitChange("PATCH "), ElementsAre(HasSubstr(kHeldQueue)));
+  EXPECT_THAT(AwaitReason(Held(), "held: it starts"), HasSubstr("held: it starts"));
 }
 
 TEST_F(BackendHoldTest, AHoldThatIsDeniedBecauseItCameTooLateEndsNoRun) {
@@ -152,7 +199,7 @@ TEST_F(BackendHoldTest, AHoldThatIsDeniedBecauseItCameTooLateEndsNoRun) {
   const agent::ObserveOutcome outcome = backend_->Observe({Launched()});
   ASSERT_EQ(outcome.observations.size(), 1) << outcome.scheduler;
   EXPECT_EQ(outcome.observations[0].state, v1::RUN_STATE_PENDING);
-  EXPECT_THAT(outcome.observations[0].reason, HasSubstr("the hold waits: "));
+  EXPECT_THAT(AwaitReason(Held(), "waits: "), HasSubstr("the hold waits: "));
   EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr(kHeldQueue))) << "it is not taken away";
 }
 
@@ -231,11 +278,14 @@ TEST_F(BackendHoldTest, TheLatestWishCountsForMoreThanWhatALookSaysOfHolds) {
   EXPECT_TRUE(backend_->SetHeld(Launched(), true).ok());
   TakeChanges();
   (void)backend_->Observe({Launched()});
-  EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr(R"("suspend":true)")));
+  EXPECT_THAT(AwaitChange("PATCH "), ElementsAre(HasSubstr(R"("suspend":true)")));
+  pods_ = Json::array();
+  Start({kRun});
+  backend_->AllowStarts();
   EXPECT_TRUE(backend_->SetHeld(Launched(), false).ok());
+  TakeChanges();
   (void)backend_->Observe({Held()});
-  EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr(R"("suspend":false)")))
-      << "and it waits for no pause of the hold's";
+  EXPECT_THAT(AwaitChange("PATCH "), ElementsAre(HasSubstr(R"("suspend":false)")));
 }
 
 TEST_F(BackendHoldTest, WhatIsBeingLetGoIsNotCalledHeld) {
@@ -259,15 +309,96 @@ TEST_F(BackendHoldTest, AHoldThatFailsIsTriedAgainAfterAPauseAndSaysSoMeanwhile)
   forbids_patches_ = true;
   Start({kRun});
   backend_->AllowStarts();
-  EXPECT_THAT(backend_->Observe({Held()}).observations[0].reason,
+  EXPECT_THAT(AwaitReason(Held(), "waits: "),
               AllOf(HasSubstr("; the hold waits: "), HasSubstr("cannot patch resource")));
   EXPECT_EQ(TakeChanges().size(), 1);
-  EXPECT_TRUE(backend_->SetHeld(Launched(), false).ok());
+  const absl::Time refused = absl::Now();
+  while (AwaitReason(Held(), "waits: ") != "" && TakeChanges().empty()) {
+    ASSERT_LT(absl::Now() - refused, absl::Seconds(60)) << "it is tried again";
+  }
+  EXPECT_GE(absl::Now() - refused, absl::Seconds(9)) << "after a pause";
+}
+
+TEST_F(BackendHoldTest, WhatIsSeenOfRunsIsToldWhileTheServerTakesItsTimeForAHold) {
+  jobs_ = Json::array({HalfLaunched(true)});
+  std::promise<void> told;
+  const auto keeps = answer_first_;
+  answer_first_ = [&, is_told = told.get_future().share()](const ScriptedRequest& request) {
+    if (request.method == "PATCH") {
+      EXPECT_EQ(is_told.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+    }
+    return keeps(request);
+  };
+  Start({kRun});
+  backend_->AllowStarts();
+  EXPECT_EQ(backend_->Observe({Held()}).observations.size(), 1);
+  told.set_value();
+  EXPECT_THAT(AwaitChange("PATCH "), ElementsAre(HasSubstr(kHeldQueue)));
+}
+
+TEST_F(BackendHoldTest, AGangOfWhichAPodHasANodeSaysThatItsHoldComesTooLate) {
+  assignment_->mutable_spec()->clear_kubernetes();
+  assignment_->mutable_spec()->set_nodes(2);
+  jobs_ = Json::array({MakeJob(kRun)});
+  jobs_[0]["spec"]["completions"] = 2;
+  Json placed = PodOf("node-1", Json::object());
+  placed["status"] = {{"phase", "Pending"}};
+  Json other = UnschedulablePod();
+  other["metadata"]["name"] = std::string(kRun) + "-1";
+  other["metadata"]["uid"] = "p2";
+  other["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"] = "1";
+  pods_ = Json::array({placed, other});
+  Start({kRun});
+  backend_->AllowStarts();
+  const agent::Observation seen = backend_->Observe({Held()}).observations[0];
+  EXPECT_EQ(seen.state, v1::RUN_STATE_PENDING);
+  EXPECT_THAT(seen.reason, HasSubstr("the hold comes too late: its pod k7m2-1-1-0 has the node"));
+}
+
+TEST_F(BackendHoldTest, WhatOthersHaveSuspendedIsNotCalledHeld) {
+  assignment_->mutable_spec()->clear_kubernetes();
+  jobs_ = Json::array({MakeJob(kRun)});
+  jobs_[0]["spec"]["suspend"] = true;
+  Start({kRun});
+  backend_->AllowStarts();
+  EXPECT_EQ(backend_->Observe({Held()}).observations[0].reason, "suspended by others");
+}
+
+// ---- what may start although it is not to
+
+TEST_F(BackendHoldTest, ARunIsNotCalledHeldWhoseLastAnswerWasLostUntilTheServerHasSaidHowItIs) {
+  assignment_->mutable_spec()->clear_kubernetes();
+  Start({});
+  const auto keeps = answer_first_;
+  answer_first_ = [keeps](const ScriptedRequest& request) {
+    const bool lets_go =
+        request.method == "PATCH" && request.body.find(kLaunchAnnotation) != std::string::npos;
+    std::optional<ScriptedReply> reply = keeps(request);
+    return lets_go ? std::optional(ScriptedReply{.hangs_up = true}) : reply;
+  };
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  ASSERT_FALSE(jobs_[0]["spec"]["suspend"].get<bool>()) << "the server has done it";
   backend_->NoteHold(kRun, true);
-  const agent::ObserveOutcome again = backend_->Observe({Held()});
-  ASSERT_EQ(again.observations.size(), 1) << "there was news of it";
-  EXPECT_THAT(again.observations[0].reason, HasSubstr("; the hold waits: "));
-  EXPECT_THAT(TakeChanges(), IsEmpty());
+  EXPECT_THAT(backend_->Observe({Held()}).observations[0].reason, Not(HasSubstr("held: ")));
+}
+
+TEST_F(BackendHoldTest, ARunThatIsToBeCanceledIsNotLetGoThoughItsDeletionFails) {
+  assignment_->mutable_spec()->clear_kubernetes();
+  assignment_->set_held(true);
+  Start({});
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  const auto keeps = answer_first_;
+  answer_first_ = [keeps](const ScriptedRequest& request) {
+    if (request.method == "DELETE") return std::optional(ScriptedReply{.status = 503});
+    return keeps(request);
+  };
+  agent::RunHandle run = Launched();
+  run.cancel_requested = true;
+  EXPECT_FALSE(backend_->Cancel(run).ok());
+  EXPECT_THAT(AwaitChange("DELETE "), Not(IsEmpty()));
+  for (const Json& job : jobs_) EXPECT_TRUE(job["spec"]["suspend"].get<bool>());
+  EXPECT_THAT(backend_->Observe({run}).observations[0].reason, Not(HasSubstr("its turn")))
+      << "it is in no queue";
 }
 
 TEST_F(BackendHoldTest, WhatKueueHasLetGoSaysAtEachLookThatItsHoldWaits) {

@@ -43,8 +43,9 @@ JobObject JobThat(bool is_suspended, const std::string& queue = "") {
   return job;
 }
 
-HoldStep Held(const std::vector<PodObject>& pods, size_t wanted = 1) {
-  return AdviseHold(JobThat(false), pods, wanted).step;
+HoldStep Held(const std::vector<PodObject>& pods, size_t wanted = 1,
+              absl::Duration waited = absl::ZeroDuration()) {
+  return AdviseHold(JobThat(false), pods, wanted, waited).step;
 }
 
 HoldStep Released(const std::vector<PodObject>& pods) {
@@ -60,10 +61,17 @@ TEST(HoldTest, AJobThatWasLetGoIsHeldOnceTheSchedulerHasFoundNoNodeForAnyOfItsPo
   EXPECT_EQ(Held({Unschedulable(), Unschedulable()}, 2), HoldStep::kNow);
 }
 
+TEST(HoldTest, NobodyWaitsForEverForThoseWhoMakePodsAndFindNodesForThem) {
+  EXPECT_EQ(Held({}, 1, kHoldClearsUp), HoldStep::kNow);
+  EXPECT_EQ(Held({NewPod()}, 1, kHoldClearsUp), HoldStep::kNow);
+  EXPECT_EQ(Held({NewPod()}, 1, kHoldClearsUp - absl::Milliseconds(1)), HoldStep::kLater);
+}
+
 TEST(HoldTest, WhatHasANodeIsHeldNoMore) {
-  EXPECT_EQ(Held({OnNode()}), HoldStep::kNone);
-  EXPECT_EQ(Held({OnNode("Succeeded")}), HoldStep::kNone);
-  EXPECT_EQ(Held({Unschedulable(), OnNode()}, 2), HoldStep::kNone) << "one of its pods may run";
+  EXPECT_EQ(Held({OnNode()}), HoldStep::kTooLate);
+  EXPECT_EQ(Held({OnNode()}, 1, absl::Hours(1)), HoldStep::kTooLate);
+  EXPECT_EQ(Held({OnNode("Succeeded")}), HoldStep::kTooLate);
+  EXPECT_EQ(Held({Unschedulable(), OnNode()}, 2), HoldStep::kTooLate) << "one of its pods may run";
 }
 
 TEST(HoldTest, PodsThatAnEarlierHoldTakesAwayDecideNothingOfTheNext) {
@@ -73,16 +81,16 @@ TEST(HoldTest, PodsThatAnEarlierHoldTakesAwayDecideNothingOfTheNext) {
 }
 
 TEST(HoldTest, WhatOthersHaveSuspendedIsTheirs) {
-  EXPECT_EQ(AdviseHold(JobThat(true), {}, 1).step, HoldStep::kNone);
+  EXPECT_EQ(AdviseHold(JobThat(true), {}, 1, {}).step, HoldStep::kNone);
 }
 
 TEST(HoldTest, OutOfAQueueAJobIsTakenAsLongAsItWaitsThere) {
-  EXPECT_EQ(AdviseHold(JobThat(true, "team"), {}, 1).step, HoldStep::kNow);
-  EXPECT_EQ(AdviseHold(JobThat(true, kHeldQueue), {}, 1).step, HoldStep::kNone);
-  const HoldAdvice late = AdviseHold(JobThat(false, "team"), {Unschedulable()}, 1);
+  EXPECT_EQ(AdviseHold(JobThat(true, "team"), {}, 1, {}).step, HoldStep::kNow);
+  EXPECT_EQ(AdviseHold(JobThat(true, kHeldQueue), {}, 1, {}).step, HoldStep::kNone);
+  const HoldAdvice late = AdviseHold(JobThat(false, "team"), {Unschedulable()}, 1, absl::Hours(1));
   EXPECT_EQ(late.step, HoldStep::kLater);
   EXPECT_THAT(late.why, HasSubstr("Kueue has let it go"));
-  EXPECT_EQ(AdviseHold(JobThat(false, "team"), {OnNode()}, 1).step, HoldStep::kNone);
+  EXPECT_EQ(AdviseHold(JobThat(false, "team"), {OnNode()}, 1, {}).step, HoldStep::kTooLate);
 }
 
 TEST(HoldTest, AJobGoesOnOnceItsNodesHaveSaidWhatBecameOfThePodsThatTheHoldTookAway) {
@@ -90,7 +98,8 @@ TEST(HoldTest, AJobGoesOnOnceItsNodesHaveSaidWhatBecameOfThePodsThatTheHoldTookA
   EXPECT_EQ(Released({Deleted(Unschedulable())}), HoldStep::kNow) << "no node can have begun it";
   const HoldAdvice later = AdviseRelease(JobThat(true), {Deleted(OnNode())});
   EXPECT_EQ(later.step, HoldStep::kLater) << "its program may have begun";
-  EXPECT_THAT(later.why, HasSubstr("k7m2-1-1-0 is still being ended on node node-1"));
+  EXPECT_THAT(later.why, HasSubstr("k7m2-1-1-0 is still being taken away on node node-1"));
+  EXPECT_EQ(Released({Unschedulable()}), HoldStep::kLater) << "it may have a node any moment";
   EXPECT_EQ(Released({Deleted(OnNode("Failed"))}), HoldStep::kNow);
   EXPECT_EQ(AdviseRelease(JobThat(false), {}).step, HoldStep::kNone);
 }

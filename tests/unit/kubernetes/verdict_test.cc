@@ -286,8 +286,9 @@ TEST(KubernetesVerdictTest, AHeldRunAndASuspendedOneSayWhoHoldsThem) {
   EXPECT_EQ(world.Seen().reason, "suspended by others");
   world.facts().queue_wait = "waits in queue team (Kueue)";
   EXPECT_EQ(world.Seen().reason, "waits in queue team (Kueue)");
-  world.facts().held = true;
+  world.facts().job->is_held = true;
   EXPECT_THAT(world.Seen().reason, HasSubstr("held"));
+  world.facts().job->is_held = false;
   world.facts().job->queue = "team";
   EXPECT_EQ(world.Seen().reason, "waits in queue team (Kueue)") << "Kueue may let it go";
   world.facts().job->queue = kHeldQueue;
