@@ -51,8 +51,10 @@ TEST_F(KubernetesQueueTest, AHoldOfARunThatWaitsInKubernetesLetsItWait) {
   });
   run.handle.held = false;
   EXPECT_TRUE(backend().SetHeld(run.handle, false).ok());
-  WaitFor("its pod is back", [&] { return !ObjectsOf("pods", run).empty(); });
-  EXPECT_TRUE(ObserveOnce(backend(), {&run}).ok());
+  WaitFor("its pod is back", [&] {
+    EXPECT_TRUE(ObserveOnce(backend(), {&run}).ok());
+    return !ObjectsOf("pods", run).empty();
+  });
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_PENDING);
   EXPECT_TRUE(backend().Cancel(run.handle).ok());
   ObserveToEnd(backend(), {&run});
