@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "agents/core/log_evidence.h"
@@ -28,11 +29,17 @@ void SetEvidence(const RunFacts& facts, std::string detail, Observation* seen) {
   seen->evidence.set_detail(std::move(detail));
 }
 
+// Not before: a deletion that comes after a pod's end says nothing of it.
+bool WasEndedByDeletion(const PodObject& pod) {
+  return pod.deletion_time.has_value() && *pod.deletion_time <= EndOf(pod);
+}
+
 // A Job that was suspended and went on has had others before; a Job controller that did not hear
 // whether its pod was made makes another one, and takes back the one that is too much.
 std::vector<PodObject> LatestOfEachRank(const std::vector<PodObject>& pods) {
   const auto order = [](const PodObject& pod) {
-    return std::make_pair(HasStarted(pod) || !pod.deletion_time.has_value(), pod.created);
+    return std::make_tuple(HasStarted(pod) || !pod.deletion_time.has_value(),
+                           !WasEndedByDeletion(pod), pod.created);
   };
   std::map<uint32_t, const PodObject*> latest;
   for (const PodObject& pod : pods) {
@@ -113,11 +120,6 @@ Observation Succeeded(const RunFacts& facts, const JobObject& job, const Conditi
   Observation seen = MakeEnd(facts, v1::RUN_STATE_SUCCEEDED, "Complete", job, complete);
   seen.exit.emplace();
   return seen;
-}
-
-// Not before: a deletion that comes after a pod's end says nothing of it.
-bool WasEndedByDeletion(const PodObject& pod) {
-  return pod.deletion_time.has_value() && *pod.deletion_time <= EndOf(pod);
 }
 
 // Whether all that lead had succeeded by themselves before the Job failed: what follows them may

@@ -238,6 +238,19 @@ TEST_F(KubernetesObjectsTest, APodThatTheJobControllerMadeTooManyAndTookBackSays
   EXPECT_EQ(See(Job()).state, v1::RUN_STATE_RUNNING);
 }
 
+TEST_F(KubernetesObjectsTest, APodTooManyThatRanAndWasTakenBackIsNotTheRunsEnd) {
+  Json kept = Pod(0, Ended(0, "31"));
+  Json surplus = Pod(0, Ended(0, "33"), Deleted("32", 30));
+  for (Json* pod : {&kept, &surplus}) (*pod)["status"]["phase"] = "Succeeded";
+  Tell(kept);
+  surplus["metadata"]["uid"] = "surplus";
+  surplus["metadata"]["creationTimestamp"] = "2026-11-21T15:02:59Z";
+  Tell(surplus);
+  const Json complete = Job(R"([{"type": "Complete", "status": "True",
+                                 "lastTransitionTime": "2026-11-21T15:02:34Z"}])");
+  EXPECT_EQ(See(complete).state, v1::RUN_STATE_SUCCEEDED);
+}
+
 TEST_F(KubernetesObjectsTest, ASuspendedJobEndsItsPodsFirstAndIsPreemptedThen) {
   Json suspended = Job();
   suspended["spec"]["suspend"] = true;
