@@ -12,8 +12,11 @@ namespace {
 // Words of the cluster that are kept of each thing: as much as v1::Evidence may hold.
 constexpr size_t kMaxWords = 4096;
 
+// Without the line's end, for they stand in the midst of sentences.
 std::string Words(const Json& object, const char* path) {
-  return std::string(contract::CutBetweenCharacters(TextAt(object, path), kMaxWords));
+  const std::string text = TextAt(object, path);
+  const size_t end = text.find_last_not_of("\r\n \t") + 1;
+  return std::string(contract::CutBetweenCharacters(text.substr(0, end), kMaxWords));
 }
 
 std::string MarkOf(const Json& marks, const char* name) {

@@ -86,14 +86,19 @@ constexpr absl::Duration kMountIsTriedAgain = absl::Minutes(3);
 
 bool Has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
-// The scheduler says 'persistentvolumeclaim "x" not found. not found': once is enough.
+// The scheduler ends what it says of claims with that, also of one that is there.
 std::string WithoutEcho(std::string words) {
-  const size_t last = words.rfind(". ");
-  if (last == words.npos) return words;
-  const std::string tail = words.substr(last + 2);
-  if (!tail.empty() && words.substr(0, last).ends_with(" " + tail)) words.resize(last);
+  constexpr std::string_view kEcho = ". not found";
+  if (words.ends_with(kEcho)) words.resize(words.size() - kEcho.size());
   return words;
 }
+
+// What the scheduler says of a claim without a volume, and who knows why it has none.
+constexpr char kUnbound[] = "unbound immediate PersistentVolumeClaims";
+constexpr char kWhyUnbound[] =
+    "; the run waits until its claim has a volume: kubectl describe pvc, in its namespace, tells "
+    "why "
+    "it has none";
 
 StartTrouble OfContainer(const ContainerObject& container) {
   const auto* known = std::find_if(kTroubles.begin(), kTroubles.end(), [&](const Trouble& trouble) {
@@ -157,6 +162,7 @@ std::optional<StartTrouble> OfScheduling(const PodObject& pod, absl::Time now) {
   StartTrouble trouble;
   trouble.reason = found->reason;
   trouble.message = WithoutEcho(found->message);
+  if (Has(found->message, kUnbound)) trouble.message += kWhyUnbound;
   trouble.since = found->since;
   if (Has(found->message, "persistentvolumeclaim") && Has(found->message, "not found"))
     trouble.failure_class = v1::FAILURE_CLASS_CONFIG;

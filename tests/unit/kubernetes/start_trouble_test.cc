@@ -113,6 +113,26 @@ TEST_F(StartTroubleTest, PatienceWithAnImageDoesNotWaitForAWarningThatIsLate) {
   EXPECT_EQ(Judge(facts, Patience())->state, v1::RUN_STATE_FAILED);
 }
 
+TEST_F(StartTroubleTest, AClaimWithoutAVolumeIsWaitedForAndSaysWhoKnowsWhy) {
+  Json pod = Pod(0, R"({"phase": "Pending", "conditions": [{"type": "PodScheduled",
+      "status": "False", "reason": "Unschedulable"}]})");
+  pod["spec"].erase("nodeName");
+  pod["status"]["conditions"][0]["message"] =
+      "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found";
+  Tell(pod);
+  EXPECT_EQ(See(Job(), "16:02:25").reason,
+            "Unschedulable: 0/2 nodes are available: pod has unbound immediate "
+            "PersistentVolumeClaims; the run waits until its claim has a volume: kubectl describe "
+            "pvc, in its namespace, tells why it has none");
+}
+
+TEST_F(StartTroubleTest, WordsThatStandInASentenceEndWithoutALine) {
+  Json pod = Pod(0, Ended(127, "31"));
+  pod["status"]["containerStatuses"][0]["state"]["terminated"]["message"] = "prog: not found\n";
+  Tell(pod);
+  EXPECT_EQ(See(FailedJob("")).failure->message().find('\n'), std::string::npos);
+}
+
 TEST_F(StartTroubleTest, APodThatNoSchedulerLooksAtSaysSo) {
   Json pod = Pod(0, R"({"phase": "Pending"})");
   pod["spec"].erase("nodeName");

@@ -1,0 +1,111 @@
+// Launches that were cut short, that Kueue overtakes, or that are repeated.
+#include <algorithm>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "tests/unit/kubernetes/hold_fixture.h"
+
+namespace muster::kubernetes {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+using BackendRelaunchTest = BackendHoldTest;
+
+// ---- launches that were cut short
+
+TEST_F(BackendRelaunchTest, WhatHasBegunBeforeItsLaunchWasThroughIsFound) {
+  jobs_ = Json::array({HalfLaunched(false)});
+  Start({});
+  EXPECT_EQ(backend_->Lookup(Handle(kRun)).kind, agent::LookupOutcome::Kind::kAbsent)
+      << "its Secret may be missing: the next launch makes it";
+  Set([this] { pods_ = Json::array({RunningPod()}); });
+  EXPECT_EQ(backend_->Lookup(Handle(kRun)).kind, agent::LookupOutcome::Kind::kFound);
+  Set([this] {
+    pods_ = Json::array();
+    jobs_[0]["status"] = EndedJob(kRun)["status"];
+  });
+  EXPECT_EQ(backend_->Lookup(Handle(kRun)).kind, agent::LookupOutcome::Kind::kFound);
+}
+
+TEST_F(BackendRelaunchTest, TheSecretIsMadeLastForPodsWaitForThatAlone) {
+  assignment_->mutable_spec()->set_nodes(2);
+  Start({});
+  TakeChanges();
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr("/jobs "), HasSubstr("/services "),
+                                         HasSubstr("/secrets "), HasSubstr("PATCH ")));
+}
+
+TEST_F(BackendRelaunchTest, ASecondLaunchLeavesTheSecretOfWhatKueueHasStarted) {
+  for (const bool is_suspended : {false, true}) {
+    const auto keeps = answer_first_;
+    answer_first_ = [this, keeps,
+                     is_suspended](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
+      if (request.method == "POST") {
+        jobs_ = Json::array({HalfLaunched(is_suspended)});
+        return ScriptedReply{.status = 409,
+                             .body = R"({"kind": "Status", "reason": "AlreadyExists"})"};
+      }
+      return keeps(request);
+    };
+    Start({});
+    TakeChanges();
+    (void)backend_->Launch(*assignment_);
+    const std::vector<std::string> changes = TakeChanges();
+    const bool replaced = std::any_of(changes.begin(), changes.end(), [](const auto& change) {
+      return change.starts_with("DELETE ");
+    });
+    EXPECT_EQ(replaced, is_suspended);
+    answer_first_ = keeps;
+  }
+}
+
+TEST_F(BackendRelaunchTest, ARightThatIsMissingIsToldOfTheRunAndNotOfTheServer) {
+  Start({});
+  forbids_patches_ = true;
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  const agent::ObserveOutcome seen = backend_->Observe({Launched()});
+  EXPECT_TRUE(seen.scheduler.ok()) << seen.scheduler;
+  EXPECT_THAT(seen.observations[0].reason, HasSubstr("cannot patch resource"));
+}
+
+TEST_F(BackendRelaunchTest, ARunWhosePatchWasCutOffSaysSoAndIsLetGoLater) {
+  Start({});
+  const auto keeps = answer_first_;
+  answer_first_ = [keeps](const ScriptedRequest& request) {
+    return request.method == "PATCH" ? ScriptedReply{.hangs_up = true} : keeps(request);
+  };
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  EXPECT_THAT(backend_->Observe({Launched()}).observations[0].reason,
+              HasSubstr("its Job could not be let go yet"));
+}
+
+// ---- launches that are repeated
+
+TEST_F(BackendRelaunchTest, ALaunchThatIsRepeatedForARunThatIsHeldByNowTakesItsJobOutOfItsQueue) {
+  const auto keeps = answer_first_;
+  bool is_suspended = true;
+  answer_first_ = [&](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
+    if (request.method != "POST" || !request.target.ends_with("/jobs")) return keeps(request);
+    jobs_ = Json::array({HalfLaunched(is_suspended)});
+    return ScriptedReply{.status = 409, .body = R"({"kind": "Status", "reason": "AlreadyExists"})"};
+  };
+  assignment_->set_held(true);
+  Start({});
+  TakeChanges();
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  EXPECT_THAT(TakeChanges(),
+              ElementsAre(HasSubstr("/jobs "), HasSubstr(kHeldQueue), HasSubstr("/secrets ")));
+  denies_holds_ = true;
+  EXPECT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kUnclear)
+      << "Kueue has let it go in this moment: the next launch finds that";
+  is_suspended = false;
+  TakeChanges();
+  EXPECT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr("/jobs "), HasSubstr("/secrets ")));
+}
+
+}  // namespace
+}  // namespace muster::kubernetes

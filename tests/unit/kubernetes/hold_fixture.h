@@ -1,0 +1,166 @@
+// Runs that are held and released while a scripted server changes their Jobs.
+#ifndef MUSTER_TESTS_UNIT_KUBERNETES_HOLD_FIXTURE_H_
+#define MUSTER_TESTS_UNIT_KUBERNETES_HOLD_FIXTURE_H_
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "agents/kubernetes/objects/kueue.h"
+#include "gtest/gtest.h"
+#include "tests/unit/kubernetes/scripted_cluster.h"
+
+namespace muster::kubernetes {
+
+constexpr char kRun[] = "k7m2-1-1";
+// Another one, whose hold is the last of what a look sets going.
+constexpr char kLastRun[] = "k7m2-9-1";
+constexpr char kDenied[] =
+    R"({"kind": "Status", "reason": "Forbidden", "message":
+        "admission webhook \"vjob.kb.io\" denied the request: field is immutable"})";
+constexpr char kForbidden[] =
+    R"({"kind": "Status", "reason": "Forbidden", "message":
+        "jobs.batch \"k7m2-1-1\" is forbidden: User \"x\" cannot patch resource \"jobs\""})";
+
+class BackendHoldTest : public ScriptedClusterTest {
+ protected:
+  BackendHoldTest() {
+    assignment_ = std::make_shared<v1::Assignment>();
+    assignment_->set_run_key(kRun);
+    assignment_->set_user("ann");
+    assignment_->mutable_spec()->set_nodes(1);
+    assignment_->mutable_spec()->set_image("any");
+    assignment_->mutable_spec()->mutable_command()->set_script("true");
+    assignment_->mutable_spec()->mutable_kubernetes()->set_queue("team");
+    answer_first_ = [this](const ScriptedRequest& request) { return Answer(request); };
+  }
+
+  // A Job in the queue "team" whose launch is not through.
+  Json HalfLaunched(bool is_suspended) {
+    Json job = MakeJob(kRun);
+    job["metadata"]["annotations"] = Json::object();
+    job["metadata"]["labels"][kQueueLabel] = "team";
+    job["spec"]["suspend"] = is_suspended;
+    return job;
+  }
+  static Json PodOf(const char* node, Json container_state) {
+    return {{"metadata",
+             {{"name", std::string(kRun) + "-0"},
+              {"namespace", "lab"},
+              {"uid", "p"},
+              {"labels", {{kRunLabel, kRun}}},
+              {"ownerReferences", {{{"kind", "Job"}, {"uid", "u-" + std::string(kRun)}}}}}},
+            {"spec", {{"nodeName", node}}},
+            {"status",
+             {{"phase", "Running"},
+              {"containerStatuses", {{{"name", "main"}, {"state", std::move(container_state)}}}}}}};
+  }
+  static Json RunningPod() {
+    return PodOf("node-1", {{"running", {{"startedAt", "2026-01-01T00:00:30Z"}}}});
+  }
+  static Json UnschedulablePod() {
+    Json pod = PodOf("", Json::object());
+    pod["status"] = {
+        {"phase", "Pending"},
+        {"conditions",
+         {{{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}}}}};
+    return pod;
+  }
+  agent::RunHandle Launched(v1::RunState state = v1::RUN_STATE_PENDING) const {
+    agent::RunHandle run = Handle(kRun);
+    run.external_id = "lab/" + std::string(kRun);
+    run.assignment = assignment_;
+    run.state = state;
+    return run;
+  }
+
+  std::shared_ptr<v1::Assignment> assignment_;
+  bool denies_holds_ = false;
+  bool forbids_patches_ = false;
+  std::string hold_at_;  // a hold comes while the server has a change with these words
+
+  agent::RunHandle Held() const {
+    agent::RunHandle run = Launched();
+    run.held = true;
+    return run;
+  }
+  // Of an agent that is started for it, with all that the look at the run has set going.
+  std::vector<std::string> ChangesAtALook(const agent::RunHandle& run,
+                                          bool has_broker_spoken = true) {
+    Json last = HalfLaunched(true);
+    last["metadata"]["name"] = last["metadata"]["labels"][kRunLabel] = kLastRun;
+    jobs_.push_back(last);
+    Start({kRun, kLastRun});
+    if (has_broker_spoken) backend_->AllowStarts();
+    TakeChanges();
+    agent::RunHandle last_run = Held();
+    last_run.run_key = kLastRun;
+    last_run.external_id = "lab/" + std::string(kLastRun);
+    EXPECT_EQ(backend_->Observe({run, last_run}).observations.size(), 2);
+    std::vector<std::string> changes;
+    // What is asked of the last has begun after all else.
+    if (has_broker_spoken) changes = AwaitChange(kLastRun);
+    backend_.reset();  // all is done that was begun
+    std::ranges::move(TakeChanges(), std::back_inserter(changes));
+    std::erase_if(changes, [](const std::string& change) {
+      return change.find(kLastRun) != std::string::npos;
+    });
+    jobs_.erase(jobs_.size() - 1);
+    return changes;
+  }
+  // The changes up to one with these words.
+  std::vector<std::string> AwaitChange(const std::string& words) {
+    std::vector<std::string> changes;
+    const absl::Time end = absl::Now() + absl::Seconds(20);
+    const auto is_it = [&](const std::string& change) {
+      return change.find(words) != std::string::npos;
+    };
+    while (std::ranges::none_of(changes, is_it) && absl::Now() < end) {
+      absl::SleepFor(absl::Milliseconds(2));
+      std::ranges::move(TakeChanges(), std::back_inserter(changes));
+    }
+    return changes;
+  }
+  // The reason at the first look at which it has such words, or at the last of 20 s.
+  std::string AwaitReason(const agent::RunHandle& run, const std::string& words) {
+    std::string reason;
+    const absl::Time end = absl::Now() + absl::Seconds(20);
+    while (reason.find(words) == std::string::npos && absl::Now() < end) {
+      absl::SleepFor(absl::Milliseconds(2));
+      for (const agent::Observation& seen : backend_->Observe({run}).observations)
+        reason = seen.reason;
+    }
+    return reason;
+  }
+
+ private:
+  // Of a server that keeps what it is given; which nodes there are may not be seen.
+  std::optional<ScriptedReply> Answer(const ScriptedRequest& request) {
+    if (request.target.starts_with("/api/v1/nodes")) return ScriptedReply{.status = 403};
+    const std::string words = request.method + " " + request.target + " " + request.body;
+    if (!hold_at_.empty() && words.find(hold_at_) != std::string::npos)
+      backend_->NoteHold(kRun, true);
+    if (request.method == "POST" && request.target.ends_with("/jobs")) {
+      Json job = Json::parse(request.body);
+      job["metadata"]["uid"] = "u-" + std::string(kRun);
+      jobs_ = Json::array({job});
+      return ScriptedReply{.status = 201, .body = job.dump()};
+    }
+    if (request.method != "PATCH") return std::nullopt;
+    if (request.target.find(kLastRun) != std::string::npos)
+      return ScriptedReply{.body = jobs_.back().dump()};
+    if (forbids_patches_) return ScriptedReply{.status = 403, .body = kForbidden};
+    if (denies_holds_ && request.body.find(kHeldQueue) != std::string::npos)
+      return ScriptedReply{.status = 403, .body = kDenied};
+    jobs_[0].merge_patch(Json::parse(request.body));
+    return ScriptedReply{.body = jobs_[0].dump()};
+  }
+};
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_TESTS_UNIT_KUBERNETES_HOLD_FIXTURE_H_
