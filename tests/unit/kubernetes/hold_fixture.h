@@ -16,18 +16,18 @@
 
 namespace muster::kubernetes {
 
-constexpr char kRun[] = "k7m2-1-1";
-// Another one, whose hold is the last of what a look sets going.
-constexpr char kLastRun[] = "k7m2-9-1";
-constexpr char kDenied[] =
-    R"({"kind": "Status", "reason": "Forbidden", "message":
-        "admission webhook \"vjob.kb.io\" denied the request: field is immutable"})";
-constexpr char kForbidden[] =
-    R"({"kind": "Status", "reason": "Forbidden", "message":
-        "jobs.batch \"k7m2-1-1\" is forbidden: User \"x\" cannot patch resource \"jobs\""})";
-
 class BackendHoldTest : public ScriptedClusterTest {
  protected:
+  static constexpr char kRun[] = "k7m2-1-1";
+  // Another one, whose hold is the last of what a look sets going.
+  static constexpr char kLastRun[] = "k7m2-9-1";
+  static constexpr char kDenied[] =
+      R"({"kind": "Status", "reason": "Forbidden", "message":
+          "admission webhook \"vjob.kb.io\" denied the request: field is immutable"})";
+  static constexpr char kForbidden[] =
+      R"({"kind": "Status", "reason": "Forbidden", "message":
+          "jobs.batch \"k7m2-1-1\" is forbidden: User \"x\" cannot patch resource \"jobs\""})";
+
   BackendHoldTest() {
     assignment_ = std::make_shared<v1::Assignment>();
     assignment_->set_run_key(kRun);
