@@ -8,6 +8,7 @@
 
 #include "absl/time/clock.h"
 #include "clients/cli/exit_code.h"
+#include "clients/cli/filter.h"
 #include "clients/cli/history.h"
 #include "clients/cli/report.h"
 #include "clients/cli/silent_clusters.h"
@@ -20,16 +21,6 @@ namespace {
 
 // As many as the broker gives at once.
 constexpr uint64_t kMaxPageSize = 1000;
-
-// A value in the filter language.
-std::string FilterText(std::string_view text) {
-  std::string quoted = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    quoted += c;
-  }
-  return quoted + "\"";
-}
 
 // "(field = a OR field = b)".
 void AddAlternatives(std::string_view field, const std::vector<std::string>& values,

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "clients/cli/filter.h"
 #include "clients/cli/slurm/query.h"
 #include "clients/cli/text.h"
 #include "contract/characters.h"
@@ -16,16 +17,6 @@ namespace muster::cli::sky {
 namespace {
 
 constexpr int kPageSize = 1000;  // as many as the broker gives at once
-
-// A value in the filter language.
-std::string FilterText(std::string_view text) {
-  std::string quoted = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    quoted += c;
-  }
-  return quoted + "\"";
-}
 
 std::string FilterOf(const QueueQuery& query) {
   std::string filter = fmt::format("(cluster = {} OR cluster = \"\")", FilterText(query.cluster));

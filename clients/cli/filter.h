@@ -1,0 +1,15 @@
+// The broker's filter language, as ListJobs takes it.
+#ifndef MUSTER_CLIENTS_CLI_FILTER_H_
+#define MUSTER_CLIENTS_CLI_FILTER_H_
+
+#include <string>
+#include <string_view>
+
+namespace muster::cli {
+
+// A value as a word of a filter: any text, in quotes.
+std::string FilterText(std::string_view text);
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLIENTS_CLI_FILTER_H_
