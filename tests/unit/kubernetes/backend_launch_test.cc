@@ -265,6 +265,19 @@ TEST_F(BackendStartTest, WhatIsSeenOfRunsIsToldWhileTheServerTakesItsTimeToLetOn
   EXPECT_THAT(AwaitPatched(), ElementsAre(KeyOf(1)));
 }
 
+TEST_F(BackendStartTest, AHoldIsHeededThatComesWhileTheRunBeforeItsOwnIsLetGo) {
+  room_ = 2;
+  Start({});
+  for (const int job : {1, 2}) LaunchUnreleased(job);
+  TakeChanges();
+  at_patch_ = [this] { backend_->NoteHold(KeyOf(2), true); };
+  EXPECT_TRUE(backend_->Observe({RunOf(1)}).scheduler.ok());
+  std::vector<std::string> patches = AwaitPatched();
+  backend_.reset();  // all is done that was begun
+  for (std::string& more : TakePatched()) patches.push_back(std::move(more));
+  EXPECT_THAT(patches, ElementsAre(KeyOf(1)));
+}
+
 TEST_F(BackendStartTest, WhereTheServerIsInTroubleOneRunIsTriedAndNotAllOneAfterAnother) {
   room_ = 3;
   patch_status_ = 500;
