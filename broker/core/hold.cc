@@ -73,9 +73,8 @@ absl::Status Core::Impl::CheckHold(const Hold& in) const {
   if (count > kMaxNamedJobs) others += fmt::format(" and {} more", count - kMaxNamedJobs);
   return contract::Error(
       absl::StatusCode::kFailedPrecondition, "NOT_WAITING",
-      fmt::format("only jobs that wait can be held, and these do not: {}; nothing was held, hold "
-                  "the others without them",
-                  others),
+      fmt::format("only jobs that wait can be held, and these do not: {}; nothing was held{}",
+                  others, count < in.jobs.size() ? ", hold the others without them" : ""),
       {{"jobs", others}});
 }
 

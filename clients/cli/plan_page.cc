@@ -51,6 +51,23 @@ std::string SubmissionText(std::string_view submission, bool whole) {
   return text;
 }
 
+void AppendStart(const v1::JobPlan& plan, absl::Time now, Page* page) {
+  // Clocks differ a little, and a plan takes a moment.
+  constexpr absl::Duration kAtOnce = absl::Seconds(2);
+  const bool has_failed = std::any_of(
+      plan.checks().begin(), plan.checks().end(),
+      [](const v1::ClusterCheck& check) { return check.result() == v1::CHECK_RESULT_FAIL; });
+  if (has_failed) {
+    page->Line("Would start", "not as it is: see the checks");
+  } else if (!plan.has_estimated_start_time()) {
+    page->Line("Would start", "at a time that the cluster does not say");
+  } else if (ToTime(plan.estimated_start_time()) <= now + kAtOnce) {
+    page->Line("Would start", "at once");
+  } else {
+    page->Time("Would start", plan.estimated_start_time(), now);
+  }
+}
+
 }  // namespace
 
 std::string ChecksText(const google::protobuf::RepeatedPtrField<v1::ClusterCheck>& checks,
@@ -82,14 +99,7 @@ std::string ChecksText(const google::protobuf::RepeatedPtrField<v1::ClusterCheck
 std::string PlanPage(const v1::JobPlan& plan, const Style& style, bool whole, absl::Time now) {
   Page page(style.colours);
   page.Heading(fmt::format("On cluster {}", Harmless(plan.cluster())));
-  // Clocks differ a little, and a plan takes a moment.
-  constexpr absl::Duration kAtOnce = absl::Seconds(2);
-  if (plan.has_estimated_start_time() && ToTime(plan.estimated_start_time()) <= now + kAtOnce) {
-    page.Line("Would start", "at once");
-  } else {
-    page.Time("Would start", plan.estimated_start_time(), now);
-  }
-  if (!plan.has_estimated_start_time()) page.Line("Would start", "the cluster does not say when");
+  AppendStart(plan, now, &page);
   page.Line("On nodes", Harmless(fmt::format("{}", fmt::join(plan.nodes(), ", "))));
   if (!plan.checks().empty()) {
     page.Heading("Checks");

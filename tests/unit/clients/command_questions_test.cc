@@ -296,8 +296,13 @@ TEST_F(CommandTest, PlanShowsTheSubmissionAndSubmitsNothing) {
   EXPECT_THAT(Run({"plan", "--manifest", "--", "x"}).out, HasSubstr("batch.sh\n#!/bin/bash\nset"));
   EXPECT_EQ(Run({"plan", WriteFile("run: x\nname: filed\n")}).code, 0);
   EXPECT_EQ(asked.spec().name(), "filed");
+  plan->clear_estimated_start_time();
+  EXPECT_THAT(Run({"plan", "--", "x"}).out,
+              HasSubstr("Would start at a time that the cluster does not say"));
   plan->add_checks()->set_result(v1::CHECK_RESULT_FAIL);
-  EXPECT_EQ(Run({"plan", "--", "x"}).code, 13);
+  const Outcome failed = Run({"plan", "--", "x"});
+  EXPECT_EQ(failed.code, 13);
+  EXPECT_THAT(failed.out, HasSubstr("Would start not as it is: see the checks"));
   EXPECT_EQ(Run({"plan"}).code, 2);
   EXPECT_EQ(Run({"plan", "--wait", "--", "x"}).code, 2);
   EXPECT_THAT(submitted_, IsEmpty());

@@ -196,7 +196,8 @@ TEST_F(HoldTest, ARunThatItsClusterHasBegunWithIsNotHeld) {
          {Event(1, Key(id), v1::RUN_STATE_LAUNCHING), Event(2, Key(id), v1::RUN_STATE_STARTING)});
   const absl::Status status = Hold({id});
   EXPECT_EQ(ReasonOf(status), "NOT_WAITING");
-  EXPECT_THAT(std::string(ToStd(status.message())), HasSubstr("its run has begun"));
+  EXPECT_THAT(std::string(ToStd(status.message())),
+              AllOf(HasSubstr("its run has begun"), Not(HasSubstr("the others"))));
   EXPECT_FALSE(Job(id).held());
 }
 
@@ -213,8 +214,10 @@ TEST_F(HoldTest, JobsThatDoNotWaitAreNamedAndNoneIsHeld) {
   const absl::Status status = Hold({pending, running, ended, stopping});
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(ReasonOf(status), "NOT_WAITING");
-  EXPECT_THAT(std::string(ToStd(status.message())),
-              HasSubstr("1 (RUNNING), 2 (has ended), 3 (is being canceled); nothing was held"));
+  EXPECT_THAT(
+      std::string(ToStd(status.message())),
+      HasSubstr(
+          "1 (RUNNING), 2 (has ended), 3 (is being canceled); nothing was held, hold the others"));
   EXPECT_FALSE(Job(pending).held());
 }
 
