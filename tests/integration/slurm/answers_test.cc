@@ -117,7 +117,13 @@ TEST_F(SlurmAnswersTest, AJobThatHasAGpuShowsItAsUsed) {
   TestRun run = NewRun(spec);
   Launch(*backend_, &run);
   ObserveUntil(*backend_, {&run}, v1::RUN_STATE_RUNNING);
-  const auto details = backend_->Describe();
+  absl::StatusOr<v1::ClusterDetails> details;
+  // Slurm takes a moment to clean up after the jobs of other tests, and lends no GPU of theirs
+  // meanwhile.
+  WaitFor("the GPUs of jobs that have ended", [&] {
+    details = backend_->Describe();
+    return details.ok() && details->pools(0).free_gpus().at("h100") == 3;
+  });
   ASSERT_TRUE(details.ok()) << details.status();
   uint32_t used = 0;
   for (const v1::Node& node : details->nodes()) {

@@ -1,9 +1,11 @@
 #include "agents/core/log_shipper.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <deque>
 #include <fstream>
 #include <map>
@@ -273,8 +275,11 @@ TEST_P(LogShipperTest, AnUnreadableLogWaitsForItsCureAndLosesNothing) {
   Ship("b", true);
   ASSERT_TRUE(EventuallyShipped("b"));
   EXPECT_FALSE(archive_.With([](ArchiveState& state) { return state.shipped.contains("a"); }));
-  std::filesystem::remove(Path("a", "out"));
-  Write("a", "one");
+  // In one step: without it in between, or with it empty, the log would be whole as it is.
+  Write("cure", "one");
+  ASSERT_EQ(renameat2(AT_FDCWD, Path("cure", "out").c_str(), AT_FDCWD, Path("a", "out").c_str(),
+                      RENAME_EXCHANGE),
+            0);
   ASSERT_TRUE(EventuallyShipped("a"));
   EXPECT_EQ(archive_.With([](ArchiveState& state) { return state.logs["a/out"].bytes; }), "one");
 }

@@ -164,7 +164,7 @@ TEST_F(BackendHoldTest, AHoldThatFailsIsTriedAgainAfterAPauseAndSaysSoMeanwhile)
               AllOf(HasSubstr("; the hold waits: "), HasSubstr("cannot patch resource")));
   EXPECT_EQ(TakeChanges().size(), 1);
   const absl::Time refused = absl::Now();
-  while (AwaitReason(Held(), "waits: ") != "" && TakeChanges().empty()) {
+  while (!AwaitReason(Held(), "waits: ").empty() && TakeChanges().empty()) {
     ASSERT_LT(absl::Now() - refused, absl::Seconds(60)) << "it is tried again";
   }
   EXPECT_GE(absl::Now() - refused, absl::Seconds(9)) << "after a pause";
