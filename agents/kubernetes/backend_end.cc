@@ -4,6 +4,7 @@
 #include "agents/kubernetes/backend.h"
 
 namespace muster::kubernetes {
+
 using agent::RunHandle;
 
 absl::Status KubernetesBackend::Cancel(const RunHandle& run) {

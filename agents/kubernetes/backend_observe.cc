@@ -120,21 +120,16 @@ absl::StatusOr<std::optional<RunFacts>> KubernetesBackend::Gather(const RunHandl
   }
   // The watch of Jobs may be behind that of pods: what seems to be suspended in the midst of its
   // work may just have been let go.
-  if (HasBegunSuspended(facts) &&
-      asked_if_suspended_[run.run_key] != facts.job->name.resource_version) {
-    absl::StatusOr<std::optional<JobObject>> job = calls_.FindRun(name_space, run.run_key);
-    if (!job.ok()) return job.status();
-    if (!job->has_value()) return std::nullopt;
-    asked_if_suspended_[run.run_key] = (*job)->name.resource_version;
-    store.Put(**std::move(job));
-    facts = store.Facts(run.run_key);
-  }
+  const bool seems_suspended = HasBegunSuspended(facts) &&
+                               asked_if_suspended_[run.run_key] != facts.job->name.resource_version;
   // The answer to its launch's last step was lost, and the watch may be behind that.
-  if (facts.job.has_value() && queue_.MayBeLetGo(run.run_key)) {
+  const bool may_be_let_go = facts.job.has_value() && queue_.MayBeLetGo(run.run_key);
+  if (seems_suspended || may_be_let_go) {
     absl::StatusOr<std::optional<JobObject>> job = calls_.FindRun(name_space, run.run_key);
     if (!job.ok()) return job.status();
     queue_.SetAsked(run.run_key);
     if (!job->has_value()) return std::nullopt;
+    if (seems_suspended) asked_if_suspended_[run.run_key] = (*job)->name.resource_version;
     store.Put(**std::move(job));
     facts = store.Facts(run.run_key);
   }

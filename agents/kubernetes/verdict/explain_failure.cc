@@ -310,6 +310,13 @@ bool HasStarted(const PodObject& pod) {
                      });
 }
 
+const Condition* FindUnscheduled(const PodObject& pod) {
+  const auto found =
+      std::find_if(pod.conditions.begin(), pod.conditions.end(),
+                   [](const Condition& c) { return c.type == "PodScheduled" && !c.is_true; });
+  return found == pod.conditions.end() ? nullptr : &*found;
+}
+
 absl::Time EndOf(const PodObject& pod) {
   if (pod.containers.empty()) return absl::InfiniteFuture();
   absl::Time end = absl::InfinitePast();

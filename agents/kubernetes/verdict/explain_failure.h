@@ -45,6 +45,9 @@ v1::Failure ExplainSuspension(const JobObject& job, const std::string& words);
 // Whether a container of it has started that is no init container.
 bool HasStarted(const PodObject& pod);
 
+// What the scheduler says that has looked for a node for the pod and found none; null: none has.
+const Condition* FindUnscheduled(const PodObject& pod);
+
 // Whether its node has no more of it, or never had: its exit code is one that the kubelet made up.
 // Source: convertToAPIContainerStatuses in pkg/kubelet/kubelet_pods.go of Kubernetes.
 bool IsLost(const ContainerObject& container);

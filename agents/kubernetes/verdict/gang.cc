@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <string>
 
+#include "agents/kubernetes/verdict/explain_failure.h"
 #include "fmt/format.h"
 
 namespace muster::kubernetes {
 namespace {
 
 std::string WhyUnscheduled(const PodObject& pod) {
-  for (const Condition& condition : pod.conditions) {
-    if (condition.type == "PodScheduled" && !condition.is_true)
-      return condition.reason + ": " + condition.message;
-  }
-  return "not scheduled yet";
+  const Condition* unscheduled = FindUnscheduled(pod);
+  return unscheduled == nullptr ? "not scheduled yet"
+                                : unscheduled->reason + ": " + unscheduled->message;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "agents/kubernetes/objects/kueue.h"
+#include "agents/kubernetes/verdict/explain_failure.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -12,9 +13,7 @@ bool IsBeingDeleted(const PodObject& pod) { return pod.deletion_time.has_value()
 bool HasNode(const PodObject& pod) { return !pod.node.empty() && !IsBeingDeleted(pod); }
 
 bool FoundNoNode(const PodObject& pod) {
-  return pod.node.empty() && !IsBeingDeleted(pod) &&
-         std::any_of(pod.conditions.begin(), pod.conditions.end(),
-                     [](const Condition& c) { return c.type == "PodScheduled" && !c.is_true; });
+  return pod.node.empty() && !IsBeingDeleted(pod) && FindUnscheduled(pod) != nullptr;
 }
 
 // What has no node is gone with its deletion.

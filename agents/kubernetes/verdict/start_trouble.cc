@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "agents/kubernetes/verdict/explain_failure.h"
 #include "agents/kubernetes/verdict/verdict.h"
 
 namespace muster::kubernetes {
@@ -153,10 +154,8 @@ std::optional<StartTrouble> OfSilence(const PodObject& pod, absl::Time now) {
 
 // What the scheduler cannot find may still come, but for a claim that nobody is about to make.
 std::optional<StartTrouble> OfScheduling(const PodObject& pod, absl::Time now) {
-  const auto found =
-      std::find_if(pod.conditions.begin(), pod.conditions.end(),
-                   [](const Condition& c) { return c.type == "PodScheduled" && !c.is_true; });
-  if (found == pod.conditions.end()) {
+  const Condition* found = FindUnscheduled(pod);
+  if (found == nullptr) {
     return pod.Find("PodScheduled") == nullptr ? OfSilence(pod, now) : std::nullopt;
   }
   StartTrouble trouble;
