@@ -12,6 +12,8 @@
 #include "agents/kubernetes/checks/preflight.h"
 #include "agents/kubernetes/objects/kueue.h"
 #include "agents/kubernetes/verdict/gang.h"
+#include "contract/characters.h"
+#include "contract/slurm_options.h"
 #include "contract/text.h"
 #include "contract/units.h"
 #include "fmt/format.h"
@@ -35,6 +37,36 @@ std::string ManifestOf(const RunObjects& objects) {
     if (more.has_value()) text += "---\n" + YamlOf(*more);
   }
   return text;
+}
+
+// Whether one of the volumes is at that path of the main container, or above it.
+bool IsOnVolume(const RunObjects& objects, const std::string& path) {
+  for (const Json& container : At(objects.job, "spec/template/spec/containers")) {
+    for (const Json& mount : At(container, "volumeMounts")) {
+      const std::string at = TextAt(mount, "mountPath");
+      if (path == at || path.starts_with(at.ends_with('/') ? at : at + "/")) return true;
+    }
+  }
+  return false;
+}
+
+// What an image has nobody can know here.
+void WarnOfDirectory(const v1::JobSpec& spec, const RunObjects& objects, agent::CheckList* checks) {
+  constexpr char kSubject[] = "working_directory";
+  const std::string& wanted = spec.working_directory();
+  if (wanted.empty() || wanted == "/" || IsOnVolume(objects, wanted)) return;
+  const std::string quoted = contract::Quoted(wanted);
+  if (contract::IsDirectoryImplied(spec)) {
+    checks->Warn(kSubject,
+                 quoted +
+                     ", where you stand: the script starts there if the image has it, and in "
+                     "an empty directory of its own else",
+                 "Say which with --chdir (--chdir=/ is in each image).");
+  } else {
+    checks->Warn(kSubject, quoted + ": if the image does not have it, the run fails",
+                 "Leave it out, name one that the image has (/ is in each), or mount it "
+                 "(kubernetes.volumes).");
+  }
 }
 
 constexpr char kMayBeQueued[] =
@@ -120,6 +152,7 @@ absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
   } else if (user.empty()) {
     checks.Ok("the job",
               "nothing that the agent knows stands against it; the API server was not asked");
+    WarnOfDirectory(spec, *objects, &checks);
     WarnOfAwaited(spec, objects->name_space, &checks);
   } else {
     PlanOnServer(planned, *objects, &plan, &checks);
@@ -147,6 +180,7 @@ void KubernetesBackend::PlanOnServer(const v1::Assignment& planned, const RunObj
   plan->set_submission(ManifestOf(AsLetGo(objects, queue)));
   const absl::StatusOr<std::optional<std::string>> refusal = calls_.Try(objects);
   CheckDryRun(refusal, checks);
+  WarnOfDirectory(planned.spec(), objects, checks);
   WarnOfAwaited(planned.spec(), objects.name_space, checks);
   if (may_be_queued) checks->Ok("queue", kMayBeQueued);
   if (HasOwnGangScheduler(placed->spec())) {

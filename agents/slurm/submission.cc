@@ -131,8 +131,8 @@ void AddSlurmOptions(const v1::Assignment& assignment, Options* options) {
   if (slurm.exclusive()) options->Add("--exclusive");
   if (slurm.has_requeue()) options->Add(slurm.requeue() ? "--requeue" : "--no-requeue");
   for (const std::string& option : slurm.extra_options()) {
-    // Of a job that was held from the start: whether it still is, the assignment says.
-    if (option != contract::kHoldOption) options->Add(option);
+    // Whether a job that was held from the start still is, the assignment says.
+    if (!contract::IsForMuster(option)) options->Add(option);
   }
 }
 

@@ -83,7 +83,8 @@ std::string WhySlurmOnly(const v1::JobSpec& spec) {
   if (others.tasks_per_node() == 1) others.clear_tasks_per_node();
   if (!spec.slurm().has_batch_script())
     return others.ByteSizeLong() > 0 ? WhatIsSet(others) : "the job has a slurm section";
-  if (others.extra_options_size() == 1 && IsHeldFromTheStart(spec)) others.clear_extra_options();
+  const auto& extra = others.extra_options();
+  if (std::all_of(extra.begin(), extra.end(), IsForMuster)) others.clear_extra_options();
   if (others.ByteSizeLong() > 0) return WhatIsSet(others);
   if (spec.nodes() > 1) return "the batch script is for several nodes";
   if (FindArrayTask(spec).has_value()) return "the batch script is a task of a job array";

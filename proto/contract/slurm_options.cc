@@ -27,6 +27,7 @@ constexpr std::array kExtraOptions = {
     ExtraOption{"batch", true},
     ExtraOption{"bb", true},
     ExtraOption{"begin", true},
+    ExtraOption{"chdir", true, "."},  // kHereOption
     ExtraOption{"cluster-constraint", true},
     ExtraOption{"contiguous", false},
     ExtraOption{"core-spec", true},
@@ -84,6 +85,11 @@ const ExtraOption* FindExtraOption(std::string_view name) {
   const auto* found = std::find_if(kExtraOptions.begin(), kExtraOptions.end(),
                                    [&](const ExtraOption& one) { return one.name == name; });
   return found == kExtraOptions.end() ? nullptr : found;
+}
+
+bool HasExtraOption(const v1::JobSpec& spec, std::string_view option) {
+  const auto& options = spec.slurm().extra_options();
+  return std::find(options.begin(), options.end(), option) != options.end();
 }
 
 constexpr std::array<std::string_view, 6> kDependencyTypes = {
@@ -204,10 +210,13 @@ void CheckOptionValue(std::string_view field, std::string_view value, FieldError
 
 bool IsExtraOption(std::string_view name) { return FindExtraOption(name) != nullptr; }
 
-bool IsHeldFromTheStart(const v1::JobSpec& spec) {
-  const auto& options = spec.slurm().extra_options();
-  return std::find(options.begin(), options.end(), kHoldOption) != options.end();
+bool IsHeldFromTheStart(const v1::JobSpec& spec) { return HasExtraOption(spec, kHoldOption); }
+
+bool IsDirectoryImplied(const v1::JobSpec& spec) {
+  return !spec.working_directory().empty() && HasExtraOption(spec, kHereOption);
 }
+
+bool IsForMuster(std::string_view option) { return option == kHoldOption || option == kHereOption; }
 
 void CheckSlurmOptions(const v1::SlurmOptions& slurm, FieldErrors* errors) {
   CheckOptionValue("slurm.partition", slurm.partition(), errors);

@@ -31,6 +31,14 @@ bool IsExtraOption(std::string_view name);
 inline constexpr std::string_view kHoldOption = "--hold";
 bool IsHeldFromTheStart(const v1::JobSpec& spec);
 
+// The extra option that says of working_directory that the user only stood there, as sbatch has it
+// without --chdir: a container that lacks it starts elsewhere. Slurm itself is never told.
+inline constexpr std::string_view kHereOption = "--chdir=.";
+bool IsDirectoryImplied(const v1::JobSpec& spec);
+
+// Whether the option is one of these two, which are Muster's and not for sbatch.
+bool IsForMuster(std::string_view option);
+
 // Adds what is wrong with the section, each with its field's path.
 void CheckSlurmOptions(const v1::SlurmOptions& slurm, FieldErrors* errors);
 

@@ -100,6 +100,43 @@ def test_a_check_of_a_good_cluster_finds_nothing_wrong(world, agent):
     assert "ok       API server" in world.cli("check", agent.cluster).stdout
 
 
+SCRIPT = "#!/bin/sh\n#SBATCH --mem=512M\npwd\n"
+
+
+def test_a_batch_script_starts_although_no_container_has_the_directory_where_the_user_stood(world, agent, api):
+    del agent
+    world.write("batch.sh", SCRIPT)
+    (world.root / "here").mkdir()
+    here = world.root / "here"
+    done = world.cli("sbatch", "--parsable", "../batch.sh", cwd=here)
+    assert f'working_directory "{here}", where you stand: the script starts there if the image has it' in done.stderr
+    job_id = int(done.stdout)
+    api.wait_state(job_id, SUCCEEDED)
+    assert api.stdout(job_id).decode() == f"muster: {here}, where the script was submitted, is not in the container; " \
+        "it starts in /muster/work\n/muster/work\n"
+    tried = world.cli("sbatch", "--test-only", "../batch.sh", cwd=here)
+    assert "sbatch: Job to start" in tried.stderr and "--chdir=/ is in each image" in tried.stderr
+
+
+def test_a_directory_that_was_named_is_the_one_or_the_run_fails_with_what_helps(world, agent, api):
+    del agent
+    world.write("batch.sh", SCRIPT)
+    done = world.cli("sbatch", "--parsable", "--chdir=/no/such", "batch.sh")
+    assert 'working_directory "/no/such": if the image does not have it, the run fails' in done.stderr
+    failed = api.wait_state(int(done.stdout), FAILED)
+    assert "the working directory /no/such cannot be entered" in failed.failure.message
+    assert "sbatch: --chdir=/" in failed.failure.suggestion
+    done = world.cli("sbatch", "--parsable", "--chdir=/", "batch.sh")
+    assert done.stderr == ""
+    api.wait_state(int(done.stdout), SUCCEEDED)
+    assert api.stdout(int(done.stdout)) == b"/\n"
+    on_volume = ("run: 'true'\nworkdir: /data/a\n"
+                 "kubernetes: {volumes: [{empty_directory: {}, mount_path: /data}]}\n")
+    assert "working_directory" not in world.cli("plan", world.write("volume.yaml", on_volume)).stdout
+    elsewhere = on_volume.replace("/data/a", "/datasets")
+    assert "working_directory" in world.cli("plan", world.write("elsewhere.yaml", elsewhere)).stdout
+
+
 PLAN = ("plan", "--image", "debian:12", "--nodes", "2", "--cpus", "1.5", "--memory", "1Gi", "--gpus", "1")
 
 

@@ -8,6 +8,7 @@
 #include "agents/hosts/shell_quote.h"
 #include "contract/errors.h"
 #include "contract/roles.h"
+#include "contract/slurm_options.h"
 #include "contract/units.h"
 #include "contract/validate.h"
 #include "fmt/format.h"
@@ -71,12 +72,15 @@ std::string Environment(const v1::Assignment& assignment, std::string_view clust
   return text;
 }
 
-// Sets a shell's positional parameters to the working directory and the words of the program.
+// Sets a shell's positional parameters to the working directory and the words of the program, and
+// MUSTER_ELSE where another directory will do.
 void AddProgram(const v1::JobSpec& spec, const v1::Command& command, const std::string& name,
                 const std::string& directory, const std::string& work,
                 std::map<std::string, std::string>* files) {
   const std::string& wanted = spec.working_directory();
-  std::string text = "set -- " + hosts::Quoted(wanted.empty() ? work : wanted);
+  std::string text;
+  if (contract::IsDirectoryImplied(spec)) text = "MUSTER_ELSE=" + hosts::Quoted(work) + "\n";
+  text += "set -- " + hosts::Quoted(wanted.empty() ? work : wanted);
   for (const std::string& word : agent::WordsForCommand(command, directory + "/" + name))
     text += " " + hosts::Quoted(word);
   (*files)[name + ".words"] = text + "\n";

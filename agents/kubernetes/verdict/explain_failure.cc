@@ -144,8 +144,8 @@ v1::Failure ExplainExit(const JobObject& job, const Culprit& culprit) {
         v1::FAILURE_CLASS_CONFIG, false,
         "The command could not be started: " + Told(pod, words + ": " + container.message),
         Has(container.message, "the working directory")
-            ? "Leave workdir out, name a directory that the image has, or mount this one "
-              "(kubernetes.volumes)."
+            ? "Leave it out, name one that the image has (workdir; sbatch: --chdir=/, which each "
+              "has), or mount this one (kubernetes.volumes)."
             : "Check that the image has the program, and that it may be executed.");
   }
   if (container.is_init || container.message.starts_with(kSetupFailed)) {

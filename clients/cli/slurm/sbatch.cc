@@ -129,6 +129,16 @@ absl::StatusOr<Asked> Read(const std::vector<std::string>& words) {
   return asked;
 }
 
+// What a plan warns of, a line for each.
+void TellWarnings(Session& session, const v1::JobPlan& plan) {
+  for (const v1::ClusterCheck& check : plan.checks()) {
+    if (check.result() != v1::CHECK_RESULT_WARN) continue;
+    session.terminal.Err(fmt::format("sbatch: warning: on cluster {}: {} {}. {}\n",
+                                     Harmless(plan.cluster()), OneLine(check.subject()),
+                                     OneLine(check.seen()), OneLine(check.remedy())));
+  }
+}
+
 // sbatch --test-only: on standard error, and nothing is submitted.
 int TestOnly(Session& session, const v1::JobSpec& spec) {
   v1::PlanJobRequest request;
@@ -155,6 +165,7 @@ int TestOnly(Session& session, const v1::JobSpec& spec) {
                           Harmless(plan.cluster()))
             : fmt::format("sbatch: error: Job could not run on cluster {}{}\n",
                           Harmless(plan.cluster()), problem));
+    TellWarnings(session, plan);
   }
   return is_good ? kOk : kError;
 }

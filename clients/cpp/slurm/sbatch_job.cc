@@ -117,6 +117,8 @@ class Mapper {
     }
     MapShape(submission.options, &spec(), &errors_);
     for (const Setting& setting : submission.options.settings) MapOne(setting);
+    if (submission.options.Find("chdir") == nullptr)
+      spec().mutable_slurm()->add_extra_options(std::string(contract::kHereOption));
     for (const std::string& unknown : submission.options.not_understood) {
       const bool is_variable = unknown.ends_with("(environment)");
       if (is_variable) {

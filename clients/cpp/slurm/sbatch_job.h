@@ -34,9 +34,9 @@ struct SbatchJob {
 // INVALID_ARGUMENT names every option, its value and where it was, if the value cannot be read, if
 // Muster does not take the option, or if this reader does not know it.
 //
-// The job starts where the user stood, and its output goes to slurm-%j.out there (of an array to
-// slurm-%A_%a.out), as with sbatch; %j is Slurm's own number, %A Muster's. Of the submitter's
-// environment it gets what --export names.
+// The job starts where the user stood (contract::kHereOption marks that it was not said), and its
+// output goes to slurm-%j.out there (of an array to slurm-%A_%a.out), as with sbatch; %j is Slurm's
+// own number, %A Muster's. Of the submitter's environment it gets what --export names.
 absl::StatusOr<SbatchJob> MapSbatch(const SbatchSubmission& submission, const SbatchPlace& place);
 
 }  // namespace muster::client::slurm

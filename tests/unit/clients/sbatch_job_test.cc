@@ -37,6 +37,13 @@ std::string RefusalOf(const std::string& directives) {
   return std::string(job.status().message());
 }
 
+// The extra options that Slurm is told of.
+std::vector<std::string> ForSlurm(const v1::SlurmOptions& slurm) {
+  std::vector<std::string> options(slurm.extra_options().begin(), slurm.extra_options().end());
+  std::erase_if(options, contract::IsForMuster);
+  return options;
+}
+
 TEST(MapSbatchTest, AScriptOfTheManualRunsAnywhere) {
   const SbatchJob job = Mapped(
       "#SBATCH --job-name=train\n#SBATCH --nodes=1\n#SBATCH --cpus-per-task=8\n#SBATCH --mem=10GB\n"
@@ -52,6 +59,7 @@ TEST(MapSbatchTest, AScriptOfTheManualRunsAnywhere) {
   EXPECT_EQ(job.spec.resources().gpus(0).count_millis(), 1000u);
   EXPECT_EQ(job.spec.time_limit().seconds(), 26 * 3600);
   EXPECT_EQ(job.spec.working_directory(), "/data");
+  EXPECT_FALSE(contract::IsDirectoryImplied(job.spec));
   EXPECT_EQ(job.spec.slurm().batch_script().output(), "%x-%j.out");
   EXPECT_THAT(job.spec.command().script(), HasSubstr("\ntrue\n"));
 }
@@ -60,6 +68,8 @@ TEST(MapSbatchTest, WithoutOptionsItIsAsWithSbatch) {
   const SbatchJob job = Mapped("");
   EXPECT_EQ(job.spec.name(), "run.sh");
   EXPECT_EQ(job.spec.working_directory(), "/home/ann/work");
+  EXPECT_TRUE(contract::IsDirectoryImplied(job.spec));
+  EXPECT_EQ(contract::WhySlurmOnly(job.spec), "");
   EXPECT_EQ(job.spec.slurm().batch_script().output(), "slurm-%j.out");
   EXPECT_FALSE(job.spec.has_time_limit());
   EXPECT_EQ(Mapped("#SBATCH -D data").spec.working_directory(), "/home/ann/work/data");
@@ -83,7 +93,7 @@ TEST(MapSbatchTest, OptionsThatHaveAFieldGoThereAndOthersToSlurmAsTheyAre) {
   EXPECT_EQ(slurm.licenses(), "matlab:2");
   EXPECT_EQ(slurm.mail_type(), "END");
   EXPECT_EQ(slurm.signal(), "B:USR1@60");
-  EXPECT_THAT(slurm.extra_options(),
+  EXPECT_THAT(ForSlurm(slurm),
               UnorderedElementsAre("--begin=now+1hour", "--switches=1", "--contiguous"));
   EXPECT_EQ(slurm.batch_script().error(), "err");
   EXPECT_EQ(slurm.batch_script().input(), "in");
@@ -98,7 +108,7 @@ TEST(MapSbatchTest, AmountsAreThoseOfOneNodeWhereTheShapeIsFixed) {
   EXPECT_EQ(spec.slurm().tasks_per_node(), 4u);
   EXPECT_EQ(spec.resources().cpu_millis(), 12000u);
   EXPECT_EQ(spec.resources().memory_bytes(), uint64_t{12} << 30);
-  EXPECT_THAT(spec.slurm().extra_options(), IsEmpty());
+  EXPECT_THAT(ForSlurm(spec.slurm()), IsEmpty());
   spec = Mapped("#SBATCH -N1 -n4 --gpus-per-task=2").spec;
   EXPECT_EQ(spec.slurm().tasks_per_node(), 4u);
   EXPECT_EQ(spec.resources().gpus(0).count_millis(), 8000u);
@@ -106,7 +116,7 @@ TEST(MapSbatchTest, AmountsAreThoseOfOneNodeWhereTheShapeIsFixed) {
   EXPECT_EQ(spec.resources().memory_bytes(), uint64_t{8} << 30);
   EXPECT_EQ(spec.resources().cpu_millis(), 12000u);
   EXPECT_EQ(Mapped("#SBATCH --gres=gpu:0").spec.resources().gpus_size(), 0);
-  EXPECT_EQ(Mapped("#SBATCH -N1-2").spec.slurm().extra_options_size(), 0) << "one is enough";
+  EXPECT_THAT(ForSlurm(Mapped("#SBATCH -N1-2").spec.slurm()), IsEmpty()) << "one is enough";
 }
 
 TEST(MapSbatchTest, TasksThatSlurmSpreadsStayAsTheyWereWritten) {
@@ -115,13 +125,13 @@ TEST(MapSbatchTest, TasksThatSlurmSpreadsStayAsTheyWereWritten) {
   EXPECT_EQ(spec.resources().cpu_millis(), 2000u) << "of one task";
   EXPECT_EQ(spec.resources().memory_bytes(), 0u);
   EXPECT_EQ(spec.resources().gpus_size(), 0);
-  EXPECT_THAT(spec.slurm().extra_options(),
+  EXPECT_THAT(ForSlurm(spec.slurm()),
               UnorderedElementsAre("--ntasks=64", "--mem-per-cpu=1G", "--gpus-per-task=1"));
   spec = Mapped("#SBATCH -N2-4 --mem=4G").spec;
   EXPECT_EQ(spec.nodes(), 2u);
   EXPECT_EQ(spec.resources().memory_bytes(), uint64_t{4} << 30);
-  EXPECT_THAT(spec.slurm().extra_options(), ElementsAre("--nodes=2-4"));
-  EXPECT_THAT(Mapped("#SBATCH -N2 -n5 --gpus=a100:8").spec.slurm().extra_options(),
+  EXPECT_THAT(ForSlurm(spec.slurm()), ElementsAre("--nodes=2-4"));
+  EXPECT_THAT(ForSlurm(Mapped("#SBATCH -N2 -n5 --gpus=a100:8").spec.slurm()),
               UnorderedElementsAre("--nodes=2", "--ntasks=5", "--gpus=a100:8"));
 }
 
@@ -129,7 +139,7 @@ TEST(MapSbatchTest, WhatMeansAllOrNoneIsLeftToSlurm) {
   const SbatchJob job = Mapped("#SBATCH --gres=gpu:2,nvme:1 --mem=0 -t UNLIMITED");
   EXPECT_EQ(job.spec.slurm().gres(), "nvme:1");
   EXPECT_EQ(job.spec.resources().gpus(0).count_millis(), 2000u);
-  EXPECT_THAT(job.spec.slurm().extra_options(), UnorderedElementsAre("--mem=0", "--time=0"));
+  EXPECT_THAT(ForSlurm(job.spec.slurm()), UnorderedElementsAre("--mem=0", "--time=0"));
 }
 
 TEST(MapSbatchTest, VariablesThatAreNamedTravel) {

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "contract/slurm_options.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -30,6 +31,16 @@ TEST(WhySlurmOnlyTest, AnySlurmSectionDoesThatIsNoBatchScripts) {
 TEST(WhySlurmOnlyTest, ABatchScriptOfOneNodeRunsAnywhere) {
   EXPECT_EQ(WhySlurmOnly(BatchScript("#SBATCH --comment=srun\n  # srun SLURM_JOB_ID\nmysrun2\n")),
             "");
+}
+
+TEST(WhySlurmOnlyTest, WhatIsForMusterAloneDoesNot) {
+  v1::JobSpec spec = BatchScript("true\n");
+  spec.mutable_slurm()->add_extra_options(std::string(kHereOption));
+  EXPECT_EQ(WhySlurmOnly(spec), "");
+  spec.mutable_slurm()->add_extra_options(std::string(kHoldOption));
+  EXPECT_EQ(WhySlurmOnly(spec), "");
+  spec.mutable_slurm()->add_extra_options("--contiguous");
+  EXPECT_EQ(WhySlurmOnly(spec), "the job has slurm.extra_options");
 }
 
 TEST(WhySlurmOnlyTest, OptionsNodesAndInputDo) {

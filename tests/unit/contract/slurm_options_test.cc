@@ -82,13 +82,15 @@ TEST(SlurmOptions, EachBadValueIsNamedByItsField) {
 
 TEST(SlurmOptions, OptionsThatMusterReliesOnCannotBeTakenAway) {
   for (const char* option :
-       {"--job-name=x", "--output=x", "--export=NONE", "--wrap=x", "--array=1-9", "--chdir=/",
+       {"--job-name=x", "--output=x", "--export=NONE", "--wrap=x", "--array=1-9",
         "--open-mode=truncate", "--uid=0", "--dependency=afterany:1", "--parsable", "--test-only",
         "-N2", "switches=1", "--swit=1", "", "run.sh", "--"}) {
     const absl::Status status = Normalized([&](auto* s) { s->add_extra_options(option); });
     EXPECT_THAT(BadFields(status), ElementsAre("slurm.extra_options[0]")) << option;
     EXPECT_THAT(std::string(status.message()), HasSubstr("is not taken")) << option;
   }
+  const absl::Status chdir = Normalized([](auto* s) { s->add_extra_options("--chdir=/"); });
+  EXPECT_THAT(std::string(chdir.message()), HasSubstr("the spec has a field for other values"));
 }
 
 }  // namespace

@@ -161,6 +161,23 @@ TEST_P(StartScriptTest, SaysThatTheCommandCouldNotBeStarted) {
   EXPECT_THAT(LastWords(), StartsWith("muster: the command could not be started: (a long name)"));
 }
 
+TEST_P(StartScriptTest, StartsElsewhereIfOnlyAnImpliedDirectoryIsNotThere) {
+  spec().set_working_directory("/nonexistent/it's here");
+  spec().mutable_slurm()->add_extra_options("--chdir=.");
+  spec().set_setup("pwd");
+  Command({"/bin/sh", "-c", "pwd; env | grep MUSTER_ELSE; true"});
+  EXPECT_EQ(Run(), 0);
+  const std::string own = std::filesystem::canonical(directory_ + "/work").string();
+  EXPECT_EQ(Out(), own + "\n" + own + "\n");
+  EXPECT_THAT(Err(), StartsWith("muster: /nonexistent/it's here, where the script was submitted, "
+                                "is not in the container; it starts in " +
+                                directory_ + "/work\n"));
+  spec().set_working_directory("/usr");
+  EXPECT_EQ(Run(), 0);
+  EXPECT_EQ(Out(), "/usr\n/usr\n");
+  EXPECT_EQ(Err(), "");
+}
+
 TEST_P(StartScriptTest, RunsSetupBeforeTheCommandAndNoCommandAfterAFailedOne) {
   spec().set_setup("echo setup; echo made >made; exit $CODE");
   (*spec().mutable_env())["CODE"] = "0";

@@ -144,7 +144,7 @@ TEST(KubernetesVerdictTest, WhatTheStartScriptCouldNotDoIsTheConfigurations) {
                  "cannot be entered")
           .Seen()
           .failure->suggestion(),
-      HasSubstr("Leave workdir out"));
+      HasSubstr("sbatch: --chdir=/"));
   EXPECT_EQ(FailedWorld()
                 .Ended(2, "Error", 0, "30", "muster: setup failed")
                 .Seen()

@@ -215,6 +215,18 @@ TEST(SubmitQuestions, AJobThatCapacityAloneJudgesAsksNobody) {
   EXPECT_EQ(questions.get(), 0);
 }
 
+TEST(SubmitQuestions, AJobThatNamesADirectoryIsAskedAboutForOfImagesBrokersKnowNothing) {
+  TestBroker broker;
+  FakeAgent agent(broker);
+  ASSERT_TRUE(agent.Connect(BeKubernetes));
+  v1::SubmitJobRequest named = SubmitTrue();
+  named.mutable_spec()->set_image("busybox:1");
+  named.mutable_spec()->set_working_directory("/data");
+  Submitting submit(broker, named);
+  Answer(agent, "");
+  EXPECT_TRUE(submit.status.get().ok());
+}
+
 TEST(SubmitQuestions, AClusterWhosePoolTakesNoJobsNowIsNotAsked) {
   TestBroker broker;
   FakeAgent agent(broker);

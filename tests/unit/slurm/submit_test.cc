@@ -1,6 +1,7 @@
 #include "agents/slurm/submit.h"
 
 #include "contract/errors.h"
+#include "contract/slurm_options.h"
 #include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -301,6 +302,12 @@ TEST_F(SubmissionTest, AHeldJobDoesNotStart) {
   EXPECT_THAT(Build(), Not(Contains("--hold")));
   assignment_.set_held(true);
   EXPECT_THAT(Build(), Contains("--hold"));
+}
+
+TEST_F(SubmissionTest, WhatMarksTheDirectoryAsImpliedIsNotForSlurm) {
+  const auto plain = Build();
+  spec().mutable_slurm()->add_extra_options(std::string(contract::kHereOption));
+  EXPECT_EQ(Build(), plain);
 }
 
 TEST_F(SubmissionTest, ASignalIsPassedOnInTheFormOfEverySbatch) {

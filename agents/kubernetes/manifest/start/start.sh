@@ -4,7 +4,8 @@
 #   sh start [LAST_WORDS]
 #
 # LAST_WORDS is the file whose text Kubernetes shows as the container's last message. Beside this file are: setup.words
-# and command.words, which set the positional parameters to a working directory and the words of the program; or, of a
+# and command.words, which set the positional parameters to a working directory and the words of the program, and
+# MUSTER_ELSE to the directory in its place if the image lacks it and nobody has asked for it by name; or, of a
 # job with roles, role-N.words with role-N.environment, and roles, which has a line for each: the first of its indexes
 # and N; and environment, which exports variables. Any POSIX shell will do: images have what they have.
 #
@@ -15,6 +16,7 @@ MUSTER_LAST_WORDS=${1:-/dev/termination-log}
 MUSTER_CHILD=
 MUSTER_TERM=
 MUSTER_STOPPED=
+MUSTER_ELSE=
 
 # What the trap does. A signal that comes before the program is there waits for it.
 muster_stop() {
@@ -82,6 +84,18 @@ muster_tell_not_started() {
   printf '%s: %s\n' 'muster: the command could not be started' "$MUSTER_WHAT" >"$MUSTER_LAST_WORDS"
 }
 
+# muster_enter DIRECTORY
+muster_enter() {
+  if [ -z "$MUSTER_ELSE" ]; then
+    cd -- "$1" || return
+    return
+  fi
+  cd -- "$1" 2>/dev/null && return
+  printf 'muster: %s, where the script was submitted, is not in the container; it starts in %s\n' \
+    "$1" "$MUSTER_ELSE" >&2
+  cd -- "$MUSTER_ELSE" || return
+}
+
 # muster_become PHASE: turns this shell, which is one of its own, into the program.
 muster_become() {
   # Only if there is no program after all: an exec that fails ends a shell there and then.
@@ -91,7 +105,7 @@ muster_become() {
   # shellcheck disable=SC1090 # they are the job's
   . "$MUSTER_FILES/$MUSTER_PROGRAM.words"
   MUSTER_WHAT=$1
-  if ! cd -- "$1"; then
+  if ! muster_enter "$1"; then
     MUSTER_WHAT="the working directory $1 cannot be entered"
     exit 126
   fi
