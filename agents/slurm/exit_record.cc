@@ -81,6 +81,8 @@ std::optional<ExitRecord> ParseExitRecord(std::string_view text) {
   const auto phase = fields->find("phase");
   if (phase == fields->end()) return std::nullopt;
   record.phase = phase->second;
+  if (const auto nodes = fields->find("nodes"); nodes != fields->end())
+    record.node_list = nodes->second;
   const bool whole =
       Take(*fields, "job", &record.job_id) && Take(*fields, "restart", &record.restart) &&
       TakeProblem(*fields, &record.problem) && Take(*fields, "code", &record.code) &&

@@ -12,7 +12,8 @@
 
 namespace muster::slurm {
 
-// A record has five short lines; anything longer is not one.
+// A record has six lines, of which that of the nodes has up to 3,000 bytes, and the others are
+// short; anything longer is not one.
 inline constexpr size_t kMaxExitRecordBytes = 4096;
 
 struct ExitRecord {
@@ -44,6 +45,8 @@ struct ExitRecord {
   bool continued = false;
   absl::Time start;
   absl::Time end;
+  // As Slurm writes them, "n[1-2]"; empty: not known.
+  std::string node_list;
 
   // By itself: a 0 after slurm.timeout is the answer to a TERM.
   bool EndedWithZero() const { return code == 0 && signal == 0 && problem != Problem::kTimeout; }

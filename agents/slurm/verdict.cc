@@ -56,6 +56,8 @@ Observation MakeObservation(const RunFacts& facts, v1::RunState state) {
   } else if (facts.history.has_value()) {
     observation.nodes = ExpandNodeList(facts.history->node_list);
   }
+  if (observation.nodes.empty() && facts.record.has_value())
+    observation.nodes = ExpandNodeList(facts.record->node_list);
   if (facts.record.has_value())
     observation.restarts = std::max(observation.restarts, facts.record->restart);
   return observation;

@@ -10,13 +10,15 @@ write_slurm_note() {
 
 # The last line makes the record whole: one without it is still being written.
 write_record() {
-  local end form='job=%s restart=%s\nphase=%s problem=%s pulled=%d\n'
-  form+='code=%d signal=%d terminated=%d continued=%d rank=%d\nstart=%d end=%d\ncomplete\n'
+  local end nodes=${SLURM_JOB_NODELIST:-} form='job=%s restart=%s\nphase=%s problem=%s pulled=%d\n'
+  form+='code=%d signal=%d terminated=%d continued=%d rank=%d\nstart=%d end=%d\nnodes=%s\ncomplete\n'
+  # A list that would make the record too long is asked of Slurm.
+  ((${#nodes} <= 3000)) || nodes=''
   printf -v end '%(%s)T' -1
   # shellcheck disable=SC2059 # one printf is one write: the record is seldom seen in part
   printf "$form" "$job_id" "${SLURM_RESTART_COUNT:-0}" "$phase" "${problem:-none}" "${pulled:-0}" \
     "$((signal ? 0 : status))" "$signal" "${terminated:-0}" "${continued:-0}" "$rank" \
-    "$start" "$end" >|"$record"
+    "$start" "$end" "$nodes" >|"$record"
 }
 
 # Sets what `run` sets, and rank.

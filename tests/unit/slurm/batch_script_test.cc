@@ -24,6 +24,10 @@ TEST_F(BatchScriptTest, AnExitCodeIsNeverTakenForASignal) {
   }
 }
 
+TEST_F(BatchScriptTest, TheRecordSaysOnWhichNodesTheRunWas) {
+  EXPECT_EQ(EndOf("true").node_list, "n1");
+}
+
 TEST_F(BatchScriptTest, ATaskOfAnArrayRunsItsOwnRunAndClaimsItByItsIndex) {
   Prepare("echo \"$SLURM_JOB_NAME\"; env | grep SLURM_ARRAY; exit 3");
   StartAsTask("k7m2-41-1.array-0a");

@@ -8,7 +8,7 @@ namespace {
 constexpr std::string_view kWhole =
     "job=17 restart=1\nphase=command problem=none\ncode=0 signal=9 terminated=0 continued=1 "
     "rank=2\nstart=100 "
-    "end=160\ncomplete\n";
+    "end=160\nnodes=n[1-2]\ncomplete\n";
 
 TEST(ParseExitRecordTest, ReadsAWholeRecord) {
   const auto record = ParseExitRecord(kWhole);
@@ -19,6 +19,7 @@ TEST(ParseExitRecordTest, ReadsAWholeRecord) {
   EXPECT_EQ(record->problem, ExitRecord::Problem::kNone);
   EXPECT_EQ(record->signal, 9);
   EXPECT_EQ(record->rank, 2u);
+  EXPECT_EQ(record->node_list, "n[1-2]");
   EXPECT_EQ(record->end - record->start, absl::Minutes(1));
   EXPECT_FALSE(record->terminated);
   EXPECT_TRUE(record->continued);

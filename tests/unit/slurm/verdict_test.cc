@@ -276,6 +276,14 @@ TEST(JudgeTest, AZeroIsDoubtedWhereSlurmMayHaveStoppedTheCommand) {
   EXPECT_FALSE(ProvesSuccess(Facts().Record(3)));
 }
 
+TEST(JudgeTest, ASuccessThatItsRecordAloneProvesHasTheNodesOfTheRecord) {
+  RunFacts facts = Facts().Record(0);
+  facts.record->node_list = "n[1-2]";
+  const std::optional<agent::Observation> seen = Judge(facts, Patience());
+  ASSERT_TRUE(seen.has_value());
+  EXPECT_THAT(seen->nodes, testing::ElementsAre("n1", "n2"));
+}
+
 TEST(JudgeTest, ADoubtedZeroWaitsForSlurmAndThenIsWhatSlurmCallsIt) {
   using Build = Facts (*)();
   const Build doubted[] = {[] { return Facts().Record(0).Continued(); },
