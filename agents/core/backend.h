@@ -135,9 +135,10 @@ class Backend {
   // wait. Returns at once. Nothing to do for a cluster whose scheduler starts runs without the
   // agent.
   virtual void AllowStarts() {}
-  // What the broker wants of a run that has been given to Launch, or is about to be: one of several
-  // steps may still heed it. From the agent's own thread, beside any other call; returns at once.
-  // SetHeld follows in any case, once the run is on the cluster.
+  // The latest wish of the broker's for a run that has been given to Launch, or is about to be: one
+  // of several steps may still heed it, and then heeds each that comes later, too. From the agent's
+  // own thread, beside any other call; returns at once. Once the run is on the cluster, SetHeld
+  // follows if the latest wish is another than the one that its launch was given.
   virtual void NoteHold(const std::string& /*run_key*/, bool /*held*/) {}
   // Idempotent by run key: a run that the cluster has already is kLaunched and not launched again.
   // An assignment that is held is launched so that it does not start before SetHeld(run, false).

@@ -21,17 +21,12 @@ void RunTable::WantHeld(const std::string& run_key, bool held, const Step& step)
   Run* run = Find(run_key);
   if (run == nullptr) return;
   if (run->wants_held != held) run->hold_error.clear();
-  const bool is_change = Handle(*run).held != held;
   run->wants_held = held;
   // The other wish may have failed, and wait for its repetition.
   if (run->record.state == v1::RUN_STATE_PENDING && !run->record.cancel_requested) {
     SetDue(*run, absl::InfiniteFuture());
   }
-  if (IsBeingLaunched(run->record.state)) {
-    step.out->effects.push_back(DoNoteHold{run_key, held});
-    // Which of the wishes the launch has heeded nobody knows.
-    if (is_change) run->told_held.reset();
-  }
+  if (IsBeingLaunched(run->record.state)) step.out->effects.push_back(DoNoteHold{run_key, held});
   AskHold(*run, step);
 }
 

@@ -152,18 +152,22 @@ class KubernetesBackend final : public agent::Backend {
                                     const std::string& name_space) const;
   // A run that is to be let go once there is room, and what it waits for.
   void Queue(const agent::RunHandle& run, const RunFacts& facts, agent::Observation* seen);
-  // Makes a Job that was let go held or not, as it is wished, and tells why it is not so yet. Those
-  // that wait in queue_ are held there. Nothing else changes a Job for a hold, and only one change
-  // of each is under way: so holds and releases cannot cross.
+  // Of one whose Job has not been let go, or was taken back for a hold.
+  void QueueAgain(const agent::RunHandle& run, const RunFacts& facts, agent::Observation* seen);
+  // Takes a Job that was let go back if it is to be held, and tells why that is not done yet. Those
+  // that wait in queue_ are held there, and go on from there. Nothing else changes a Job for a
+  // hold.
   void HeedHold(const agent::RunHandle& run, const RunFacts& facts, agent::Observation* seen);
-  // How long that has been what is wished of the run, as far as looks at it have noticed.
-  absl::Duration WishedFor(const std::string& run_key, bool held);
+  // How long that has been wished of the run, as far as looks at it have noticed.
+  absl::Duration HoldWishedFor(const std::string& run_key);
   // Has the Job changed, unless that is under way or was refused a moment ago. Returns why the last
   // try of it has failed; empty: it has not, or there was none.
-  std::string TryHold(const agent::RunHandle& run, const JobObject& job, bool held);
+  std::string TryHold(const agent::RunHandle& run, const JobObject& job);
+  // Whether a hold has taken the Job back, as far as queue_ has not been told of it. Once.
+  bool TakeHeldBack(const std::string& run_key);
+  // Nobody wishes it any longer.
+  void DropHold(const std::string& run_key);
   void ForgetHold(const std::string& run_key);
-  // Errors: as those of JobCalls::PatchJob.
-  absl::Status ChangeHold(const agent::RunHandle& run, const JobObject& job, bool held);
   // Why such a run waits; `seen`: what its Job says of that.
   std::string ReasonInQueue(const JobObject& job, const std::string& seen) const;
   // The run cannot go on: why is kept, its Job is deleted, and the run has failed once that is
@@ -204,9 +208,10 @@ class KubernetesBackend final : public agent::Backend {
   std::set<std::string> canceled_;   // by Muster; guarded by mutex_
   std::set<std::string> instances_;  // of the runs that were here; guarded by mutex_
   struct HoldTry {
-    bool held = false;                         // or released, as it is wished
-    absl::Time wished = absl::InfinitePast();  // since when, as far as a look has noticed
+    // Since when, as far as a look has noticed; none: a hold is not wished.
+    std::optional<absl::Time> wished;
     bool is_under_way = false;
+    bool may_be_done = false;                 // and queue_ has not been told
     absl::Time ended = absl::InfinitePast();  // of the last try
     std::string trouble;                      // what came of it; empty: it was done
   };

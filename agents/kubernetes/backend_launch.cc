@@ -189,7 +189,6 @@ absl::Status KubernetesBackend::LetGo(const v1::Assignment& run) {
 absl::StatusOr<JobObject> KubernetesBackend::SendOff(const JobObject& job,
                                                      const v1::Assignment& run) {
   v1::Assignment released = run;
-  released.set_held(false);
   std::string* queue = released.mutable_spec()->mutable_kubernetes()->mutable_queue();
   // Kueue itself has put it into a queue.
   if (queue->empty() && job.queue != kHeldQueue) *queue = job.queue;

@@ -7,6 +7,7 @@
 #include "agents/kubernetes/objects/kueue.h"
 #include "agents/kubernetes/verdict/explain_failure.h"
 #include "agents/kubernetes/verdict/gang.h"
+#include "agents/kubernetes/verdict/hold.h"
 #include "contract/states.h"
 #include "fmt/format.h"
 
@@ -240,11 +241,7 @@ StartQueue::AssignmentPtr KubernetesBackend::InPlace(StartQueue::AssignmentPtr r
 void KubernetesBackend::Queue(const RunHandle& run, const RunFacts& facts, Observation* seen) {
   const JobObject& job = *facts.job;
   if (!job.is_launch_complete && job.is_suspended) {
-    // Also the runs of an agent that was started anew come here.
-    // What `run` says of holds may be older than what SetHeld has said since.
-    queue_.Add(InPlace(run), run.held);
-    if (seen->state == v1::RUN_STATE_PENDING) seen->reason = ReasonInQueue(job, seen->reason);
-    return;
+    return QueueAgain(run, facts, seen);
   }
   // Kueue has let it go before its turn came, or in spite of a hold that came late.
   if (!job.is_launch_complete) (void)ChangeJob(job.name, CompletePatch(job.name.uid));
@@ -257,6 +254,23 @@ void KubernetesBackend::Queue(const RunHandle& run, const RunFacts& facts, Obser
     queue_.SetPlaced(run.run_key);
   } else if (!job.is_suspended) {
     queue_.SetStarting(InPlace(run));
+  }
+}
+
+void KubernetesBackend::QueueAgain(const RunHandle& run, const RunFacts& facts, Observation* seen) {
+  const JobObject& job = *facts.job;
+  const HoldAdvice advice = AdviseRelease(job, facts.pods);
+  if (advice.step == HoldStep::kNow) {
+    if (TakeHeldBack(run.run_key)) queue_.PutBack(run.run_key);
+    // Also the runs of an agent that was started anew come here.
+    // What `run` says of holds may be older than what SetHeld has said since.
+    queue_.Add(InPlace(run), run.held);
+  }
+  if (seen->state != v1::RUN_STATE_PENDING) return;
+  if (advice.step == HoldStep::kNow) {
+    seen->reason = ReasonInQueue(job, seen->reason);
+  } else if (!queue_.WishOf(run.run_key).value_or(run.held)) {
+    seen->reason = "the release waits: " + advice.why;
   }
 }
 

@@ -105,6 +105,8 @@ ObjectSink* RunStore::events() { return events_.get(); }
 
 void RunStore::TakeAll(std::vector<JobObject> jobs) {
   const std::lock_guard lock(mutex_);
+  // Also what is older than what is known: a server that was restored from a backup has gone back,
+  // and an answer that came while the list was made is told again by the watch.
   std::set<std::string> listed;
   for (JobObject& job : jobs) {
     listed.insert(job.name.run_key);

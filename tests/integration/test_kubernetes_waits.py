@@ -195,6 +195,62 @@ def test_a_hold_during_the_launch_is_kept_or_the_history_says_that_it_came_too_l
         assert len(runs) > 1 or came_too_late(api, job.id) == (job.id in late)
 
 
+def test_a_job_that_was_let_go_and_finds_no_node_is_held_and_goes_on_after_its_release(kubernetes, world, broker, api, namespace):
+    del broker
+    # Who may not list nodes cannot tell that there is no room, and lets the run go.
+    kubernetes.make_least_agent(world, namespace, cluster_rights=False, allow_host_path="yes").start()
+    path = take_node(kubernetes, namespace, "node-2")
+    gate = world.gate()
+    blocker = api.submit(show_directory(whole_node(gate.script()), world.root))
+    api.wait_state(blocker, RUNNING)
+    job_id = api.submit(whole_node("echo ran"))
+    run_key = run_that_finds_no_node(kubernetes, api, job_id, namespace)
+    api.hold(job_id)
+    eventually(lambda: "held: it starts once it is released" in api.get(job_id).runs[0].reason, "it is held")
+    assert not kubernetes.objects("pods", run_key, namespace), "nothing of it is there"
+    api.release(job_id)
+    assert run_that_finds_no_node(kubernetes, api, job_id, namespace) == run_key, "it waits as before"
+    gate.open()
+    api.wait_state(job_id, SUCCEEDED)
+    kubernetes.must("DELETE", path + "?gracePeriodSeconds=0")
+    assert len(api.get(job_id).runs) == 1
+    assert api.stdout(job_id) == b"ran\n"
+
+
+def test_a_job_that_a_hold_has_taken_back_leaves_its_room_and_waits_for_its_turn_after_its_release(kubernetes, world, agent, api,
+                                                                                                  namespace):
+    del agent
+    spec = whole_node("true", nodes=2)
+    spec.kubernetes.scheduler_name = "nobody"  # it is let go, and never finds its nodes
+    held = api.submit(spec)
+    run_key = eventually(lambda: api.get(held).runs and api.get(held).runs[0].run_key, "it has a run")
+    eventually(lambda: kubernetes.objects("pods", run_key, namespace), "it was let go")
+    api.hold(held)
+    eventually(lambda: "held: it starts once it is released" in api.get(held).runs[0].reason, "it is held")
+    gate = world.gate()
+    blocker = api.submit(show_directory(whole_node(gate.script(), nodes=2), world.root))
+    api.wait_state(blocker, RUNNING)
+    api.release(held)
+    eventually(lambda: "nvidia.com/gpu" in world.cli("why", held).stdout, "it says what it waits for")
+    assert not kubernetes.objects("pods", run_key, namespace), "it waits in Muster, not in the cluster"
+    gate.open()
+    api.wait_state(blocker, SUCCEEDED)
+    eventually(lambda: kubernetes.objects("pods", run_key, namespace), "its turn has come")
+    api.cancel(held)
+    api.wait_state(held, CANCELED)
+
+
+def run_that_finds_no_node(kubernetes, api, job_id, namespace):
+    """The run key, once its pod is there and the scheduler has found no node for it."""
+    def key():
+        runs = api.get(job_id).runs
+        pods = kubernetes.objects("pods", runs[-1].run_key, namespace) if runs else []
+        waits = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"] and any(
+            condition["reason"] == "Unschedulable" for condition in pod["status"].get("conditions", []) if "reason" in condition)]
+        return runs[-1].run_key if waits else None
+    return eventually(key, "its pod finds no node")
+
+
 # ---- half a gang
 
 def test_a_run_that_finds_nodes_for_some_of_its_pods_only_is_taken_down_whole_and_tried_again(kubernetes, world, broker, api,

@@ -211,7 +211,7 @@ Json CompletePatch(const std::string& uid) {
 
 Json LaunchPatch(const std::string& uid, const v1::Assignment& assignment) {
   Json patch = CompletePatch(uid);
-  if (assignment.held()) return patch;
+  patch["metadata"]["annotations"][kHeldAnnotation] = Json();
   const std::string& queue = assignment.spec().kubernetes().queue();
   if (queue.empty()) {
     patch["spec"]["suspend"] = false;
@@ -221,10 +221,12 @@ Json LaunchPatch(const std::string& uid, const v1::Assignment& assignment) {
   return patch;
 }
 
-Json SuspendPatch(const std::string& uid, bool suspend) {
-  Json patch = PatchOf(uid);
-  patch["metadata"]["annotations"][kHeldAnnotation] = suspend ? Json("true") : Json();
-  patch["spec"]["suspend"] = suspend;
+Json HoldPatch(const JobObject& job) {
+  Json patch = job.queue.empty() ? PatchOf(job.name.uid) : QueuePatch(job.name.uid, kHeldQueue);
+  patch["metadata"]["annotations"][kLaunchAnnotation] = Json();
+  if (!job.queue.empty()) return patch;
+  patch["metadata"]["annotations"][kHeldAnnotation] = "true";
+  patch["spec"]["suspend"] = true;
   return patch;
 }
 

@@ -63,11 +63,12 @@ Json OwnedBy(Json object, const std::string& job_name, const std::string& job_ui
 
 // The Job has all that it needs; whether it may start stays as it is.
 Json CompletePatch(const std::string& uid);
-// The Job has all that it needs: lets it start, or has its queue do so; a held one stays as it is.
+// The Job has all that it needs: lets it start, or has its queue do so.
 Json LaunchPatch(const std::string& uid, const v1::Assignment& assignment);
-// Holds a Job that has not begun back, or lets it go.
-Json SuspendPatch(const std::string& uid, bool suspend);
-// Likewise for one that Kueue lets go: a suspended Job may change its queue (kueue:
+// Takes a Job that was let go back: it is as before its launch patch, suspended, and out of the
+// queue of Kueue's that it may be in.
+Json HoldPatch(const JobObject& job);
+// Another queue of Kueue's: a suspended Job may change it (kueue:
 // pkg/controller/jobframework/validation.go). Empty: none, which Kueue refuses where there is a
 // default queue.
 Json QueuePatch(const std::string& uid, const std::string& queue);

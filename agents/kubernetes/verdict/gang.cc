@@ -27,7 +27,9 @@ std::optional<v1::Failure> FindStuckGang(const RunFacts& facts, size_t pods, abs
   const PodObject* waits = nullptr;
   size_t placed = 0;
   absl::Time since = absl::InfinitePast();
+  if (facts.job.has_value() && facts.job->is_suspended) return std::nullopt;
   for (const PodObject& pod : facts.pods) {
+    if (pod.deletion_time.has_value()) continue;  // another takes its place
     if (pod.HasEnded()) return std::nullopt;  // the Job controller decides what follows
     if (!pod.node.empty()) ++placed;
     if (pod.node.empty() && waits == nullptr) waits = &pod;

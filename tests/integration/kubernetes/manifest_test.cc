@@ -226,8 +226,7 @@ TEST_F(ManifestOnClusterTest, APatchForAnotherJobOfTheNameIsRefused) {
   const absl::StatusOr<RunObjects> objects = MakeObjects(assignment_, config_, name_space_);
   ASSERT_TRUE(objects.ok()) << objects.status();
   cluster_.MustDo("POST", Jobs(), objects->job);
-  const ApiAnswer answer =
-      cluster_.Admin("PATCH", Jobs() + "/k7m2-42-1", SuspendPatch("other", false));
+  const ApiAnswer answer = cluster_.Admin("PATCH", Jobs() + "/k7m2-42-1", CompletePatch("other"));
   EXPECT_EQ(answer.status, 422);
   EXPECT_THAT(answer.message, HasSubstr("metadata.uid: Invalid value: \"other\""));
 }

@@ -89,10 +89,11 @@ TEST_F(BackendHoldTest, AJobThatIsHeldThoughNobodyWantsThatIsLetGoOnceTheBrokerH
   assignment_->mutable_spec()->clear_kubernetes();
   jobs_ = Json::array({MakeJob(kRun)});
   jobs_[0]["spec"]["suspend"] = true;
-  jobs_[0]["metadata"]["annotations"][kHeldAnnotation] = "true";
+  jobs_[0]["metadata"]["annotations"] = {{kHeldAnnotation, "true"}};
   EXPECT_THAT(ChangesAtALook(Launched(), /*has_broker_spoken=*/false), IsEmpty());
   EXPECT_THAT(ChangesAtALook(Held()), IsEmpty()) << "as it is wished";
-  EXPECT_THAT(ChangesAtALook(Launched()), ElementsAre(HasSubstr(R"("suspend":false)")));
+  EXPECT_THAT(ChangesAtALook(Launched()),
+              ElementsAre(AllOf(HasSubstr(kLaunchAnnotation), HasSubstr(R"("suspend":false)"))));
   jobs_[0]["spec"]["suspend"] = true;
   EXPECT_THAT(ChangesAtALook(Launched()), IsEmpty()) << "others have suspended it";
 }
@@ -105,7 +106,7 @@ TEST_F(BackendHoldTest, AJobThatMayStartThoughItIsToBeHeldIsHeldUnlessItHasANode
   pods_ = Json::array({UnschedulablePod()});
   EXPECT_THAT(ChangesAtALook(Held(), /*has_broker_spoken=*/false), IsEmpty());
   EXPECT_THAT(ChangesAtALook(Held()), ElementsAre(HasSubstr(R"("suspend":true)")));
-  jobs_[0]["spec"]["suspend"] = false;
+  jobs_ = Json::array({MakeJob(kRun)});
   pods_ = Json::array({RunningPod()});
   EXPECT_THAT(ChangesAtALook(Held()), IsEmpty());
 }
@@ -113,7 +114,6 @@ TEST_F(BackendHoldTest, AJobThatMayStartThoughItIsToBeHeldIsHeldUnlessItHasANode
 TEST_F(BackendHoldTest, AJobInAQueueIsAsHeldAsItIsWished) {
   jobs_ = Json::array({HalfLaunched(true)});
   EXPECT_THAT(ChangesAtALook(Held()), ElementsAre(HasSubstr(kHeldQueue)));
-  jobs_[0]["metadata"]["annotations"][kLaunchAnnotation] = kLaunchComplete;
   EXPECT_THAT(ChangesAtALook(Held()), IsEmpty());
   EXPECT_THAT(ChangesAtALook(Launched()), ElementsAre(HasSubstr(R"("team")")));
   EXPECT_THAT(ChangesAtALook(Held()), ElementsAre(HasSubstr(kHeldQueue)));
@@ -139,6 +139,35 @@ TEST_F(BackendHoldTest, TheLatestWishCountsForMoreThanWhatALookSaysOfHolds) {
   EXPECT_THAT(AwaitChange("PATCH "), ElementsAre(HasSubstr(R"("suspend":false)")));
 }
 
+TEST_F(BackendHoldTest, WhatAHoldHasTakenBackGoesOnFromMustersQueue) {
+  Start({});
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  TakeChanges();
+  EXPECT_TRUE(backend_->SetHeld(Launched(), true).ok());
+  EXPECT_THAT(AwaitReason(Held(), "held: "), HasSubstr("held: it starts once it is released"));
+  EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr(kHeldQueue)));
+  EXPECT_TRUE(backend_->SetHeld(Launched(), false).ok());
+  EXPECT_EQ(backend_->Observe({Launched()}).observations.size(), 1);
+  EXPECT_THAT(AwaitChange(kLaunchComplete), ElementsAre(HasSubstr(R"("team")")));
+}
+
+TEST_F(BackendHoldTest, WhatAHoldHasTakenBackDoesNotGoOnBeforeItsPodsHaveGone) {
+  assignment_->mutable_spec()->clear_kubernetes();
+  jobs_ = Json::array({MakeJob(kRun)});
+  jobs_[0]["spec"]["suspend"] = true;
+  jobs_[0]["metadata"]["annotations"] = {{kHeldAnnotation, "true"}};
+  pods_ = Json::array({PodOf("node-1", Json::object())});
+  pods_[0]["status"] = {{"phase", "Pending"}};
+  pods_[0]["metadata"]["deletionTimestamp"] = "2026-01-01T00:01:00Z";
+  EXPECT_THAT(ChangesAtALook(Launched()), IsEmpty());
+  Start({kRun});
+  backend_->AllowStarts();
+  EXPECT_EQ(backend_->Observe({Launched()}).observations[0].reason,
+            "the release waits: its pod k7m2-1-1-0 is still being taken away on node node-1");
+  pods_ = Json::array();
+  EXPECT_THAT(ChangesAtALook(Launched()), ElementsAre(HasSubstr(R"("suspend":false)")));
+}
+
 TEST_F(BackendHoldTest, WhatIsBeingLetGoIsNotCalledHeld) {
   assignment_->mutable_spec()->clear_kubernetes();
   std::string reason;
@@ -151,6 +180,7 @@ TEST_F(BackendHoldTest, WhatIsBeingLetGoIsNotCalledHeld) {
     return keeps(request);
   };
   Start({});
+  AwaitWatches();  // they would wait for the answer to the patch
   ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
   EXPECT_EQ(reason, "waits for its turn to start");
 }
@@ -174,7 +204,7 @@ TEST_F(BackendHoldTest, WhatIsSeenOfRunsIsToldWhileTheServerTakesItsTimeForAHold
   jobs_ = Json::array({HalfLaunched(true)});
   std::promise<void> told;
   const auto keeps = answer_first_;
-  answer_first_ = [&, is_told = told.get_future().share()](const ScriptedRequest& request) {
+  answer_first_ = [keeps, is_told = told.get_future().share()](const ScriptedRequest& request) {
     if (request.method == "PATCH") {
       EXPECT_EQ(is_told.wait_for(std::chrono::seconds(20)), std::future_status::ready);
     }

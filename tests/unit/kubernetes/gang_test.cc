@@ -51,6 +51,17 @@ TEST(FindStuckGangTest, WhoeverWaitsWholeIsWholeOrWaitsNotLongIsNotStuck) {
                              absl::ZeroDuration()));
 }
 
+TEST(FindStuckGangTest, PodsThatAHoldTakesAwayAreNoHalf) {
+  RunFacts facts =
+      MakeFacts({MakePod(0, "n1", absl::Minutes(11)), MakePod(1, "", absl::Minutes(11))});
+  facts.job.emplace().is_suspended = true;
+  EXPECT_FALSE(FindStuckGang(facts, 2, absl::Minutes(10)));
+  facts.job->is_suspended = false;
+  EXPECT_TRUE(FindStuckGang(facts, 2, absl::Minutes(10)));
+  facts.pods[0].deletion_time = kNow;
+  EXPECT_FALSE(FindStuckGang(facts, 2, absl::Minutes(10))) << "none of those that count has a node";
+}
+
 TEST(FindStuckGangTest, PodsThatWereNeverMadeAreWaitedForAsWell) {
   const RunFacts half = MakeFacts({MakePod(0, "n1", absl::Minutes(11))});
   EXPECT_TRUE(FindStuckGang(half, 2, absl::Minutes(10)));

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/clock.h"
@@ -19,8 +20,9 @@ namespace muster::kubernetes {
 class BackendHoldTest : public ScriptedClusterTest {
  protected:
   static constexpr char kRun[] = "k7m2-1-1";
-  // Another one, whose hold is the last of what a look sets going.
-  static constexpr char kLastRun[] = "k7m2-9-1";
+  // Others, whose release and hold are the last of what a look sets going.
+  static constexpr char kLastReleased[] = "k7m2-8-1";
+  static constexpr char kLastHeld[] = "k7m2-9-1";
   static constexpr char kDenied[] =
       R"({"kind": "Status", "reason": "Forbidden", "message":
           "admission webhook \"vjob.kb.io\" denied the request: field is immutable"})";
@@ -88,38 +90,47 @@ class BackendHoldTest : public ScriptedClusterTest {
     run.held = true;
     return run;
   }
+  // Runs can be looked at from then on.
+  void AwaitWatches() {
+    const absl::Time end = absl::Now() + absl::Seconds(20);
+    while (!backend_->Observe({}).scheduler.ok() && absl::Now() < end)
+      absl::SleepFor(absl::Milliseconds(2));
+  }
   // Of an agent that is started for it, with all that the look at the run has set going.
   std::vector<std::string> ChangesAtALook(const agent::RunHandle& run,
                                           bool has_broker_spoken = true) {
-    Json last = HalfLaunched(true);
-    last["metadata"]["name"] = last["metadata"]["labels"][kRunLabel] = kLastRun;
-    jobs_.push_back(last);
-    Start({kRun, kLastRun});
+    for (const char* last : {kLastReleased, kLastHeld}) jobs_.push_back(JobOfAnother(last));
+    Start({kRun, kLastReleased, kLastHeld});
     if (has_broker_spoken) backend_->AllowStarts();
     TakeChanges();
-    agent::RunHandle last_run = Held();
-    last_run.run_key = kLastRun;
-    last_run.external_id = "lab/" + std::string(kLastRun);
-    EXPECT_EQ(backend_->Observe({run, last_run}).observations.size(), 2);
+    const agent::RunHandle released = Another(kLastReleased);
+    agent::RunHandle held = Another(kLastHeld);
+    held.held = true;
+    EXPECT_EQ(backend_->Observe({run, released, held}).observations.size(), 3);
     std::vector<std::string> changes;
     // What is asked of the last has begun after all else.
-    if (has_broker_spoken) changes = AwaitChange(kLastRun);
+    if (has_broker_spoken) changes = AwaitChanges({kLastReleased, kLastHeld});
     backend_.reset();  // all is done that was begun
     std::ranges::move(TakeChanges(), std::back_inserter(changes));
     std::erase_if(changes, [](const std::string& change) {
-      return change.find(kLastRun) != std::string::npos;
+      return change.find(kLastReleased) != std::string::npos ||
+             change.find(kLastHeld) != std::string::npos;
     });
+    jobs_.erase(jobs_.size() - 1);
     jobs_.erase(jobs_.size() - 1);
     return changes;
   }
-  // The changes up to one with these words.
-  std::vector<std::string> AwaitChange(const std::string& words) {
+  std::vector<std::string> AwaitChange(const std::string& words) { return AwaitChanges({words}); }
+  // The changes until there has been one with each of these words.
+  std::vector<std::string> AwaitChanges(const std::vector<std::string>& words) {
     std::vector<std::string> changes;
     const absl::Time end = absl::Now() + absl::Seconds(20);
-    const auto is_it = [&](const std::string& change) {
-      return change.find(words) != std::string::npos;
+    const auto has_come = [&](const std::string& word) {
+      return std::ranges::any_of(changes, [&](const std::string& change) {
+        return change.find(word) != std::string::npos;
+      });
     };
-    while (std::ranges::none_of(changes, is_it) && absl::Now() < end) {
+    while (!std::ranges::all_of(words, has_come) && absl::Now() < end) {
       absl::SleepFor(absl::Milliseconds(2));
       std::ranges::move(TakeChanges(), std::back_inserter(changes));
     }
@@ -138,6 +149,21 @@ class BackendHoldTest : public ScriptedClusterTest {
   }
 
  private:
+  agent::RunHandle Another(const std::string& run_key) const {
+    agent::RunHandle run = Launched();
+    run.run_key = run_key;
+    run.external_id = "lab/" + run_key;
+    auto assignment = std::make_shared<v1::Assignment>(*assignment_);
+    assignment->set_run_key(run_key);
+    run.assignment = std::move(assignment);
+    return run;
+  }
+  // Of a run that waits in a queue of Kueue's, before its launch is through.
+  Json JobOfAnother(const std::string& run_key) {
+    Json job = HalfLaunched(true);
+    job["metadata"]["name"] = job["metadata"]["labels"][kRunLabel] = run_key;
+    return job;
+  }
   // Of a server that keeps what it is given; which nodes there are may not be seen.
   std::optional<ScriptedReply> Answer(const ScriptedRequest& request) {
     if (request.target.starts_with("/api/v1/nodes")) return ScriptedReply{.status = 403};
@@ -151,8 +177,10 @@ class BackendHoldTest : public ScriptedClusterTest {
       return ScriptedReply{.status = 201, .body = job.dump()};
     }
     if (request.method != "PATCH") return std::nullopt;
-    if (request.target.find(kLastRun) != std::string::npos)
-      return ScriptedReply{.body = jobs_.back().dump()};
+    for (const char* last : {kLastReleased, kLastHeld}) {
+      if (request.target.find(last) != std::string::npos)
+        return ScriptedReply{.body = JobOfAnother(last).dump()};
+    }
     if (forbids_patches_) return ScriptedReply{.status = 403, .body = kForbidden};
     if (denies_holds_ && request.body.find(kHeldQueue) != std::string::npos)
       return ScriptedReply{.status = 403, .body = kDenied};

@@ -7,16 +7,12 @@
 namespace muster::kubernetes {
 namespace {
 
-TEST(JobPatchTest, TheLaunchPatchLetsTheJobGoUnlessItIsHeldOrQueued) {
+TEST(JobPatchTest, TheLaunchPatchLetsTheJobGoOrHasItsQueueDoSo) {
   v1::Assignment assignment;
-  const Json annotations = {{kLaunchAnnotation, kLaunchComplete}};
+  const Json annotations = {{kLaunchAnnotation, kLaunchComplete}, {kHeldAnnotation, nullptr}};
   EXPECT_EQ(LaunchPatch("u", assignment),
             Json({{"metadata", {{"uid", "u"}, {"annotations", annotations}}},
                   {"spec", {{"suspend", false}}}}));
-  assignment.set_held(true);
-  EXPECT_EQ(LaunchPatch("u", assignment),
-            Json({{"metadata", {{"uid", "u"}, {"annotations", annotations}}}}));
-  assignment.set_held(false);
   assignment.mutable_spec()->mutable_kubernetes()->set_queue("team");
   EXPECT_EQ(LaunchPatch("u", assignment),
             Json({{"metadata",
@@ -25,13 +21,24 @@ TEST(JobPatchTest, TheLaunchPatchLetsTheJobGoUnlessItIsHeldOrQueued) {
                     {"labels", {{"kueue.x-k8s.io/queue-name", "team"}}}}}}));
 }
 
+TEST(JobPatchTest, AHoldTakesTheJobBackToWhereItWasBeforeItWasLetGo) {
+  JobObject job;
+  job.name.uid = "u";
+  EXPECT_EQ(
+      HoldPatch(job),
+      Json({{"metadata",
+             {{"uid", "u"},
+              {"annotations", {{"muster.dev/launch", nullptr}, {"muster.dev/held", "true"}}}}},
+            {"spec", {{"suspend", true}}}}));
+  job.queue = "team";
+  EXPECT_EQ(HoldPatch(job), Json({{"metadata",
+                                   {{"uid", "u"},
+                                    {"annotations", {{"muster.dev/launch", nullptr}}},
+                                    {"labels", {{"kueue.x-k8s.io/queue-name", "muster-held"}}}}}}))
+      << "Kueue has it suspended";
+}
+
 TEST(JobPatchTest, TheOtherPatchesChangeOneThingEach) {
-  EXPECT_EQ(SuspendPatch("u", true),
-            Json({{"metadata", {{"uid", "u"}, {"annotations", {{"muster.dev/held", "true"}}}}},
-                  {"spec", {{"suspend", true}}}}));
-  EXPECT_EQ(SuspendPatch("u", false),
-            Json({{"metadata", {{"uid", "u"}, {"annotations", {{"muster.dev/held", nullptr}}}}},
-                  {"spec", {{"suspend", false}}}}));
   EXPECT_EQ(QueuePatch("u", "team").at("metadata").at("labels"),
             Json({{"kueue.x-k8s.io/queue-name", "team"}}));
   EXPECT_EQ(QueuePatch("u", "").at("metadata").at("labels"),
