@@ -207,8 +207,9 @@ TEST_F(JournalTest, TheLargestFleetOfTheLargestSpecsFitsWithinTheBound) {
 }
 
 TEST_F(JournalTest, ADirectoryThatCannotBeMadeIsNamed) {
-  options_.state_dir = "/proc/muster";
-  const absl::Status status = OpenJournal(options_).status();
+  JournalOptions options = options_;
+  options.state_dir = "/proc/muster";
+  const absl::Status status = OpenJournal(options).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(std::string(status.message()), HasSubstr("/proc/muster"));
 }

@@ -57,13 +57,14 @@ TEST(Broker, OnlyItsOwnerMayConnect) {
 }
 
 TEST(Broker, ASocketPathThatIsTooLongIsRefused) {
+  TestBroker other;  // has a directory
   BrokerOptions options;
   options.socket_path = "/tmp/" + std::string(200, 'x');
-  auto archive = logs::Archive::Open(testing::TempDir() + "/archive", {}, absl::Now);
+  auto archive = logs::Archive::Open(other.directory() / "second-logs", {}, absl::Now);
   ASSERT_TRUE(archive.ok()) << archive.status();
   const auto broker =
       Broker::Start(options, std::make_unique<GatedStore>(), *std::move(archive),
-                    OpenFiles(testing::TempDir() + "/files"), [](const absl::Status&) {});
+                    OpenFiles(other.directory() / "second-files"), [](const absl::Status&) {});
   EXPECT_THAT(std::string(broker.status().message()), HasSubstr("--state-dir"));
 }
 
