@@ -24,6 +24,9 @@ BUILD_TIMEOUT_S = 900
 START_TIMEOUT_S = 660
 CALL_TIMEOUT_S = 60
 MERGE_PATCH = "application/merge-patch+json"
+# The cluster ends when its standard input does; its files are removed then, also when this process was killed. "$0" is
+# their directory, the rest the cluster's command.
+RUN_AND_REMOVE = '"$@" >"$0/output" 2>&1 || cat "$0/output" >&2; rm -rf "$0"'
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 # Where objects of a kind are made, with the namespace's name in place of NS.
@@ -62,17 +65,21 @@ class KubernetesCluster:
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="muster-kube-"))
         self.directory = self.root / "cluster"
         self._output = self.root / "output"
-        argv = [program, "-dir", self.directory, "-nodes", nodes, "-gpus", gpus, *options]
-        with open(self._output, "wb") as output:
-            # The cluster ends when its standard input does.
-            self._process = subprocess.Popen([str(word) for word in argv], stdin=subprocess.PIPE, stdout=output,
-                                             stderr=output, start_new_session=True)
-        eventually(lambda: "ready\n" in self._output.read_text(), "the cluster is ready", START_TIMEOUT_S, self._check_alive)
+        argv = ["/bin/sh", "-c", RUN_AND_REMOVE, self.root, program, "-dir", self.directory, "-nodes", nodes, "-gpus", gpus,
+                *options]
+        self._process = subprocess.Popen([str(word) for word in argv], stdin=subprocess.PIPE, start_new_session=True)
+        eventually(self._has_said_ready, "the cluster is ready", START_TIMEOUT_S, self._check_alive)
         self._namespaces = 0
         self._read_kubeconfig()
 
+    def _has_said_ready(self):
+        try:
+            return "ready\n" in self._output.read_text()
+        except FileNotFoundError:  # not yet, or no more
+            return False
+
     def _check_alive(self):
-        assert self._process.poll() is None, f"the cluster has ended: {self._output.read_text()}"
+        assert self._process.poll() is None, "the cluster has ended; its words are above"
 
     def _read_kubeconfig(self):
         config = yaml.safe_load(self.kubeconfig.read_text())
