@@ -46,7 +46,7 @@ bool IsNamespaceGone(const ApiAnswer& answer) {
          answer.message.find("because it is being terminated") != std::string::npos;
 }
 
-Access CreationOf(const char* group, const char* resource, const std::string& name_space) {
+Access CreationOf(const std::string& group, const char* resource, const std::string& name_space) {
   return {.verb = "create", .group = group, .resource = resource, .name_space = name_space};
 }
 
@@ -71,9 +71,9 @@ std::vector<OwnedObject> OwnedObjects(const RunObjects& objects) {
                      CreationOf("", "services", name_space)});
   }
   if (objects.pod_group.has_value()) {
-    owned.push_back({"/apis/scheduling.x-k8s.io/v1alpha1" + of_namespace + "/podgroups",
-                     &*objects.pod_group,
-                     CreationOf("scheduling.x-k8s.io", "podgroups", name_space)});
+    const std::string version = TextAt(*objects.pod_group, "apiVersion");
+    owned.push_back({"/apis/" + version + of_namespace + "/podgroups", &*objects.pod_group,
+                     CreationOf(version.substr(0, version.find('/')), "podgroups", name_space)});
   }
   owned.push_back({"/api/v1" + of_namespace + "/secrets", &objects.secret,
                    CreationOf("", "secrets", name_space)});

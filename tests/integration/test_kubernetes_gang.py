@@ -3,8 +3,9 @@
 import pytest
 from muster.v1 import job_spec_pb2
 
-from harness.api import RUNNING, SUCCEEDED, script_spec
+from harness.api import RUNNING, SUCCEEDED
 from harness.companion import Companion
+from harness.gangs import pods_and_what_their_scheduler_says, whole_nodes
 from harness.kubernetes import KubernetesCluster, show_directory
 from harness.wait import eventually
 
@@ -27,12 +28,6 @@ def agent(kubernetes, world, broker, namespace):
     return kubernetes.make_least_agent(world, namespace, allow_host_path="yes").start()
 
 
-def whole_nodes(text, nodes):
-    spec = script_spec(text, nodes=nodes)
-    spec.resources.gpus.add(count_millis=4000)
-    return spec
-
-
 def gang(text):
     """Of all GPUs of both nodes."""
     spec = whole_nodes(text, nodes=2)
@@ -43,11 +38,6 @@ def gang(text):
 
 def pod_groups(kubernetes, namespace):
     return kubernetes.must("GET", f"{POD_GROUPS}/namespaces/{namespace}/podgroups")["items"]
-
-
-def pods_and_what_their_scheduler_says(kubernetes, api, job_id, namespace):
-    pods = kubernetes.objects("pods", api.get(job_id).runs[-1].run_key, namespace)
-    return pods, [one["status"] for pod in pods for one in pod["status"].get("conditions", []) if one["type"] == "PodScheduled"]
 
 
 def test_a_gang_is_started_by_the_scheduler_that_it_names(kubernetes, world, agent, api, namespace):

@@ -18,7 +18,8 @@ NAMESPACE = "runs"
 NEEDED = [
     *((verb, "batch", "jobs") for verb in ("create", "get", "list", "watch", "patch", "delete")),
     *((verb, group, kind) for verb in ("create", "delete")
-      for group, kind in (("", "secrets"), ("", "services"), ("scheduling.x-k8s.io", "podgroups"))),
+      for group, kind in (("", "secrets"), ("", "services"), ("scheduling.x-k8s.io", "podgroups"),
+                          ("scheduling.volcano.sh", "podgroups"))),
     ("list", "", "pods"), ("watch", "", "pods"), ("get", "", "pods/log"),
     ("list", "", "events"), ("watch", "", "events"),
     *((verb, "", kind) for verb in ("list", "watch") for kind in ("resourcequotas", "limitranges")),

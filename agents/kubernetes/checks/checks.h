@@ -47,8 +47,8 @@ struct Right {
 std::vector<Right> RightsOf(const KubernetesConfig& config);
 // Where Kueue is.
 std::vector<Right> RightsWithKueue();
-// Where the coscheduling plug-in is.
-std::vector<Right> RightsWithPodGroups();
+// Where that group is: the coscheduling plug-in's or Volcano's.
+std::vector<Right> RightsWithPodGroups(const std::string& group);
 // By verb, in the right's order.
 void JudgeRight(const Right& right, const std::string& name_space,
                 const std::map<std::string, absl::StatusOr<bool>>& allowed,

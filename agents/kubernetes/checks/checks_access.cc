@@ -248,14 +248,15 @@ std::vector<Right> RightsWithKueue() {
            "why runs wait in their queues is not told"}};
 }
 
-std::vector<Right> RightsWithPodGroups() {
-  return {{kPodGroupsGroup,
+std::vector<Right> RightsWithPodGroups(const std::string& group) {
+  return {{group,
            "podgroups",
            "",
            true,
            {"create", "delete"},
            false,
-           "launches of jobs with kubernetes.gang: pod_group are refused"}};
+           fmt::format("launches of jobs with kubernetes.gang: {} are refused",
+                       group == kVolcanoGroup ? "volcano" : "pod_group")}};
 }
 
 void JudgeRight(const Right& right, const std::string& name_space,

@@ -80,8 +80,9 @@ class Preflight {
   }
 
   void CheckQueuesOf(const std::string& name_space) {
-    if (groups_.contains(kPodGroupsGroup)) {
-      for (const Right& right : RightsWithPodGroups()) CheckRight(right, name_space);
+    for (const char* group : {kPodGroupsGroup, kVolcanoGroup}) {
+      if (!groups_.contains(group)) continue;
+      for (const Right& right : RightsWithPodGroups(group)) CheckRight(right, name_space);
     }
     const auto kueue = groups_.find(kKueueGroup);
     if (kueue == groups_.end()) return;

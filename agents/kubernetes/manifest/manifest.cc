@@ -20,7 +20,10 @@ namespace muster::kubernetes {
 namespace {
 
 constexpr char kPodGroupLabel[] = "scheduling.x-k8s.io/pod-group";
-constexpr char kVolcanoMembers[] = "scheduling.volcano.sh/group-min-member";
+// Where Volcano's scheduler reads a pod's group, and its controllers the queue of the groups that
+// they make themselves.
+constexpr char kVolcanoGroupName[] = "scheduling.k8s.io/group-name";
+constexpr char kVolcanoQueue[] = "scheduling.volcano.sh/queue-name";
 // Until the broker has the end and the logs; see TimeToLivePatch.
 constexpr int64_t kLongTimeToLiveSeconds = int64_t{7} * 24 * 3600;
 
@@ -47,9 +50,8 @@ void AddUserMetadata(const v1::Assignment& assignment, Json* metadata) {
   for (const auto& [key, value] : options.annotations()) (*metadata)["annotations"][key] = value;
   (*metadata)["annotations"][kUserAnnotation] = assignment.user();
   (*metadata)["annotations"][kNameAnnotation] = assignment.spec().name();
-  if (options.gang() == v1::KUBERNETES_GANG_VOLCANO) {
-    (*metadata)["annotations"][kVolcanoMembers] = std::to_string(PodCount(assignment.spec()));
-  }
+  if (options.gang() == v1::KUBERNETES_GANG_VOLCANO)
+    (*metadata)["annotations"][kVolcanoGroupName] = assignment.run_key();
   if (options.gang() == v1::KUBERNETES_GANG_POD_GROUP)
     (*metadata)["labels"][kPodGroupLabel] = assignment.run_key();
 }
@@ -145,6 +147,23 @@ Json MakePodGroup(const v1::Assignment& assignment, const std::string& name_spac
           {"spec", {{"minMember", PodCount(assignment.spec())}}}};
 }
 
+// Volcano makes such a group itself for pods that name none: of one member, unless its release and
+// its settings look for another number in the Job's annotations, as 1.10 does not. Hence this one,
+// which has what Volcano would have read there.
+Json MakeVolcanoGroup(const v1::Assignment& assignment, const std::string& name_space) {
+  const v1::KubernetesOptions& options = assignment.spec().kubernetes();
+  Json group = MakePodGroup(assignment, name_space);
+  group["apiVersion"] = "scheduling.volcano.sh/v1beta1";
+  for (const auto& [key, value] : options.annotations())
+    group["metadata"]["annotations"][key] = value;
+  if (const auto queue = options.annotations().find(kVolcanoQueue);
+      queue != options.annotations().end())
+    group["spec"]["queue"] = queue->second;
+  if (!options.priority_class().empty())
+    group["spec"]["priorityClassName"] = options.priority_class();
+  return group;
+}
+
 // A pod has its node's resources to itself, so roles cannot share them as they would on a node.
 absl::Status CheckRoles(const v1::JobSpec& spec) {
   const auto shared = contract::FindRolesThatShareNodes(spec);
@@ -190,6 +209,8 @@ absl::StatusOr<RunObjects> MakeObjects(const v1::Assignment& assignment,
   if (PodCount(assignment.spec()) > 1) objects.service = MakeService(*resolved, objects.name_space);
   if (assignment.spec().kubernetes().gang() == v1::KUBERNETES_GANG_POD_GROUP)
     objects.pod_group = MakePodGroup(*resolved, objects.name_space);
+  if (assignment.spec().kubernetes().gang() == v1::KUBERNETES_GANG_VOLCANO)
+    objects.pod_group = MakeVolcanoGroup(*resolved, objects.name_space);
   return objects;
 }
 

@@ -342,11 +342,23 @@ Observation JudgeIncomplete(const RunFacts& facts, const JobObject& job, const P
   return Pending(facts, WhileItLasts(facts, *trouble, patience), JobWords(job, words));
 }
 
+// Volcano says so of a pod that it has a node for, while others of its group have none.
+bool WaitsForOthers(const PodObject& pod) {
+  const Condition* unscheduled = FindUnscheduled(pod);
+  return unscheduled != nullptr && unscheduled->reason == "Schedulable";
+}
+
+// Whether the pod is less far, or as far and rather says what keeps the run waiting.
+bool IsSlower(const PodObject& pod, const PodObject& other) {
+  if (StateOf(pod) != StateOf(other)) return StateOf(pod) < StateOf(other);
+  return WaitsForOthers(other) && !WaitsForOthers(pod);
+}
+
 // All pods are there: the run is as far as the slowest of them.
 Observation JudgePods(const RunFacts& facts, const Patience& patience) {
   const PodObject* slowest = &facts.pods.front();
   for (const PodObject& pod : facts.pods) {
-    if (StateOf(pod) < StateOf(*slowest)) slowest = &pod;
+    if (IsSlower(pod, *slowest)) slowest = &pod;
     const std::optional<StartTrouble> trouble = FindStartTrouble(pod, facts.events, facts.now);
     if (!trouble.has_value()) continue;
     const std::string words = PodWords(pod, Joined(trouble->reason, trouble->message));

@@ -7,7 +7,7 @@ from harness.wait import eventually
 
 
 class Companion:
-    """Starts when it is made. The name is one of tests/support/kubernetes-cluster's: "kueue", "coscheduling"."""
+    """Starts when it is made. The name is one of tests/support/kubernetes-cluster's: "kueue", "coscheduling", "volcano"."""
 
     def __init__(self, cluster, name):
         self._name = name

@@ -129,7 +129,7 @@ TEST(KubernetesChecksTest, ANamespaceThatIsNotThereIsToBeMade) {
 // "create jobs", of all that are asked for where Kueue and the coscheduling plug-in are.
 std::set<std::string> AllRights() {
   std::vector<Right> rights = RightsOf(KubernetesConfig());
-  for (const auto& more : {RightsWithKueue(), RightsWithPodGroups()})
+  for (const auto& more : {RightsWithKueue(), RightsWithPodGroups("scheduling.x-k8s.io")})
     rights.insert(rights.end(), more.begin(), more.end());
   std::set<std::string> words;
   for (const Right& right : rights) {

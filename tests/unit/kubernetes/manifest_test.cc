@@ -292,10 +292,13 @@ TEST(ManifestTest, AGangIsVolcanosOrAPodGroup) {
                 .at("template")
                 .at("metadata")
                 .at("annotations")
-                .at("scheduling.volcano.sh/group-min-member"),
-            "2");
+                .at("scheduling.k8s.io/group-name"),
+            "k7m2-42-1");
+  EXPECT_EQ(objects.pod_group->at("apiVersion"), "scheduling.volcano.sh/v1beta1");
+  EXPECT_EQ(objects.pod_group->at("spec"), Json({{"minMember", 2}}));
   assignment.mutable_spec()->mutable_kubernetes()->set_gang(v1::KUBERNETES_GANG_POD_GROUP);
   objects = Make(assignment);
+  EXPECT_EQ(objects.pod_group->at("apiVersion"), "scheduling.x-k8s.io/v1alpha1");
   EXPECT_EQ(objects.pod_group->at("spec").at("minMember"), 2);
   EXPECT_EQ(objects.job.at("spec")
                 .at("template")
@@ -303,6 +306,21 @@ TEST(ManifestTest, AGangIsVolcanosOrAPodGroup) {
                 .at("labels")
                 .at("scheduling.x-k8s.io/pod-group"),
             "k7m2-42-1");
+}
+
+// Its controllers would copy that into the group that they make, for pods that name none.
+TEST(ManifestTest, AVolcanosGroupHasTheQueueThePriorityAndTheAnnotationsOfTheJob) {
+  v1::Assignment assignment = MakeAssignment(2);
+  v1::KubernetesOptions& options = *assignment.mutable_spec()->mutable_kubernetes();
+  options.set_gang(v1::KUBERNETES_GANG_VOLCANO);
+  options.set_priority_class("high");
+  (*options.mutable_annotations())["scheduling.volcano.sh/queue-name"] = "team";
+  (*options.mutable_annotations())["volcano.sh/sla-waiting-time"] = "1h";
+  const RunObjects objects = Make(assignment);
+  EXPECT_EQ(objects.pod_group->at("spec"),
+            Json({{"minMember", 2}, {"queue", "team"}, {"priorityClassName", "high"}}));
+  EXPECT_EQ(objects.pod_group->at("metadata").at("annotations").at("volcano.sh/sla-waiting-time"),
+            "1h");
 }
 
 TEST(ManifestTest, DataIsMountedFromTheRootThatHasItAndLookedForBefore) {

@@ -211,6 +211,19 @@ TEST(KubernetesVerdictTest, ARunIsAsFarAsItsSlowestPod) {
             "Unschedulable: 0/2 nodes are available: 2 Insufficient nvidia.com/gpu.");
 }
 
+// As Volcano 1.10 says it.
+TEST(KubernetesVerdictTest, OfAGangThatWaitsThatPodIsToldWhichTheSchedulerHasNoNodeFor) {
+  World world;
+  world.Pod(R"({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
+      "reason": "Schedulable", "message": "Pod t-1/k7m2-42-1-0 can possibly be assigned to node-2"}]})",
+            "", 0);
+  EXPECT_THAT(world.Seen().reason, HasSubstr("Schedulable: Pod"));
+  world.Pod(R"({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
+      "reason": "Unschedulable", "message": "pod group is not ready, 2 Pending, 2 minAvailable"}]})",
+            "", 1);
+  EXPECT_THAT(world.Seen().reason, StartsWith("Unschedulable: pod group is not ready"));
+}
+
 TEST(KubernetesVerdictTest, WhatTheSchedulerSaysTwiceIsToldOnce) {
   World world;
   world.Pod(R"({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
