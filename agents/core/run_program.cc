@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "contract/task_array.h"
+
 namespace muster::agent {
 namespace {
 
@@ -75,6 +77,10 @@ std::map<std::string, std::string> RunVariables(const v1::Assignment& assignment
       {"MUSTER_RUN_KEY", assignment.run_key()},
       {"MUSTER_RUN_DIR", std::string(run_directory)},
   });
+  if (const auto task = contract::FindArrayTask(assignment.spec()); task.has_value()) {
+    variables[std::string(contract::kArrayJobVariable)] =
+        std::to_string(contract::ArrayNumber(assignment.job_id(), *task));
+  }
   return variables;
 }
 

@@ -51,10 +51,6 @@ std::string Environment(const v1::Assignment& assignment, std::string_view clust
       variables[name] = value;
     for (const auto& [name, value] : spec.roles(*role).env()) of_the_user[name] = value;
   }
-  if (const auto task = contract::FindArrayTask(spec); task.has_value()) {
-    variables["SLURM_ARRAY_JOB_ID"] =
-        std::to_string(contract::ArrayNumber(assignment.job_id(), *task));
-  }
   std::string file;
   AppendSorted(variables, &file);
   AppendSorted(of_the_user, &file);

@@ -56,6 +56,7 @@ struct SubmitItem {
   std::string request_id;
   // Those that can never run it, whatever their inventory promises; it is placed on none of them.
   Refusals refused_by = {};
+  bool held = false;  // from the moment when it is accepted
 };
 struct Submit {
   Ticket ticket = 0;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -44,12 +45,14 @@ std::string OfSlurmOnly(const v1::JobSpec& spec) {
       why);
 }
 
+// The error of one request of several. Programs find which one in the details, by `request`.
 absl::Status WithIndex(const absl::Status& status, size_t index) {
-  absl::Status named(status.code(),
-                     ToAbsl(fmt::format("requests[{}]: {}", index, ToStd(status.message()))));
-  status.ForEachPayload(
-      [&](absl::string_view url, const absl::Cord& payload) { named.SetPayload(url, payload); });
-  return named;
+  const std::string message = fmt::format("requests[{}]: {}", index, ToStd(status.message()));
+  const auto info = contract::GetErrorInfo(status);
+  if (!info) return {status.code(), ToAbsl(message)};
+  std::map<std::string, std::string> metadata(info->metadata().begin(), info->metadata().end());
+  metadata["request"] = fmt::format("{}", index);
+  return contract::Error(status.code(), info->reason(), message, std::move(metadata));
 }
 
 }  // namespace
@@ -60,6 +63,7 @@ struct Core::Impl::Candidate {
   RequestKey key;
   Fingerprint fingerprint = 0;
   Refusals refused_by;
+  bool is_held = false;
   v1::JobSpec shape;
   std::string shape_bytes;
   std::optional<size_t> same_as;  // an earlier item of this submit
@@ -131,6 +135,7 @@ absl::Status Core::Impl::Examine(const SubmitItem& item, Batch& batch) {
   }
   if (candidate.is_new()) {
     candidate.refused_by = item.refused_by;
+    candidate.is_held = item.held || contract::IsHeldFromTheStart(*item.spec);
     candidate.shape = ShapeOf(*item.spec);
     for (const auto& [cluster, words] : item.refused_by)
       (*candidate.shape.mutable_labels())[cluster] = "";
@@ -213,8 +218,7 @@ uint64_t Core::Impl::Accept(Candidate& candidate, const std::string& user, Step&
   job.shape = shape->id;
   job.priority = static_cast<int16_t>(candidate.spec->priority());
   job.set_state(v1::JOB_STATE_QUEUED);
-  const bool is_held = contract::IsHeldFromTheStart(*candidate.spec);
-  if (is_held) job.hold = HoldState::kHeld;
+  if (candidate.is_held) job.hold = HoldState::kHeld;
   if (!candidate.request_id.empty()) {
     job.request = requests_.Add({candidate.key, candidate.fingerprint, id});
   }
@@ -238,7 +242,7 @@ uint64_t Core::Impl::Accept(Candidate& candidate, const std::string& user, Step&
     Record(step, id, at->second, std::move(transition));
   };
   record(v1::TRANSITION_KIND_SUBMITTED, "submitted", DescribeRefusals(candidate.refused_by));
-  if (is_held) record(v1::TRANSITION_KIND_HOLD_REQUESTED, "held", "");
+  if (candidate.is_held) record(v1::TRANSITION_KIND_HOLD_REQUESTED, "held", "");
   Enqueue(id, at->second);
   return id;
 }

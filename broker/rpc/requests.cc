@@ -43,8 +43,9 @@ absl::StatusOr<core::SubmitItem> ToItem(const v1::SubmitJobRequest& request,
   }
   absl::StatusOr<v1::JobSpec> spec = contract::NormalizeJobSpec(request.spec());
   if (!spec.ok()) return Within(fmt::format("{}spec.", prefix), spec.status());
-  return core::SubmitItem{std::make_shared<const v1::JobSpec>(*std::move(spec)),
-                          request.request_id()};
+  return core::SubmitItem{.spec = std::make_shared<const v1::JobSpec>(*std::move(spec)),
+                          .request_id = request.request_id(),
+                          .held = request.held()};
 }
 
 absl::Status CheckIds(const google::protobuf::RepeatedField<uint64_t>& ids) {

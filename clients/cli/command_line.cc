@@ -125,6 +125,7 @@ class Grammar {
     if (sub->get_name() == "plan") return;
     sub->add_flag("--wait", out_.wait,
                   "Wait for the end; exit with 0 if the job succeeded, 10 if it failed");
+    sub->add_flag("--hold", out_.hold, "Hold the job from the start: muster release lets it go");
     AddText(sub, "--request-id", "ID",
             "Submit under this name: a repeat under the same one makes no second job",
             [this](const std::string& id) { out_.request_id = id; });

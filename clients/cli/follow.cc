@@ -102,6 +102,10 @@ class LogFollowers {
   const std::shared_ptr<std::atomic<uint64_t>> pieces_ = std::make_shared<std::atomic<uint64_t>>(0);
 };
 
+bool Waits(v1::JobState state) {
+  return state == v1::JOB_STATE_QUEUED || state == v1::JOB_STATE_PENDING;
+}
+
 // Says once how a job stands and, while it waits, why; not each step of it.
 class Progress {
  public:
@@ -154,10 +158,6 @@ class Progress {
   };
   // Of many jobs, the first ones: they are the next to start.
   static constexpr size_t kMaxLookedAt = 20;
-
-  static bool Waits(v1::JobState state) {
-    return state == v1::JOB_STATE_QUEUED || state == v1::JOB_STATE_PENDING;
-  }
 
   client::Client& client_;
   Terminal& terminal_;
@@ -238,6 +238,24 @@ absl::StatusOr<v1::Job> StreamJob(Session& session, uint64_t id, const LogChoice
   if (!status.ok()) return status;
   logs.Finish();
   return GetWhole(session, id);
+}
+
+void TellWhyItWaits(Session& session, uint64_t id) {
+  // Detached: what the log does must not wait for it. It uses what lives as long as the process.
+  std::thread([&client = session.client, &terminal = session.terminal, id] {
+    v1::WatchJobsRequest request;
+    request.add_job_ids(id);
+    request.set_until_terminal(true);
+    Progress progress(&client, &terminal);
+    const auto reader =
+        client.WatchJobs(request, absl::InfiniteFuture(), [&progress] { progress.LookAgain(); });
+    while (true) {
+      const auto step = reader->Next();
+      // If the broker is gone, who reads the log says so.
+      if (!step.ok() || !step->has_value() || !Waits((*step)->job().state())) return;
+      progress.Saw((*step)->job());
+    }
+  }).detach();
 }
 
 absl::StatusOr<v1::LogEnd> CopyLog(client::Client& client, Terminal& terminal,

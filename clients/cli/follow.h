@@ -53,6 +53,10 @@ std::vector<LogPart> LogParts(uint64_t job, uint32_t run, bool raw, const LogCho
 // ours, its standard error to ours.
 absl::StatusOr<v1::Job> StreamJob(Session& session, uint64_t id, const LogChoice& choice = {});
 
+// Goes on beside the caller: says on standard error why the job waits, each time that the reason
+// changes, until it waits no more.
+void TellWhyItWaits(Session& session, uint64_t id);
+
 // Passes one log on until it ends. To a terminal, what would act on it is made harmless unless the
 // target is raw; elsewhere the bytes go as they are. `pieces`, if not null, counts them as they are
 // written. Returns how the log ended; what is not complete has been said on standard error.

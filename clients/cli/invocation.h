@@ -72,6 +72,7 @@ struct Invocation {
   bool manifest = false;  // of a plan: all that would be submitted
   std::vector<std::string> command;
   bool wait = false;
+  bool hold = false;
   bool validate_only = false;
   std::string request_id;  // empty: not given
   // show, logs, events, wait, cancel, hold, release, why

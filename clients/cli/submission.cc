@@ -40,13 +40,12 @@ std::string WithFlag(std::string_view field, FieldFlags flags) {
   return std::string(field);
 }
 
-v1::SubmitJobRequest RequestFor(v1::JobSpec spec, std::string request_id, bool validate_only) {
-  v1::SubmitJobRequest request;
-  *request.mutable_spec() = std::move(spec);
-  request.set_request_id(std::move(request_id));
-  request.set_validate_only(validate_only);
-  return request;
-}
+// How a command's jobs are sent.
+struct Sending {
+  std::string request_id;  // of a single job; of several, each has its number after it
+  bool validate_only = false;
+  bool held = false;
+};
 
 // Of "requests[3].spec." the 3, and 0 of "spec."; `names` loses it.
 size_t TakeJob(std::string_view* names) {
@@ -80,16 +79,37 @@ absl::Status AtItsPlace(const absl::Status& status, const client::FieldPlaces& p
   return absl::UnimplementedError(fmt::format("{}{}", text, ToStd(status.message())));
 }
 
+// The same status in other words, with its details.
+absl::Status InWords(const absl::Status& status, const std::string& words) {
+  absl::Status named(status.code(), words);
+  status.ForEachPayload(
+      [&](absl::string_view url, const absl::Cord& payload) { named.SetPayload(url, payload); });
+  return named;
+}
+
 // An answer that begins with a field's name, with the flag that was typed for it.
 absl::Status WithFlags(const absl::Status& status, FieldFlags flags) {
   const std::string text(ToStd(status.message()));
   const std::string field = text.substr(0, text.find(' '));
   const std::string flag = WithFlag(field, flags);
-  if (flag == field) return status;
-  absl::Status named(status.code(), flag + text.substr(field.size()));
-  status.ForEachPayload(
-      [&](absl::string_view url, const absl::Cord& payload) { named.SetPayload(url, payload); });
-  return named;
+  return flag == field ? status : InWords(status, flag + text.substr(field.size()));
+}
+
+// An answer about one job of several, as its user counts them: the tasks of an array are one
+// script.
+absl::Status ForTheUser(const absl::Status& status, const Invocation& call, FieldFlags flags) {
+  const auto info = contract::GetErrorInfo(status);
+  if (!info || !info->metadata().contains("request")) return WithFlags(status, flags);
+  const std::string& index = info->metadata().at("request");
+  const std::string prefix = fmt::format("requests[{}]: ", index);
+  std::string_view words = ToStd(status.message());
+  size_t job = 0;
+  std::from_chars(index.data(), index.data() + index.size(), job);
+  if (!words.starts_with(prefix)) return WithFlags(status, flags);
+  words.remove_prefix(prefix.size());
+  const absl::Status own = WithFlags(InWords(status, std::string(words)), flags);
+  if (call.file.empty()) return own;
+  return InWords(own, fmt::format("{}: job {}: {}", call.file, job + 1, ToStd(own.message())));
 }
 
 // All or none.
@@ -103,17 +123,20 @@ absl::StatusOr<v1::SubmitJobsResponse> Send(Session& session,
   return response;
 }
 
-// The request for all the jobs of one command. `id` is the request_id of a single job; of several,
-// each has its number after it.
+// The request for all the jobs of one command.
 absl::StatusOr<v1::SubmitJobsRequest> RequestForAll(std::vector<v1::JobSpec> specs,
-                                                    const std::string& id, FieldFlags flags,
-                                                    bool validate_only) {
+                                                    FieldFlags flags, const Sending& how) {
   v1::SubmitJobsRequest request;
   for (size_t i = 0; i < specs.size(); ++i) {
     if (absl::Status status = CheckSpec(specs[i], flags); !status.ok()) return status;
-    std::string request_id = specs.size() == 1 ? id : fmt::format("{}.{}", id, i + 1);
-    if (absl::Status status = contract::ValidateRequestId(request_id); !status.ok()) return status;
-    *request.add_requests() = RequestFor(std::move(specs[i]), std::move(request_id), validate_only);
+    const std::string id =
+        specs.size() == 1 ? how.request_id : fmt::format("{}.{}", how.request_id, i + 1);
+    if (absl::Status status = contract::ValidateRequestId(id); !status.ok()) return status;
+    v1::SubmitJobRequest& one = *request.add_requests();
+    *one.mutable_spec() = std::move(specs[i]);
+    one.set_request_id(id);
+    one.set_validate_only(how.validate_only);
+    one.set_held(how.held);
   }
   return request;
 }
@@ -203,7 +226,8 @@ std::variant<v1::SubmitJobsResponse, int> SendJobs(Session& session, std::vector
   const size_t count = specs.size();
   const std::string& given = session.call.request_id;
   const std::string id = given.empty() ? client::NewRequestId() : given;
-  const auto request = RequestForAll(std::move(specs), id, flags, validate_only);
+  const auto request =
+      RequestForAll(std::move(specs), flags, {id, validate_only, session.call.hold});
   if (!request.ok()) return Fail(session, request.status());
   const std::string remark = RepeatRemark(session, count, id);
   if (session.interrupt != nullptr) {
@@ -211,8 +235,8 @@ std::variant<v1::SubmitJobsResponse, int> SendJobs(Session& session, std::vector
   }
   const absl::StatusOr<v1::SubmitJobsResponse> response = Send(session, *request);
   if (!response.ok()) {
-    return FailToSubmit(session, WithFlags(AtItsPlace(response.status(), places), flags), remark,
-                        validate_only);
+    const absl::Status status = AtItsPlace(response.status(), places);
+    return FailToSubmit(session, ForTheUser(status, session.call, flags), remark, validate_only);
   }
   return *response;
 }

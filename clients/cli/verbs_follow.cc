@@ -28,7 +28,6 @@ absl::StatusOr<v1::Job> GetJob(Session& session, uint64_t id) {
 // The job's latest run, once it has one; 0: it ended without.
 absl::StatusOr<uint32_t> AwaitRun(Session& session, const v1::Job& job) {
   if (!session.call.follow || contract::IsTerminal(job.state())) return 0;
-  session.terminal.Note(Summary(job));
   v1::WatchJobsRequest request;
   request.add_job_ids(job.id());
   request.set_until_terminal(true);
@@ -112,6 +111,9 @@ int Logs(Session& session) {
   request.set_offset(call.since_offset);
   const absl::StatusOr<v1::Job> job = GetJob(session, ref.job);
   if (!job.ok()) return Fail(session, job.status());
+  const bool is_waiting =
+      job->state() == v1::JOB_STATE_QUEUED || job->state() == v1::JOB_STATE_PENDING;
+  if (call.follow && is_waiting) TellWhyItWaits(session, ref.job);
   if (request.run() == 0) {
     // A log is one run's; which one must not change between two connections.
     if (!job->runs().empty()) {
@@ -131,7 +133,11 @@ int Logs(Session& session) {
   const auto end = CopyLog(session.client, session.terminal, request,
                            {.fd = 1, .raw = call.raw, .label = ""}, &pieces);
   if (!end.ok()) return Fail(session, end.status());
-  if (pieces == 0 && *end != v1::LOG_END_EXPIRED) NoteEmpty(session, *job, request);
+  if (pieces == 0 && *end != v1::LOG_END_EXPIRED) {
+    // It has gone on while its log was followed.
+    const absl::StatusOr<v1::Job> now = call.follow ? GetJob(session, ref.job) : *job;
+    NoteEmpty(session, now.ok() ? *now : *job, request);
+  }
   return *end == v1::LOG_END_INCOMPLETE ? kError : kOk;
 }
 

@@ -27,6 +27,12 @@ std::string LimitRemark(const v1::JobSpec& spec) {
   return fmt::format(", to be stopped after {}", TimeLimitText(spec));
 }
 
+// What one would do next with the job that has just been submitted.
+std::string NextRemark(const Invocation& call, uint64_t id) {
+  return call.hold ? fmt::format("it is held; let it go with: muster release {}", id)
+                   : fmt::format("follow it with: muster logs -f {}", id);
+}
+
 // The code of the first job that did not succeed.
 int CodeForAll(const std::vector<v1::Job>& jobs) {
   for (const v1::Job& job : jobs) {
@@ -79,8 +85,7 @@ int SubmitSpecs(Session& session, std::vector<v1::JobSpec> specs,
   if (session.for_people() || session.ids_only()) {
     PrintIds(session, ids);
     if (ids.size() == 1 && session.terminal.err_is_terminal()) {
-      session.terminal.Note(
-          fmt::format("submitted{}; follow it with: muster logs -f {}", limit, ids[0]));
+      session.terminal.Note(fmt::format("submitted{}; {}", limit, NextRemark(call, ids[0])));
     }
   } else if (ids.size() == 1) {
     PrintMessage(session, response.responses(0));

@@ -22,20 +22,24 @@ constexpr std::array<std::string_view, 8> kCommands = {"srun",   "sbatch", "sbca
 
 bool IsWordCharacter(char c) { return IsLetter(c) || IsDigit(c) || c == '_'; }
 
-bool IsOfSlurm(std::string_view word) {
-  return word.starts_with("SLURM_") ||
-         std::find(kCommands.begin(), kCommands.end(), word) != kCommands.end();
+// Whether a word of a script works on Slurm only. A task of a job array finds its own variables on
+// every kind of cluster.
+bool IsOfSlurm(std::string_view word, bool is_task) {
+  if (word.starts_with("SLURM_")) {
+    return !is_task || (word != kArrayJobVariable && !IsArrayVariable(word));
+  }
+  return std::find(kCommands.begin(), kCommands.end(), word) != kCommands.end();
 }
 
 // The first word of a line that is Slurm's; empty: there is none.
-std::string_view SlurmWord(std::string_view line) {
+std::string_view SlurmWord(std::string_view line, bool is_task) {
   const size_t first = line.find_first_not_of(" \t");
   if (first == line.npos || line[first] == '#') return {};
   for (size_t at = 0; at < line.size();) {
     const auto* begin = std::find_if(line.data() + at, line.data() + line.size(), IsWordCharacter);
     const auto* end = std::find_if_not(begin, line.data() + line.size(), IsWordCharacter);
     const std::string_view word(begin, static_cast<size_t>(end - begin));
-    if (IsOfSlurm(word)) return word;
+    if (IsOfSlurm(word, is_task)) return word;
     at = static_cast<size_t>(end - line.data());
   }
   return {};
@@ -63,11 +67,11 @@ std::string WhatIsSet(const v1::SlurmOptions& options) {
   return fmt::format("the job has {}", fmt::join(named, ", "));
 }
 
-std::string WhyScript(std::string_view script) {
+std::string WhyScript(std::string_view script, bool is_task) {
   for (size_t number = 1; !script.empty(); ++number) {
     const std::string_view line = script.substr(0, script.find('\n'));
     script.remove_prefix(std::min(script.size(), line.size() + 1));
-    const std::string_view word = SlurmWord(line);
+    const std::string_view word = SlurmWord(line, is_task);
     if (!word.empty()) return fmt::format("line {} of the batch script names {}", number, word);
   }
   return "";
@@ -87,9 +91,8 @@ std::string WhySlurmOnly(const v1::JobSpec& spec) {
   if (std::all_of(extra.begin(), extra.end(), IsForMuster)) others.clear_extra_options();
   if (others.ByteSizeLong() > 0) return WhatIsSet(others);
   if (spec.nodes() > 1) return "the batch script is for several nodes";
-  if (FindArrayTask(spec).has_value()) return "the batch script is a task of a job array";
   if (!spec.slurm().batch_script().input().empty()) return "the batch script reads an input file";
-  return WhyScript(spec.command().script());
+  return WhyScript(spec.command().script(), FindArrayTask(spec).has_value());
 }
 
 }  // namespace muster::contract

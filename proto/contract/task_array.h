@@ -27,7 +27,10 @@ struct ArrayTask {
   uint32_t place = 0;   // MUSTER_ARRAY_PLACE: how many tasks come before it, 0 to count - 1
 };
 
-// Whether a task has the variable; no other job's env may set it.
+// The number of the array, which a task finds in its environment as soon as its job has a number.
+inline constexpr std::string_view kArrayJobVariable = "SLURM_ARRAY_JOB_ID";
+
+// Whether a task has the variable in its env; no other job's env may set it.
 bool IsArrayVariable(std::string_view name);
 
 // Puts the task into the env of a batch script.

@@ -13,6 +13,11 @@ SCRIPT = """#!/bin/sh
 #SBATCH --output=only-on-slurm-%j.out
 echo "$1 in $PWD, $LR"
 """
+ARRAY = """#!/bin/sh
+#SBATCH --mem=64M
+echo "task $SLURM_ARRAY_TASK_ID of $SLURM_ARRAY_TASK_COUNT ($SLURM_ARRAY_TASK_MIN to $SLURM_ARRAY_TASK_MAX \
+by $SLURM_ARRAY_TASK_STEP) of the array $SLURM_ARRAY_JOB_ID"
+"""
 
 
 def test_a_batch_script_that_needs_nothing_of_slurm_runs_on_a_machine(world, api, agent):
@@ -29,6 +34,26 @@ def test_one_that_needs_slurm_is_refused_where_there_is_none(world, agent):
         done = world.cli("sbatch", *words, check=False)
         assert done.returncode == CANNOT_BE_PLACED, done.stderr
         assert "slurm" in done.stderr
+
+
+def test_each_task_of_an_array_is_a_job_that_knows_which_it_is(world, api, agent):
+    del agent
+    path = world.write("array.sh", ARRAY)
+    first = int(world.cli("sbatch", "--wait", "--parsable", "--chdir=/", "--array=1,5-9:2", path).stdout)
+    for place, task in enumerate((1, 5, 7, 9)):
+        assert api.stdout(first + place).decode() == f"task {task} of 4 (1 to 9 by 2) of the array {first}\n"
+    assert world.cli("sacct", "-nXP", "-j", f"{first}_7", "-o", "JobID,State").stdout == f"{first}_7|COMPLETED\n"
+
+
+def test_a_job_that_is_submitted_held_starts_after_its_release(world, api, agent):
+    del agent
+    job_id = int(world.cli("run", "-q", "--hold", "--", "true").stdout)
+    other = int(world.cli("run", "-q", "--", "true").stdout)
+    api.wait_state(other, SUCCEEDED)
+    assert api.get(job_id).state == job_pb2.JOB_STATE_QUEUED and not api.get(job_id).runs
+    assert f"muster release {job_id}" in world.cli("why", job_id).stdout
+    world.cli("release", job_id)
+    api.wait_state(job_id, SUCCEEDED)
 
 
 def test_a_job_that_waits_can_be_held_and_explained(world, api, agent):

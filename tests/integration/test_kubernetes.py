@@ -8,6 +8,8 @@ from harness.api import CANCELED, FAILED, RUNNING, SUCCEEDED, script_spec
 from harness.checks import failures
 from harness.fixtures import kubernetes_fixture
 from harness.wait import eventually
+from test_cli_slurm import (test_a_job_that_is_submitted_held_starts_after_its_release,
+                            test_each_task_of_an_array_is_a_job_that_knows_which_it_is)
 # The same jobs as on plain machines have the same end, output, exit and environment.
 from test_machines import (test_arguments_reach_the_program_untouched, test_cancel_of_a_job_that_has_ended_changes_nothing,
                            test_command_that_cannot_be_started, test_environment_of_a_job,

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "contract/task_array.h"
+
 namespace muster::agent {
 namespace {
 
@@ -51,6 +53,15 @@ TEST(RunProgramTest, AShareOfAGpuCountsAsOne) {
   EXPECT_EQ(variables["NUM_GPU_PER_NODE"], "1");
   EXPECT_EQ(variables["SKYPILOT_NUM_GPUS_PER_NODE"], "1");
   EXPECT_EQ(variables["NPROC_PER_NODE"], "1");
+}
+
+TEST(RunProgramTest, ATaskOfAJobArrayFindsTheArraysNumber) {
+  v1::Assignment assignment;
+  assignment.set_job_id(43);
+  EXPECT_FALSE(RunVariables(assignment, "lab", "/r").contains("SLURM_ARRAY_JOB_ID"));
+  assignment.mutable_spec()->mutable_slurm()->mutable_batch_script();
+  contract::SetArrayTask({.id = 7, .count = 3, .max_id = 9, .place = 1}, assignment.mutable_spec());
+  EXPECT_EQ(RunVariables(assignment, "lab", "/r").at("SLURM_ARRAY_JOB_ID"), "42");
 }
 
 }  // namespace

@@ -196,6 +196,42 @@ TEST_F(CommandTest, WhoWaitsHearsWhyAJobWaitsAndWhenThatChanges) {
             "muster: job 42 is QUEUED: no GPU is free\n");
 }
 
+TEST_F(CommandTest, WhoFollowsTheLogOfAJobThatHasNotBegunHearsWhyItWaits) {
+  const auto waiting = [](const char* reason) {
+    v1::Job job = JobInState(42, v1::JOB_STATE_PENDING);
+    job.set_reason(reason);
+    return job;
+  };
+  std::atomic<int> looks = 0;
+  broker_.get_job = [&](const auto&) -> absl::StatusOr<v1::GetJobResponse> {
+    v1::GetJobResponse response;
+    *response.mutable_job() = waiting(++looks > 2 ? "no GPU is free" : "no node is free");
+    return response;
+  };
+  broker_.watch_jobs = [&](const auto&, const auto& write) -> absl::Status {
+    v1::WatchJobsResponse step = Step(42, 1, v1::JOB_STATE_PENDING);
+    *step.mutable_job() = waiting("no node is free");
+    write(step);
+    while (!stop_ && write(v1::WatchJobsResponse()))
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return absl::OkStatus();
+  };
+  broker_.read_log = [&](const auto&, const auto& write) -> absl::Status {
+    while (!stop_ && write(Piece(0, ""))) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    write(Piece(0, "begun\n", v1::LOG_END_COMPLETE));
+    return absl::OkStatus();
+  };
+  Command command(broker_.address(), {"logs", "-f", "42"});
+  command.AwaitErr("job 42 is PENDING on box: no GPU is free\n");
+  stop_ = true;
+  const Outcome outcome = command.Finish();
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, "begun\n");
+  EXPECT_EQ(outcome.err,
+            "muster: job 42 is PENDING on box: no node is free\n"
+            "muster: job 42 is PENDING on box: no GPU is free\n");
+}
+
 TEST_F(CommandTest, LogsOfAJobThatHasNotRunSayWhy) {
   job_ = JobInState(42, v1::JOB_STATE_QUEUED);
   job_.clear_runs();

@@ -224,6 +224,16 @@ TEST_F(ArrayTest, WaitingIsForAllAndTheHighestCodeCounts) {
   EXPECT_EQ(Run({"sbatch", "--wait", "-a", "1-3", script_}).code, 9);
 }
 
+TEST_F(ArrayTest, WhatIsWrongWithItsScriptIsSaidAsOfOneJob) {
+  broker_.submit_jobs = [](const auto&) -> absl::StatusOr<v1::SubmitJobsResponse> {
+    return contract::Error(absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED",
+                           "requests[0]: no cluster can ever run this job", {{"request", "0"}});
+  };
+  const Outcome outcome = Run({"sbatch", "--array=1-3", "--wrap", "true"});
+  EXPECT_EQ(outcome.code, 13);
+  EXPECT_EQ(outcome.err, "muster: no cluster can ever run this job\n");
+}
+
 TEST_F(ArrayTest, WhatIsTooLargeForOneCallIsRefusedBeforeItIsSent) {
   const std::string large = WriteScript("#!/bin/sh\n" + std::string(20'000, '#') + "\n");
   EXPECT_EQ(Run({"sbatch", "-a", "1-150", large}).code, 0);

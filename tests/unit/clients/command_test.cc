@@ -117,6 +117,29 @@ TEST_F(CommandTest, SubmitSendsSeveralJobsTogether) {
   EXPECT_EQ(requests[1].requests(1).request_id(), "mine.2");
 }
 
+TEST_F(CommandTest, AnErrorAboutOneOfSeveralJobsCountsThemAsTheFileDoes) {
+  broker_.submit_jobs = [](const auto&) -> absl::StatusOr<v1::SubmitJobsResponse> {
+    return contract::Error(absl::StatusCode::kNotFound, "UNKNOWN_CLUSTER",
+                           "requests[1]: placement.clusters names \"x\"", {{"request", "1"}});
+  };
+  const Outcome outcome = Run({"submit", WriteFile("run: a\n---\nrun: b\n")});
+  EXPECT_EQ(outcome.code, 13);
+  EXPECT_THAT(outcome.err,
+              HasSubstr("job.yaml: job 2: --cluster (placement.clusters) names \"x\"\n"));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("requests")));
+}
+
+TEST_F(CommandTest, HoldSubmitsAJobThatStartsAfterItsRelease) {
+  EXPECT_EQ(Run({"run", "-q", "--hold", "--", "true"}).out, "42\n");
+  EXPECT_EQ(Run({"submit", "--hold", WriteFile("run: a\n")}).out, "42\n");
+  EXPECT_EQ(Run({"run", "-q", "--", "true"}).out, "42\n");
+  ASSERT_EQ(submitted_.size(), 3u);
+  EXPECT_TRUE(submitted_[0].held());
+  EXPECT_TRUE(submitted_[1].held());
+  EXPECT_FALSE(submitted_[2].held());
+  EXPECT_EQ(Run({"plan", "--hold", "--", "true"}).code, 2);
+}
+
 TEST_F(CommandTest, ValidateSubmitsNothing) {
   const Outcome outcome = Run({"run", "--validate", "--", "true"});
   EXPECT_EQ(outcome.code, 0);

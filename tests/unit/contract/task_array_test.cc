@@ -36,12 +36,15 @@ TEST(ArrayTaskTest, WhatWasSetIsFound) {
   EXPECT_EQ(ArrayNumber(43, *task), 42u);
 }
 
-TEST(ArrayTaskTest, OnlySlurmRunsIt) {
+TEST(ArrayTaskTest, EveryKindOfClusterGivesATaskTheVariablesOfItsArray) {
   v1::JobSpec spec = BatchScript();
   spec.set_nodes(1);
-  EXPECT_EQ(WhySlurmOnly(spec), "");
+  spec.mutable_command()->set_script("echo $SLURM_ARRAY_JOB_ID ${SLURM_ARRAY_TASK_ID}\n");
+  EXPECT_THAT(WhySlurmOnly(spec), HasSubstr("names SLURM_ARRAY_JOB_ID"));
   SetArrayTask({}, &spec);
-  EXPECT_THAT(WhySlurmOnly(spec), HasSubstr("a task of a job array"));
+  EXPECT_EQ(WhySlurmOnly(spec), "");
+  spec.mutable_command()->set_script("echo $SLURM_ARRAY_TASK_ID $SLURM_JOB_ID\n");
+  EXPECT_THAT(WhySlurmOnly(spec), HasSubstr("names SLURM_JOB_ID"));
 }
 
 TEST(ArrayTaskTest, HalfATaskIsRefused) {

@@ -112,8 +112,36 @@ TEST_F(SubmitTest, ABadItemRefusesTheWholeBatchAndIsNamed) {
   EXPECT_EQ(reply.result.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(reply.result.status().message()), HasSubstr("requests[1]"));
   EXPECT_EQ(ReasonOf(reply.result.status()), "UNKNOWN_CLUSTER");
+  const auto info = contract::GetErrorInfo(reply.result.status());
+  EXPECT_EQ(info->metadata().at("request"), "1");
+  EXPECT_EQ(info->metadata().at("cluster"), "nowhere");
   EXPECT_THAT(last_.changes, IsEmpty());
   EXPECT_EQ(core_->counters().queued, 0u);
+}
+
+TEST_F(SubmitTest, AnErrorAboutASingleJobHasNoIndex) {
+  Connect("a");
+  const absl::Status status = SubmitOne(SpecOn("nowhere")).status();
+  EXPECT_THAT(std::string(status.message()), Not(HasSubstr("requests[")));
+  EXPECT_FALSE(contract::GetErrorInfo(status)->metadata().contains("request"));
+}
+
+TEST_F(SubmitTest, AJobThatIsSubmittedHeldStartsOnlyAfterItsRelease) {
+  const SessionId session = Connect("a");
+  SubmitItem item = Item(Spec(), "r");
+  item.held = true;
+  const SubmitReply reply = Submit({item});
+  ASSERT_TRUE(reply.result.ok()) << reply.result.status();
+  const uint64_t id = reply.result->responses(0).job_id();
+  EXPECT_THAT(Assigned(session), IsEmpty());
+  EXPECT_TRUE(Job(id).held());
+  Restart();
+  const SessionId again = Connect("a");
+  EXPECT_THAT(Assigned(again), IsEmpty());
+  EXPECT_EQ(*SubmitOne(Spec(), "r"), id);
+  EXPECT_THAT(Assigned(again), IsEmpty());
+  EXPECT_TRUE(Release({id}).ok());
+  EXPECT_EQ(Assigned(again).size(), 1u);
 }
 
 TEST_F(SubmitTest, OneSpecUnderTwoRequestIdsInABatchMakesTwoJobs) {
