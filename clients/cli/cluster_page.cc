@@ -8,6 +8,7 @@
 
 #include "clients/cli/page.h"
 #include "clients/cli/views.h"
+#include "contract/scheduler_calls.h"
 #include "contract/units.h"
 
 namespace muster::cli {
@@ -171,8 +172,11 @@ std::string ClusterPage(const v1::Cluster& cluster, const v1::ClusterDetails* de
   const std::map<std::string, uint64_t> calls(cluster.scheduler_calls().begin(),
                                               cluster.scheduler_calls().end());
   std::string counts;
-  for (const auto& [name, count] : calls) counts += fmt::format("{} {}  ", Harmless(name), count);
-  page.Line("Calls", counts);
+  for (const auto& [name, count] : calls) {
+    if (name != contract::kLaunchedRuns)
+      counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", Harmless(name), count);
+  }
+  page.Line("Calls", counts.empty() ? counts : counts + " since the agent's start");
   page.Line("Calls per run", CallsPerRun(cluster));
   if (details != nullptr && !details->pools().empty()) {
     page.Heading("Pools");

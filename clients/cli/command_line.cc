@@ -25,6 +25,8 @@ Exit codes: 0 ok, 1 error, 2 usage, 4 not allowed, 8 time-out; of a job that was
 10 failed (muster show has its own exit code), 11 canceled, 12 failed by its cluster's doing; 13 no cluster can run it, or it names an unknown one.)";
 
 constexpr std::string_view kDashes = "put the command after --, as in: muster run -- echo hello";
+// Of the words in a hint: enough to see which command is meant.
+constexpr size_t kMaxHintWords = 8;
 
 // What every verb's help ends with.
 std::string Footer(std::string_view example) {
@@ -329,8 +331,42 @@ std::string Inconsistency(const Invocation& call, bool has_command) {
   return "";
 }
 
+// "--cpu is not a flag of muster run; did you mean --cpus?"
+std::string UnknownFlag(const CLI::App& verb, std::string_view written) {
+  const std::string_view flag = written.substr(0, written.find('='));
+  std::vector<std::string> names;
+  for (const CLI::App* app : {&verb, static_cast<const CLI::App*>(verb.get_parent())}) {
+    for (const CLI::Option* option : app->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+  }
+  const std::string_view nearest =
+      contract::Nearest(flag, std::vector<std::string_view>(names.begin(), names.end()));
+  return fmt::format("{} is not a flag of muster {}; {}", contract::Quoted(flag), verb.get_name(),
+                     nearest.empty() ? fmt::format("see: muster {} --help", verb.get_name())
+                                     : fmt::format("did you mean {}?", nearest));
+}
+
+// Of the words that were typed from the first one on that cannot be meant.
+std::string UnknownWords(const CLI::App& verb, std::vector<std::string> words, bool has_command) {
+  if (words[0].starts_with('-')) return UnknownFlag(verb, words[0]);
+  if (verb.get_name() != "run" || has_command) {
+    return fmt::format("{} is more than muster {} takes; see: muster {} --help",
+                       contract::Quoted(words[0]), verb.get_name(), verb.get_name());
+  }
+  const bool is_cut = words.size() > kMaxHintWords;
+  if (is_cut) words.resize(kMaxHintWords);
+  for (std::string& word : words) {
+    const bool is_plain = !word.empty() && word.find_first_of(" \t\n\"'$`\\*?&|;<>()") == word.npos;
+    if (!is_plain) word = contract::Quoted(word);
+  }
+  return fmt::format("put the command after --, as in: muster run -- {}{}", fmt::join(words, " "),
+                     is_cut ? " ..." : "");
+}
+
 // What CLI11 says, or more where it says too little.
-std::string Explain(CLI::App& app, const CLI::ParseError& error, bool has_command) {
+std::string Explain(CLI::App& app, const CLI::ParseError& error,
+                    const std::vector<const char*>& typed, bool has_command) {
   const std::vector<std::string> rest = app.remaining();
   if (app.get_subcommands().empty() && !rest.empty() && !rest[0].starts_with('-')) {
     std::vector<std::string> names;
@@ -341,6 +377,14 @@ std::string Explain(CLI::App& app, const CLI::ParseError& error, bool has_comman
                        nearest.empty() ? "" : fmt::format("did you mean {}? Else ", nearest),
                        fmt::join(names, ", "));
   }
+  const std::vector<CLI::App*> verbs = app.get_subcommands();
+  const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+  // CLI11 tells flags and words apart, and not in which order they came.
+  const auto first = std::find_if(typed.begin(), typed.end(), [&](const char* word) {
+    return std::find(unknown.begin(), unknown.end(), word) != unknown.end();
+  });
+  if (verbs.size() == 1 && first != typed.end())
+    return UnknownWords(*verbs[0], {first, typed.end()}, has_command);
   const bool lacks_dashes = app.got_subcommand("run") && !has_command;
   return lacks_dashes ? fmt::format("{}; {}", error.what(), kDashes) : error.what();
 }
@@ -371,12 +415,12 @@ std::variant<Invocation, int> ParseCommandLine(int argc, char** argv) {
       std::find_if(argv, own, [](const char* text) { return std::string_view(text) == "--"; });
   Invocation call;
   Grammar grammar(&call);
+  const std::vector<const char*> arguments = HelpArguments(argv, dashes);
   try {
-    const std::vector<const char*> arguments = HelpArguments(argv, dashes);
     grammar.app().parse(static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return grammar.app().exit(error);
-    return UsageError(Explain(grammar.app(), error, dashes != own));
+    return UsageError(Explain(grammar.app(), error, arguments, dashes != own));
   }
   const bool has_command = dashes != own;
   if (has_command && call.verb != Verb::kRun && call.verb != Verb::kPlan) {

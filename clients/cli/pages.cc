@@ -65,12 +65,14 @@ std::string Indented(std::string_view lines) {
 std::string ResourcesText(const v1::JobSpec& spec) {
   const v1::Resources& resources = spec.resources();
   const std::string each = spec.nodes() > 1 ? fmt::format("{} nodes, each ", spec.nodes()) : "";
-  const std::string cpus = resources.cpu_millis() == 0
-                               ? "the cluster's default of cpus"
-                               : contract::FormatCpus(resources.cpu_millis()) + " cpu";
-  std::string text = each + cpus;
-  if (resources.memory_bytes() > 0) {
-    text += fmt::format(", {} memory", contract::FormatBytes(resources.memory_bytes()));
+  std::string text = each;
+  if (resources.cpu_millis() == 0 && resources.memory_bytes() == 0) {
+    text += "cpus and memory by the cluster's default";
+  } else {
+    text += resources.cpu_millis() == 0 ? "cpus by the cluster's default"
+                                        : contract::FormatCpus(resources.cpu_millis()) + " cpu";
+    if (resources.memory_bytes() > 0)
+      text += fmt::format(", {} memory", contract::FormatBytes(resources.memory_bytes()));
   }
   for (const v1::GpuRequest& gpus : resources.gpus()) {
     text += gpus.count_millis() == 0

@@ -16,6 +16,31 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// proto3 JSON leaves out an exit code of 0, which is what scripts ask for. A field's name is the
+// only text with plain quotes before a colon and a brace, so that nothing else is taken for it.
+std::string WithExitCodes(std::string_view json) {
+  constexpr std::string_view kField = "\"exit\":";
+  std::string out;
+  while (true) {
+    const size_t at = json.find(kField);
+    if (at == json.npos) return out.append(json);
+    const size_t open = json.find_first_not_of(' ', at + kField.size());
+    const size_t inner = open == json.npos ? open : json.find_first_not_of(" \n", open + 1);
+    if (inner == json.npos || json[open] != '{') {
+      out.append(json.substr(0, at + kField.size()));
+      json.remove_prefix(at + kField.size());
+      continue;
+    }
+    out.append(json.substr(0, open + 1));
+    const std::string_view blank = json.substr(open + 1, inner - open - 1);
+    const std::string_view rest = json.substr(inner);
+    // What a signal ended has no exit code.
+    const bool is_told = rest.starts_with("\"code\"") || rest.starts_with("\"signal\"");
+    if (!is_told) out.append(blank).append(rest[0] == '}' ? "\"code\": 0" : "\"code\": 0,");
+    json.remove_prefix(open + 1);
+  }
+}
+
 std::string Convert(const google::protobuf::Message& message, bool indented) {
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
@@ -25,7 +50,7 @@ std::string Convert(const google::protobuf::Message& message, bool indented) {
   const auto status = google::protobuf::util::MessageToJsonString(message, &json, options);
   if (!status.ok()) return fmt::format("{{\"error\": \"{}\"}}\n", status.ToString());
   if (json.empty() || json.back() != '\n') json += '\n';
-  return json;
+  return WithExitCodes(json);
 }
 
 // Whether YAML's readers, of version 1.1 too, take it for the text that it is.

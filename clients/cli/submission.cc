@@ -47,11 +47,10 @@ struct Sending {
   bool held = false;
 };
 
-// Of "requests[3].spec." the 3, and 0 of "spec."; `names` loses it.
-size_t TakeJob(std::string_view* names) {
+// Of "requests[3].spec." the 3, and `job` of "spec."; `names` loses it.
+size_t TakeJob(size_t job, std::string_view* names) {
   constexpr std::string_view kRequests = "requests[";
   constexpr std::string_view kSpec = "spec.";
-  size_t job = 0;
   if (names->starts_with(kRequests)) {
     const std::string_view number = names->substr(kRequests.size());
     std::from_chars(number.data(), number.data() + number.size(), job);
@@ -59,24 +58,6 @@ size_t TakeJob(std::string_view* names) {
   const size_t spec = names->find(kSpec);
   if (spec != std::string_view::npos) names->remove_prefix(spec + kSpec.size());
   return job;
-}
-
-// An answer that names fields which are not honoured yet, with their places in the file.
-absl::Status AtItsPlace(const absl::Status& status, const client::FieldPlaces& places) {
-  const auto info = contract::GetErrorInfo(status);
-  if (!info || info->reason() != "FIELD_NOT_HONOURED") return status;
-  const auto field = info->metadata().find("field");
-  if (field == info->metadata().end()) return status;
-  std::string_view names = field->second;
-  const size_t job = TakeJob(&names);
-  std::string text;
-  while (!names.empty()) {
-    const std::string_view name = names.substr(0, names.find(','));
-    names.remove_prefix(std::min(names.size(), name.size() + 1));
-    const std::string place = places.Find(job, name);
-    if (!place.empty()) text += fmt::format("{}: {}: is not honoured yet\n", place, name);
-  }
-  return absl::UnimplementedError(fmt::format("{}{}", text, ToStd(status.message())));
 }
 
 // The same status in other words, with its details.
@@ -218,6 +199,24 @@ absl::Status CheckSpec(const v1::JobSpec& spec, FieldFlags flags) {
     errors.Add(WithFlag(violation.field(), flags), violation.description());
   }
   return errors.ToStatus();
+}
+
+absl::Status AtItsPlace(const absl::Status& status, const client::FieldPlaces& places,
+                        size_t first_job) {
+  const auto info = contract::GetErrorInfo(status);
+  if (!info || info->reason() != "FIELD_NOT_HONOURED") return status;
+  const auto field = info->metadata().find("field");
+  if (field == info->metadata().end()) return status;
+  std::string_view names = field->second;
+  const size_t job = TakeJob(first_job, &names);
+  std::string text;
+  while (!names.empty()) {
+    const std::string_view name = names.substr(0, names.find(','));
+    names.remove_prefix(std::min(names.size(), name.size() + 1));
+    const std::string place = places.Find(job, name);
+    if (!place.empty()) text += fmt::format("{}: {}: is not honoured yet\n", place, name);
+  }
+  return absl::UnimplementedError(fmt::format("{}{}", text, ToStd(status.message())));
 }
 
 std::variant<v1::SubmitJobsResponse, int> SendJobs(Session& session, std::vector<v1::JobSpec> specs,

@@ -29,6 +29,11 @@ std::variant<std::vector<v1::JobSpec>, int> AskedFor(Session& session, client::F
 // yet is left to the broker, which may be newer. The bad fields are named by their flags.
 absl::Status CheckSpec(const v1::JobSpec& spec, FieldFlags flags);
 
+// An answer that names fields which are not honoured yet, with their places in the file. `job`:
+// which job of the file it is about, unless it says so itself.
+absl::Status AtItsPlace(const absl::Status& status, const client::FieldPlaces& places,
+                        size_t job = 0);
+
 // Sends the jobs, all or none, under the request id of the command line or a new one. Otherwise the
 // exit code, after the error has been written; it says which --request-id a repeat by hand needs,
 // if the broker may have the jobs all the same.

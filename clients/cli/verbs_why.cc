@@ -11,6 +11,7 @@
 #include "clients/cli/history.h"
 #include "clients/cli/silent_clusters.h"
 #include "clients/cli/submission.h"
+#include "clients/cli/tail.h"
 #include "clients/cli/text.h"
 #include "clients/cli/verbs.h"
 
@@ -22,12 +23,13 @@ bool HasFailed(const v1::JobPlan& plan) {
                      [](const auto& check) { return check.result() == v1::CHECK_RESULT_FAIL; });
 }
 
-// The plans of one job.
-int PlanOne(Session& session, const v1::JobSpec& spec) {
+// The plans of one job: that of the number `job` in its file.
+int PlanOne(Session& session, const v1::JobSpec& spec, const client::FieldPlaces& places,
+            size_t job) {
   v1::PlanJobRequest request;
   *request.mutable_spec() = spec;
   const auto response = session.client.PlanJob(request);
-  if (!response.ok()) return Fail(session, response.status());
+  if (!response.ok()) return Fail(session, AtItsPlace(response.status(), places, job));
   if (session.ids_only()) {
     for (const v1::JobPlan& plan : response->plans()) {
       if (!HasFailed(plan)) session.terminal.Out(Harmless(plan.cluster()) + "\n");
@@ -50,6 +52,26 @@ int PlanOne(Session& session, const v1::JobSpec& spec) {
   return is_good ? kOk : kCannotBePlaced;
 }
 
+// What a failed program wrote last, on standard error if it wrote there: by the rank that failed.
+std::vector<std::string> LastOutput(Session& session, const v1::Job& job) {
+  constexpr size_t kLines = 5;                            // as many as one reads at a glance
+  constexpr size_t kMaxLineBytes = 400;                   // five lines of a terminal
+  constexpr absl::Duration kPatience = absl::Seconds(2);  // of a log of many GiB none is shown
+  const bool has_failed = job.state() == v1::JOB_STATE_FAILED && job.has_start_time();
+  if (!has_failed || job.runs().empty()) return {};
+  v1::ReadLogRequest request;
+  request.set_job_id(job.id());
+  request.set_run(job.runs().rbegin()->number());
+  request.set_rank(job.exit().rank());
+  for (const v1::LogStream stream : {v1::LOG_STREAM_STDERR, v1::LOG_STREAM_STDOUT}) {
+    request.set_stream(stream);
+    std::vector<std::string> lines =
+        LastLines(session.client, request, kLines, kMaxLineBytes, absl::Now() + kPatience);
+    if (!lines.empty()) return lines;
+  }
+  return {};
+}
+
 }  // namespace
 
 int Why(Session& session) {
@@ -67,8 +89,8 @@ int Why(Session& session) {
     } else {
       const auto history = HistoryOf(session.client, response->job());
       session.terminal.Out(WhyPage(silent.Explained(response->job(), now),
-                                   history.value_or(std::vector<v1::Transition>()), session.style(),
-                                   now));
+                                   history.value_or(std::vector<v1::Transition>()),
+                                   LastOutput(session, response->job()), session.style(), now));
     }
   }
   return kOk;
@@ -85,11 +107,12 @@ int Plan(Session& session) {
   const auto asked = AskedFor(session, &places);
   if (const int* code = std::get_if<int>(&asked)) return *code;
   int code = kOk;
+  size_t job = 0;
   for (const v1::JobSpec& spec : std::get<std::vector<v1::JobSpec>>(asked)) {
     if (absl::Status status = CheckSpec(spec, JobFlags()); !status.ok()) {
       return Fail(session, status);
     }
-    const int one = PlanOne(session, spec);
+    const int one = PlanOne(session, spec, places, job++);
     if (code == kOk) code = one;
   }
   return code;

@@ -174,7 +174,7 @@ std::string LogCommands(const v1::Job& job) {
                   run.number());
   // Of pods most clusters keep both in one.
   if (!run.replicas().empty())
-    return fmt::format("{} (with --stderr: where it is kept apart)", command);
+    return fmt::format("{}; or with --stderr, where the cluster keeps it apart", command);
   return fmt::format("{}; {} --stderr", command, command);
 }
 
@@ -288,7 +288,8 @@ Table::Row ClusterRow(const v1::Cluster& cluster, const Style& style, absl::Time
   std::string problem = OneLine(cluster.scheduler_error());
   if (problem.empty()) problem = ShutPools(cluster);
   if (cluster.state() != v1::CLUSTER_STATE_CONNECTED) {
-    problem = fmt::format("its agent was last seen {}", Ago(cluster.last_seen(), now));
+    const std::string when = Ago(cluster.last_seen(), now);
+    problem = fmt::format("its agent was last seen {}", when == "now" ? "a moment ago" : when);
   }
   row.push_back({style.wide ? problem : CutToWords(problem, kMaxReasonWidth)});
   return row;

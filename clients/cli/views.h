@@ -3,6 +3,7 @@
 #ifndef MUSTER_CLIENTS_CLI_VIEWS_H_
 #define MUSTER_CLIENTS_CLI_VIEWS_H_
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,9 +35,9 @@ Table::Row EventRow(uint64_t job_id, const v1::Transition& transition, const Sty
 std::string JobPage(const v1::Job& job, const std::vector<v1::Transition>& history,
                     const Style& style, absl::Time now);
 // Why a job stands as it does, and since when; how it ended, if it has.
-// `history` is the job's; empty: it is not known.
+// `history` is the job's; empty: it is not known. `output`: the last lines of what failed.
 std::string WhyPage(const v1::Job& job, const std::vector<v1::Transition>& history,
-                    const Style& style, absl::Time now);
+                    std::span<const std::string> output, const Style& style, absl::Time now);
 
 // Whether the agent has said nothing of the nodes because it may not see them, which is not the
 // same as none.

@@ -1,6 +1,7 @@
 // Why a job stands as it does.
 #include <fmt/format.h>
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,10 +14,30 @@
 namespace muster::cli {
 namespace {
 
+// Whose turn it is while nobody has said why the job waits.
+std::string WhoseTurn(const v1::Job& job) {
+  if (job.state() != v1::JOB_STATE_PENDING || job.runs().empty()) return "";
+  const std::string cluster = Harmless(job.cluster());
+  switch (job.runs().rbegin()->state()) {
+    case v1::RUN_STATE_ASSIGNED:
+    case v1::RUN_STATE_LAUNCHING:
+      return fmt::format("cluster {} is being given it", cluster);
+    case v1::RUN_STATE_PENDING:
+      return fmt::format("cluster {} has it and has not said yet what it waits for", cluster);
+    case v1::RUN_STATE_STARTING:
+      return fmt::format("cluster {} is starting it", cluster);
+    default:
+      return "";
+  }
+}
+
 // Why it is as it is. Whether it is held is the broker's to say: the cluster sees only who told it.
 std::string Because(const v1::Job& job, const v1::Transition* wish) {
   if (contract::IsTerminal(job.state())) return OneLine(job.reason());
-  if (!SaysHeld(job.reason())) return OneLine(WhyItWaits(job));
+  if (!SaysHeld(job.reason())) {
+    const std::string why = OneLine(WhyItWaits(job));
+    return why.empty() ? WhoseTurn(job) : why;
+  }
   if (job.held()) return "held through Muster";
   if (wish == nullptr || wish->kind() != v1::TRANSITION_KIND_RELEASE_REQUESTED)
     return OneLine(job.reason());
@@ -71,7 +92,7 @@ void AppendEnd(const v1::Job& job, const Style& style, Page* page) {
 }  // namespace
 
 std::string WhyPage(const v1::Job& job, const std::vector<v1::Transition>& history,
-                    const Style& style, absl::Time now) {
+                    std::span<const std::string> output, const Style& style, absl::Time now) {
   const v1::Transition* wish = LatestWish(history);
   Page page(style.colours);
   page.Heading(
@@ -91,6 +112,8 @@ std::string WhyPage(const v1::Job& job, const std::vector<v1::Transition>& histo
     if (job.state() == v1::JOB_STATE_CANCELED) page.Line("Canceled", CanceledText(history, wish));
     AppendEnd(job, style, &page);
     page.Time("Ended", job.end_time(), now);
+    if (!output.empty()) page.Label("Last lines");
+    for (const std::string& line : output) page.Raw(fmt::format("    {}\n", Harmless(line)));
   } else {
     AppendWaiting(job, wish, now, &page);
     page.Time("Started", job.start_time(), now);

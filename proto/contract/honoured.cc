@@ -1,11 +1,13 @@
 #include "contract/honoured.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "contract/characters.h"
 #include "contract/errors.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "google/protobuf/unknown_field_set.h"
@@ -41,41 +43,58 @@ void FindUnknownFields(const Message& message, const std::string& prefix,
   }
 }
 
-std::vector<std::string> FindUnhonoured(const v1::JobSpec& spec) {
-  std::vector<std::string> found;
-  const auto check = [&found](bool is_set, const char* field) {
-    if (is_set) found.emplace_back(field);
+// What no kind of cluster honours yet, and what to do instead.
+struct Unhonoured {
+  std::string_view field;
+  std::string_view remedy;
+};
+
+std::vector<Unhonoured> FindUnhonoured(const v1::JobSpec& spec) {
+  std::vector<Unhonoured> found;
+  const auto check = [&found](bool is_set, std::string_view field, std::string_view remedy) {
+    if (is_set) found.push_back({field, remedy});
   };
-  check(!spec.secrets().empty(), "secrets");
-  check(!spec.outputs().empty(), "outputs");
-  check(!spec.dependencies().empty(), "dependencies");
-  check(spec.has_array(), "array");
-  check(spec.has_machines(), "machines");
-  check(!spec.placement().node_labels().empty(), "placement.node_labels");
+  check(!spec.secrets().empty(), "secrets",
+        "leave it out, and keep the secret in a file or, on Kubernetes, in a volume");
+  check(!spec.outputs().empty(), "outputs",
+        "leave it out, and have the command write to results_directory");
+  check(!spec.dependencies().empty(), "dependencies",
+        "leave it out, and submit the job after muster wait");
+  check(spec.has_array(), "array",
+        "submit a job for each task; muster sbatch --array does it for a batch script");
+  check(spec.has_machines(), "machines", "leave it out");
+  check(!spec.placement().node_labels().empty(), "placement.node_labels",
+        "write kubernetes.node_selector or slurm.constraint");
   check(spec.on_cluster_loss() != v1::ON_CLUSTER_LOSS_UNSPECIFIED &&
             spec.on_cluster_loss() != v1::ON_CLUSTER_LOSS_WAIT,
-        "on_cluster_loss");
-  check(spec.resources().gpus_size() > 1, "resources.gpus[1]");
+        "on_cluster_loss", "leave it out, which is WAIT");
+  check(spec.resources().gpus_size() > 1, "resources.gpus[1]",
+        "ask for GPUs of one type, or submit several jobs");
   return found;
+}
+
+std::string Describe(const std::vector<Unhonoured>& fields) {
+  std::vector<std::string> lines;
+  for (const Unhonoured& one : fields)
+    lines.push_back(fmt::format("{} ({})", one.field, one.remedy));
+  return fmt::format("no kind of cluster honours yet: {}", fmt::join(lines, ", "));
 }
 
 }  // namespace
 
 absl::Status CheckHonoured(const v1::JobSpec& spec) {
-  std::vector<std::string> fields = FindUnhonoured(spec);
-  const size_t known = fields.size();
+  const std::vector<Unhonoured> known = FindUnhonoured(spec);
+  std::vector<std::string> fields;
+  for (const Unhonoured& one : known) fields.emplace_back(one.field);
   FindUnknownFields(spec, "", &fields);
   if (fields.empty()) return absl::OkStatus();
   const std::string names = fmt::format("{}", fmt::join(fields, ","));
   const std::string message =
-      known == 0 ? fmt::format(
-                       "this broker does not know the fields with the numbers {}; your client is "
-                       "newer than it is: upgrade the broker or leave them out",
-                       names)
-                 : fmt::format(
-                       "no cluster kind honours these values yet: {}; leave them out (GPUs are "
-                       "of one type, on_cluster_loss is WAIT)",
-                       names);
+      known.empty() ? fmt::format(
+                          "this broker does not know the fields with the numbers {}; your client "
+                          "is newer than it is: upgrade the broker or leave them out",
+                          names)
+                    : Describe(known);
   return Error(absl::StatusCode::kUnimplemented, "FIELD_NOT_HONOURED", message, {{"field", names}});
 }
 

@@ -38,6 +38,23 @@ std::string Plain(std::string_view name) {
   return plain;
 }
 
+// The candidate of which the name is the beginning, as "mem" is of "memory"; empty: none, or
+// several.
+std::string_view OnlyOneThatBegins(const std::string& plain,
+                                   const std::vector<std::string_view>& candidates) {
+  constexpr size_t kFewestLetters = 2;  // one letter says nothing
+  if (plain.size() < kFewestLetters) return {};
+  std::string_view found;
+  for (std::string_view candidate : candidates) {
+    const std::string whole = Plain(candidate);
+    if (whole == plain) return candidate;
+    if (!std::string_view(whole).starts_with(plain)) continue;
+    if (!found.empty()) return {};
+    found = candidate;
+  }
+  return found;
+}
+
 }  // namespace
 
 std::string_view Nearest(std::string_view name, const std::vector<std::string_view>& candidates) {
@@ -46,6 +63,9 @@ std::string_view Nearest(std::string_view name, const std::vector<std::string_vi
   if (name.size() > kMaxName) return {};
   std::string_view best;
   const std::string plain = Plain(name);
+  if (const std::string_view whole = OnlyOneThatBegins(plain, candidates); !whole.empty()) {
+    return whole;
+  }
   size_t best_distance = std::max<size_t>(1, name.size() / 3) + 1;
   for (std::string_view candidate : candidates) {
     const size_t distance = Distance(plain, Plain(candidate));

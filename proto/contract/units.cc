@@ -230,7 +230,30 @@ absl::StatusOr<uint64_t> ParseCpus(std::string_view text) {
 
 std::string FormatCpus(uint64_t cpu_millis) { return FormatMillis(cpu_millis); }
 
+namespace {
+
+// What is meant as a number of GPUs and would be taken for their type.
+absl::Status CheckIsNoOddCount(std::string_view text) {
+  constexpr std::string_view kWords[] = {"none", "one", "two",   "three", "four",
+                                         "five", "six", "seven", "eight"};
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const auto* word = std::find(std::begin(kWords), std::end(kWords), lower);
+  if (word != std::end(kWords)) {
+    return BadField("gpus", fmt::format("{} is no number; write {}, or a type and a number like "
+                                        "H100:8",
+                                        Quoted(text), word - std::begin(kWords)));
+  }
+  if (!text.starts_with('-') && !text.starts_with('+')) return absl::OkStatus();
+  return BadField("gpus", fmt::format("{} is no number of GPUs; use 0 to 1000, or a type and a "
+                                      "number like H100:8",
+                                      Quoted(text)));
+}
+
+}  // namespace
+
 absl::StatusOr<v1::GpuRequest> ParseGpus(std::string_view text) {
+  if (absl::Status status = CheckIsNoOddCount(text); !status.ok()) return status;
   v1::GpuRequest gpus;
   const size_t colon = text.find(':');
   std::string_view type = colon == text.npos ? text : text.substr(0, colon);

@@ -6,6 +6,7 @@
 
 #include "clients/cli/exit_code.h"
 #include "clients/cli/text.h"
+#include "clients/cli/views.h"
 #include "contract/states.h"
 #include "contract/units.h"
 
@@ -71,7 +72,9 @@ std::string MusterWords(const v1::Job& job) {
   const std::string state(contract::Name(job.state()));
   const bool has_class = job.state() == v1::JOB_STATE_FAILED &&
                          job.failure().failure_class() != v1::FAILURE_CLASS_UNSPECIFIED;
-  if (!has_class) return job.held() ? state + " (held)" : state;
+  if (!has_class && !job.held()) return state;
+  // A cluster that was asked to hold it may yet start what it has.
+  if (!has_class) return state + (IsKeptBack(job) ? " (held)" : " (asked to hold)");
   return fmt::format("{} ({})", state, contract::Name(job.failure().failure_class()));
 }
 

@@ -24,6 +24,25 @@ constexpr std::pair<std::string_view, std::string_view> kStates[] = {
     {"unknown", "unk"},         {"planned", "plnd"},   {"power_down", "pow_dn"},
     {"powered_down", "pow_dn"}, {"power_up", "pow_up"}};
 
+// The state of a node in Slurm's words, whatever kind of cluster it is of.
+std::string InSlurmsWords(const v1::Node& node) {
+  const std::string& state = node.state();
+  if (state == "full") return "allocated";
+  if (state.starts_with("not ready")) return "down";
+  if (!state.starts_with("ready")) return state;
+  if (state.ends_with("cordoned")) return node.used_cpus() > 0 ? "draining" : "drained";
+  if (node.used_cpus() == 0) return "idle";
+  return node.used_cpus() < node.cpus() ? "mixed" : "allocated";
+}
+
+// Likewise whether a partition takes jobs; why it does not, muster clusters says.
+std::string InSlurmsWords(const v1::Pool& pool) {
+  constexpr std::string_view kWords[] = {"up", "down", "drain", "inact"};
+  if (std::find(std::begin(kWords), std::end(kWords), pool.state()) != std::end(kWords))
+    return pool.state();
+  return pool.available() ? "up" : "down";
+}
+
 // What stands behind a word: "*" does not answer, "+CLOUD" and the like.
 std::string_view Marks(std::string_view state) {
   const auto* end = std::find_if_not(state.begin(), state.end(),
@@ -104,11 +123,7 @@ constexpr std::array kColumns = {
     Column{'P', "PARTITION",
            [](const P& p) { return Harmless(p.pool()) + (p.now().is_default() ? "*" : ""); }},
     Column{'R', "PARTITION", [](const P& p) { return Harmless(p.pool()); }},
-    Column{'a', "AVAIL",
-           [](const P& p) {
-             const std::string& word = p.now().state();
-             return word.empty() ? (p.now().available() ? "up" : "down") : Harmless(word);
-           }},
+    Column{'a', "AVAIL", [](const P& p) { return InSlurmsWords(p.now()); }},
     Column{'l', "TIMELIMIT",
            [](const P& p) {
              return Limit(p.now().has_max_time_limit(), p.now().max_time_limit(), "infinite");
@@ -214,8 +229,9 @@ std::vector<std::string> NodeHeadings(const ColumnFormat& format) {
   return headings;
 }
 
-std::vector<std::vector<std::string>> NodeRows(const v1::ClusterDetails& details,
+std::vector<std::vector<std::string>> NodeRows(v1::ClusterDetails details,
                                                const ColumnFormat& format, const NodeQuery& query) {
+  for (v1::Node& node : *details.mutable_nodes()) node.set_state(InSlurmsWords(node));
   // With the name of the first node.
   std::vector<std::pair<std::string, std::vector<std::string>>> named;
   for (const v1::PoolLoad& pool : details.pools()) {

@@ -23,7 +23,8 @@ struct NodeQuery {
 std::string NodeLetters();
 // The headings, in the order of the format.
 std::vector<std::string> NodeHeadings(const ColumnFormat& format);
-std::vector<std::vector<std::string>> NodeRows(const v1::ClusterDetails& details,
+// In Slurm's words for states, also of clusters of other kinds.
+std::vector<std::vector<std::string>> NodeRows(v1::ClusterDetails details,
                                                const ColumnFormat& format, const NodeQuery& query);
 
 // "idle" of "IDLE*", "alloc" and "allocated": the long word without marks, in lower case.

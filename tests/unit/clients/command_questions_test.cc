@@ -249,6 +249,53 @@ TEST_F(CommandTest, WhyQuotesWhatAFailureWasJudgedBy) {
   }
 }
 
+TEST_F(CommandTest, WhyEndsWithTheLastLinesThatTheProgramWrote) {
+  job_ = JobInState(42, v1::JOB_STATE_FAILED);
+  job_.mutable_exit()->set_code(3);
+  job_.mutable_exit()->set_rank(1);
+  job_.mutable_start_time()->set_seconds(1'772'366'400);
+  job_.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_PROGRAM);
+  std::string out = "1\n2\n3\n4\n5\n" + std::string(500, 'x') + "y\nlast\x1b[0m\n\n";
+  std::string err;
+  broker_.read_log = [&](const v1::ReadLogRequest& request, const auto& write) -> absl::Status {
+    EXPECT_EQ(request.run(), 1u);
+    EXPECT_EQ(request.rank(), 1u);
+    EXPECT_FALSE(request.follow());
+    const std::string& text = request.stream() == v1::LOG_STREAM_STDERR ? err : out;
+    for (uint64_t at = 0; at < text.size(); at += 7) write(client::Piece(at, text.substr(at, 7)));
+    write(client::Piece(text.size(), "", v1::LOG_END_COMPLETE));
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(Run({"why", "42"}).out, EndsWith("  Last lines\n    3\n    4\n    5\n    " +
+                                               std::string(399, 'x') + "y\n    last\\x1b[0m\n"));
+  err = "oops";
+  EXPECT_THAT(Run({"why", "42"}).out, EndsWith("  Last lines\n    oops\n"));
+  out = err = "";
+  EXPECT_THAT(Run({"why", "42"}).out, Not(HasSubstr("Last lines")));
+}
+
+TEST_F(CommandTest, WhySaysWhoseTurnItIsWhileNobodyHasSaidWhyAJobWaits) {
+  job_ = JobInState(42, v1::JOB_STATE_PENDING);
+  job_.set_cluster("box");
+  job_.mutable_runs(0)->set_state(v1::RUN_STATE_LAUNCHING);
+  EXPECT_THAT(Run({"why", "42"}).out, HasSubstr("Because     cluster box is being given it\n"));
+  job_.mutable_runs(0)->set_state(v1::RUN_STATE_PENDING);
+  EXPECT_THAT(Run({"why", "42"}).out,
+              HasSubstr("cluster box has it and has not said yet what it waits for\n"));
+  job_.set_reason("no node is free");
+  EXPECT_THAT(Run({"why", "42"}).out, HasSubstr("Because     no node is free\n"));
+}
+
+TEST_F(CommandTest, APlanOfWhatIsNotHonouredYetNamesItsPlaceInTheFile) {
+  broker_.plan_job = [](const v1::PlanJobRequest& request) -> absl::StatusOr<v1::PlanJobResponse> {
+    if (!request.spec().has_array()) return v1::PlanJobResponse();
+    return contract::Error(absl::StatusCode::kUnimplemented, "FIELD_NOT_HONOURED", "leave it out",
+                           {{"field", "spec.array"}});
+  };
+  const Outcome outcome = Run({"plan", WriteFile("run: a\n---\nrun: b\narray: {size: 3}\n")});
+  EXPECT_THAT(outcome.err, HasSubstr("job.yaml:4:8: array: is not honoured yet\n"));
+}
+
 TEST_F(CommandTest, HoldAndReleaseNameTheirJobs) {
   v1::HoldJobsRequest held;
   broker_.hold_jobs =

@@ -243,6 +243,30 @@ TEST_F(SlurmVerbsTest, SinfoShowsPartitionsNodesAndGpus) {
   EXPECT_EQ(Run({"sinfo", "-hsp", "cpu"}).out, "cpu    up   infinite          0/1/0/1 n1\n");
 }
 
+TEST_F(SlurmVerbsTest, SinfoHasSlurmsWordsForTheStatesOfOtherKinds) {
+  v1::DescribeClusterResponse response = Details();
+  broker_.describe_cluster = [&](const auto&) -> absl::StatusOr<v1::DescribeClusterResponse> {
+    return response;
+  };
+  v1::Node& node = *response.mutable_details()->mutable_nodes(0);
+  const auto state_of = [&](const char* state, uint32_t used) {
+    node.set_state(state);
+    node.set_used_cpus(used);
+    return Run({"sinfo", "-hp", "cpu", "-o", "%T %t"}).out;
+  };
+  EXPECT_EQ(state_of("ready", 0), "idle idle\n");
+  EXPECT_EQ(state_of("ready", 3), "mixed mix\n");
+  EXPECT_EQ(state_of("ready", 8), "allocated alloc\n");
+  EXPECT_EQ(state_of("full", 8), "allocated alloc\n");
+  EXPECT_EQ(state_of("ready, cordoned", 0), "drained drain\n");
+  EXPECT_EQ(state_of("ready, cordoned", 3), "draining drng\n");
+  EXPECT_EQ(state_of("not ready, cordoned", 0), "down down\n");
+  v1::Pool& pool = *response.mutable_details()->mutable_pools(1)->mutable_now();
+  pool.set_available(false);
+  pool.set_state("missing");
+  EXPECT_THAT(Run({"sinfo", "-hp", "cpu"}).out, HasSubstr("cpu  down "));
+}
+
 TEST_F(SlurmVerbsTest, SinfoNamesTheClusterThatDoesNotAnswer) {
   broker_.describe_cluster = [](const auto&) -> absl::StatusOr<v1::DescribeClusterResponse> {
     return contract::Error(absl::StatusCode::kUnavailable, "NOT_CONNECTED", "its agent is away");

@@ -40,7 +40,20 @@ TEST_F(CommandTest, AValueThatCannotBeMeantIsUsageNamingOptionValueAndRange) {
       {{"wait", "42.1"}, "42.1 is one run"},
       {{"events", "42.1"}, "42.1 is one run"},
       {{"lsit"}, "\"lsit\" is not a verb; did you mean list?"},
-      {{"cancle", "42"}, "did you mean cancel?"}};
+      {{"cancle", "42"}, "did you mean cancel?"},
+      {{"run", "--cpu", "2", "--", "true"},
+       "\"--cpu\" is not a flag of muster run; did you mean --cpus?\n"},
+      {{"run", "--mem=2Gi", "--", "true"},
+       "\"--mem\" is not a flag of muster run; did you mean --memory?"},
+      {{"list", "--borker", "x"}, "did you mean --broker?"},
+      {{"list", "--zzz", "x"}, "\"--zzz\" is not a flag of muster list; see: muster list --help"},
+      {{"run", "echo", "hi there"},
+       "put the command after --, as in: muster run -- echo \"hi there\"\n"},
+      {{"run", "--nodes", "2", "echo", "-n", "hi"},
+       "put the command after --, as in: muster run -- echo -n hi\n"},
+      {{"run", "x", "--", "y"}, "\"x\" is more than muster run takes"},
+      {{"clusters", "a", "b"},
+       "\"b\" is more than muster clusters takes; see: muster clusters --help"}};
   for (const auto& [arguments, says] : cases) {
     const Outcome outcome = Run(arguments);
     EXPECT_EQ(outcome.code, 2) << says << outcome.err;

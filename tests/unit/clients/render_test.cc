@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/status/status.h"
@@ -122,7 +123,7 @@ TEST(JobPage, TellsWhatIsLeftToTheClusterFromWhatIsNotWanted) {
   v1::Job job = FailedJob();
   job.mutable_spec()->mutable_resources()->add_gpus()->set_count_millis(0);
   EXPECT_THAT(JobPage(job, {}, {}, kNow),
-              HasSubstr("  Needs       the cluster's default of cpus, no GPUs\n"));
+              HasSubstr("  Needs       cpus and memory by the cluster's default, no GPUs\n"));
 }
 
 TEST(JobPage, AFailureQuotesWhatLedToItsVerdict) {
@@ -175,7 +176,8 @@ TEST(JobPage, ARunThatNeverBeganHasNoOutput) {
 TEST(JobPage, ARunInPodsHasBothOutputsInOneLogOfMostClusters) {
   v1::Job job = FailedJob();
   job.mutable_runs(0)->add_replicas()->set_name("k7m2-42-1-0-x");
-  EXPECT_EQ(LogCommands(job), "muster logs --rank 1 42.1 (with --stderr: where it is kept apart)");
+  EXPECT_EQ(LogCommands(job),
+            "muster logs --rank 1 42.1; or with --stderr, where the cluster keeps it apart");
 }
 
 TEST(JobPage, TheImageAndTheKubernetesSectionAreShown) {
@@ -221,6 +223,23 @@ TEST(Json, HasTheNamesOfTheProtoFiles) {
   response.set_repeated_request(true);
   EXPECT_EQ(ToJsonLine(response), "{\"job_id\":\"42\",\"repeated_request\":true}\n");
   EXPECT_EQ(ToJson(response), "{\n \"job_id\": \"42\",\n \"repeated_request\": true\n}\n");
+}
+
+TEST(Json, HasTheExitCodeOfASuccessAndNoneOfASignal) {
+  v1::Job job;
+  job.set_name("\"exit\":{}");
+  EXPECT_THAT(ToJson(job), Not(HasSubstr("\"code\"")));
+  job.mutable_exit();
+  EXPECT_THAT(ToJsonLine(job), HasSubstr("\"exit\":{\"code\": 0}"));
+  EXPECT_THAT(ToYaml(job), HasSubstr("\nexit:\n  code: 0\n"));
+  job.mutable_exit()->set_rank(2);
+  EXPECT_THAT(ToJsonLine(job), HasSubstr("\"exit\":{\"code\": 0,\"rank\":2}"));
+  EXPECT_EQ(nlohmann::json::parse(ToJson(job))["exit"], nlohmann::json({{"code", 0}, {"rank", 2}}));
+  job.mutable_exit()->set_signal(9);
+  EXPECT_THAT(ToJson(job), Not(HasSubstr("\"code\"")));
+  job.mutable_exit()->set_code(3);
+  job.mutable_exit()->clear_signal();
+  EXPECT_THAT(ToJsonLine(job), HasSubstr("\"exit\":{\"code\":3,"));
 }
 
 TEST(Json, HoldsNothingThatATerminalWouldObey) {

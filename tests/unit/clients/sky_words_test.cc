@@ -50,6 +50,18 @@ TEST(SkyJobWords, EachStateHasSkyPilotsWordAndMustersBesideIt) {
   }
 }
 
+TEST(SkyJobWords, AJobIsHeldOnceItsClusterSaysSo) {
+  v1::Job job = client::JobInState(1, v1::JOB_STATE_PENDING);
+  job.set_held(true);
+  job.mutable_runs(0)->set_reason("no node is free");
+  EXPECT_EQ(MusterWords(job), "PENDING (asked to hold)");
+  job.mutable_runs(0)->set_reason("held: it starts once it is released");
+  EXPECT_EQ(MusterWords(job), "PENDING (held)");
+  job.set_state(v1::JOB_STATE_QUEUED);
+  job.clear_runs();
+  EXPECT_EQ(MusterWords(job), "QUEUED (held)");
+}
+
 TEST(SkyJobWords, AFailureOfTheSetupIsToldFromOthers) {
   using enum v1::FailureClass;
   EXPECT_EQ(StatusWord(Failed(FAILURE_CLASS_CONFIG, "setup ended with exit code 7")),

@@ -1,5 +1,6 @@
 #include "contract/units.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -8,6 +9,8 @@
 
 namespace muster::contract {
 namespace {
+
+using ::testing::HasSubstr;
 
 TEST(ParseDuration, ReadsEveryDocumentedForm) {
   const std::map<std::string, absl::Duration> forms = {
@@ -189,6 +192,14 @@ TEST(ParseGpus, RefusesEverythingElse) {
                            "H100:1:2", "H100:1001", "H100:-1", "a,b:1", "h100;ls"}) {
     EXPECT_EQ(ParseGpus(text).status().code(), absl::StatusCode::kInvalidArgument) << text;
   }
+}
+
+TEST(ParseGpus, TakesNoOddNumberForAType) {
+  EXPECT_THAT(std::string(ParseGpus("Four").status().message()),
+              HasSubstr("\"Four\" is no number; write 4"));
+  EXPECT_THAT(std::string(ParseGpus("-1").status().message()),
+              HasSubstr("\"-1\" is no number of GPUs; use 0 to 1000"));
+  EXPECT_TRUE(ParseGpus("fourth").ok());
 }
 
 TEST(FormatGpus, GivesATextThatParsesToTheSame) {

@@ -374,6 +374,16 @@ TEST(NormalizeJobSpec, RefusesWhatIsNotHonouredYetAndNamesIt) {
   }
 }
 
+TEST(NormalizeJobSpec, SaysOfEachFieldThatIsNotHonouredYetWhatToDoInstead) {
+  const v1::JobSpec spec = Edited([](auto* s) {
+    s->mutable_array();
+    s->mutable_machines();
+  });
+  EXPECT_EQ(std::string(NormalizeJobSpec(spec).status().message()),
+            "no kind of cluster honours yet: array (submit a job for each task; muster sbatch "
+            "--array does it for a batch script), machines (leave it out)");
+}
+
 TEST(NormalizeJobSpec, KnowsEachFieldThatItsMessageHas) {
   // A field added to JobSpec needs a rule: a limit, or a refusal. Then this number follows.
   EXPECT_EQ(v1::JobSpec::descriptor()->field_count(), 28);
