@@ -30,7 +30,7 @@ std::optional<v1::Failure> FindStuckGang(const RunFacts& facts, size_t pods, abs
   if (facts.job.has_value() && facts.job->is_suspended) return std::nullopt;
   for (const PodObject& pod : facts.pods) {
     if (pod.deletion_time.has_value()) continue;  // another takes its place
-    if (pod.HasEnded()) return std::nullopt;  // the Job controller decides what follows
+    if (pod.HasEnded()) return std::nullopt;      // the Job controller decides what follows
     if (!pod.node.empty()) ++placed;
     if (pod.node.empty() && waits == nullptr) waits = &pod;
     since = std::max(since, pod.created.value_or(facts.now));
