@@ -90,7 +90,8 @@ absl::Status ForTheUser(const absl::Status& status, const Invocation& call, Fiel
   words.remove_prefix(prefix.size());
   const absl::Status own = WithFlags(InWords(status, std::string(words)), flags);
   if (call.file.empty()) return own;
-  return InWords(own, fmt::format("{}: job {}: {}", call.file, job + 1, ToStd(own.message())));
+  const std::string_view file = call.file == "-" ? "standard input" : std::string_view(call.file);
+  return InWords(own, fmt::format("{}: job {}: {}", file, job + 1, ToStd(own.message())));
 }
 
 // All or none.

@@ -1,6 +1,7 @@
 // Why a job stands as it does.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <string_view>
@@ -89,6 +90,21 @@ void AppendEnd(const v1::Job& job, const Style& style, Page* page) {
   page->Line("Its output", LogCommands(job));
 }
 
+// Whether the failure quotes the line already.
+bool IsQuoted(const v1::Job& job, const std::string& line) {
+  const auto& quotes = job.failure().quotes();
+  return std::any_of(quotes.begin(), quotes.end(),
+                     [&](const v1::FailureQuote& quote) { return quote.text() == line; });
+}
+
+void AppendOutput(const v1::Job& job, std::span<const std::string> output, Page* page) {
+  if (std::all_of(output.begin(), output.end(),
+                  [&](const std::string& line) { return IsQuoted(job, line); }))
+    return;
+  page->Label("Last lines");
+  for (const std::string& line : output) page->Raw(fmt::format("    {}\n", Harmless(line)));
+}
+
 }  // namespace
 
 std::string WhyPage(const v1::Job& job, const std::vector<v1::Transition>& history,
@@ -112,8 +128,7 @@ std::string WhyPage(const v1::Job& job, const std::vector<v1::Transition>& histo
     if (job.state() == v1::JOB_STATE_CANCELED) page.Line("Canceled", CanceledText(history, wish));
     AppendEnd(job, style, &page);
     page.Time("Ended", job.end_time(), now);
-    if (!output.empty()) page.Label("Last lines");
-    for (const std::string& line : output) page.Raw(fmt::format("    {}\n", Harmless(line)));
+    AppendOutput(job, output, &page);
   } else {
     AppendWaiting(job, wish, now, &page);
     page.Time("Started", job.start_time(), now);

@@ -270,6 +270,10 @@ TEST_F(CommandTest, WhyEndsWithTheLastLinesThatTheProgramWrote) {
                                                std::string(399, 'x') + "y\n    last\\x1b[0m\n"));
   err = "oops";
   EXPECT_THAT(Run({"why", "42"}).out, EndsWith("  Last lines\n    oops\n"));
+  job_.mutable_failure()->add_quotes()->set_text("oops");
+  EXPECT_THAT(Run({"why", "42"}).out, Not(HasSubstr("Last lines")));
+  err = "before\noops";
+  EXPECT_THAT(Run({"why", "42"}).out, EndsWith("  Last lines\n    before\n    oops\n"));
   out = err = "";
   EXPECT_THAT(Run({"why", "42"}).out, Not(HasSubstr("Last lines")));
 }
