@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "agents/core/kubernetes_settings.h"
+#include "agents/core/machine_hosts.h"
 #include "agents/core/setting_values.h"
 #include "agents/core/slurm_profile_settings.h"
 #include "agents/core/ssh_settings.h"
@@ -84,26 +85,19 @@ Setter RootsInto(std::map<std::string, std::string>* out) {
 
 // "a100:4,h100:2"; empty: none.
 absl::Status SetGpus(machines::MachinesConfig* machines, const std::string& value) {
-  std::map<std::string, uint32_t> gpus;
-  for (size_t begin = 0; begin < value.size();) {
-    const size_t comma = std::min(value.find(',', begin), value.size());
-    const std::string part = value.substr(begin, comma - begin);
-    begin = comma + 1;
-    const size_t colon = part.find(':');
-    const std::string type = part.substr(0, colon);
-    uint64_t count = 0;
-    const auto set = NumberInto(1, 1024, [&](uint64_t number) { count = number; });
-    if (colon == std::string::npos || type.empty() || !set(part.substr(colon + 1)).ok() ||
-        !gpus.emplace(type, count).second) {
-      return InvalidSetting(
-          fmt::format("\"{}\" is not of the form TYPE:COUNT, e.g. a100:4,h100:2", part));
-    }
-  }
-  machines->gpus = std::move(gpus);
-  return absl::OkStatus();
+  auto gpus = ParseGpuCounts(value);
+  if (gpus.ok()) machines->gpus = *std::move(gpus);
+  return gpus.status();
 }
 
-std::vector<Setting> MachinesSettings(machines::MachinesConfig* machines) {
+// The SSH settings of Slurm's login hosts, but for the hosts, which are in their own file.
+std::vector<Setting> MachineSshSettings(hosts::SshConfig* ssh) {
+  std::vector<Setting> settings = SshSettings("machines", ssh);
+  std::erase_if(settings, [](const Setting& s) { return s.key == "machines.ssh_hosts"; });
+  return settings;
+}
+
+std::vector<Setting> MachinesSettings(machines::MachinesConfig* machines, std::string* hosts_file) {
   return {
       {"machines.cpus", "cores that runs may use [all]",
        NumberInto(1, 100'000, [machines](uint64_t n) { machines->cpus = n; })},
@@ -120,6 +114,12 @@ std::vector<Setting> MachinesSettings(machines::MachinesConfig* machines) {
        DurationInto(&machines->cancel_grace)},
       {"machines.keep_finished_runs", "finished runs whose logs stay on the machine [1000]",
        NumberInto(0, 1'000'000, [machines](uint64_t n) { machines->keep_finished_runs = n; })},
+      {"machines.hosts", "file of the hosts, to be reached over SSH [this machine alone, no SSH]",
+       AbsolutePathInto(hosts_file)},
+      {"machines.host_directory", "directory on each host for Muster's files [.muster in its home]",
+       AbsolutePathInto(&machines->host_directory)},
+      {"machines.host_lost_after", "runs of a host that is silent for so long are LOST [1h]",
+       DurationInto(&machines->host_lost_after)},
       {"machines.supervisor", "path of muster-supervisor [beside muster-agent]",
        AbsolutePathInto(&machines->supervisor_path)},
   };
@@ -239,7 +239,10 @@ std::vector<Setting> SettingsOf(AgentConfig* config) {
        NumberInto(1, kMaxLaunchParallelism,
                   [config](uint64_t n) { config->launch_parallelism = static_cast<int>(n); })},
   };
-  for (Setting& setting : MachinesSettings(&config->machines)) {
+  for (Setting& setting : MachinesSettings(&config->machines, &config->machine_hosts_file)) {
+    settings.push_back(std::move(setting));
+  }
+  for (Setting& setting : MachineSshSettings(&config->machine_ssh)) {
     settings.push_back(std::move(setting));
   }
   for (Setting& setting : SlurmSettings(&config->slurm)) settings.push_back(std::move(setting));
@@ -268,6 +271,15 @@ absl::Status CheckComplete(const AgentConfig& config) {
   }
   if (config.state_dir.empty()) {
     return InvalidSetting("--state-dir DIR is required; it holds what the agent must not lose");
+  }
+  const machines::MachinesConfig& machines = config.machines;
+  if (!config.machine_hosts_file.empty() &&
+      (machines.cpus.has_value() || machines.memory_bytes.has_value() ||
+       machines.gpus.has_value())) {
+    return InvalidSetting(
+        "machines.cpus, machines.memory and machines.gpus are of this machine; with "
+        "machines.hosts, "
+        "set cpus, memory and gpus of each host in that file");
   }
   if (!config.slurm_ssh.hosts.empty() && config.slurm.run_dir.empty()) {
     return InvalidSetting(

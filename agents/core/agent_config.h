@@ -29,6 +29,8 @@ struct AgentConfig {
   uint32_t max_active_runs = 1000;
   std::optional<int> launch_parallelism;  // default: by kind
   machines::MachinesConfig machines;
+  std::string machine_hosts_file;  // empty: this machine alone
+  hosts::SshConfig machine_ssh;    // what its hosts have in common
   kubernetes::KubernetesConfig kubernetes;
   slurm::SlurmConfig slurm;
   hosts::SshConfig slurm_ssh;  // without hosts: Slurm's commands run on this machine

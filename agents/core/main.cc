@@ -12,12 +12,14 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "agents/core/agent.h"
 #include "agents/core/agent_config.h"
 #include "agents/core/check_report.h"
 #include "agents/core/credentials_command.h"
 #include "agents/core/journal.h"
+#include "agents/core/machine_hosts.h"
 #include "agents/hosts/ssh_host.h"
 #include "clients/cpp/address.h"
 #include "contract/text.h"
@@ -48,11 +50,21 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeRemoteSlurmBackend(AgentConfig conf
   return slurm::CreateSlurmBackend(config.slurm, config.state_dir, *std::move(host));
 }
 
-absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(AgentConfig config) {
-  if (config.kind == v1::CLUSTER_KIND_MACHINES) {
-    config.machines.cluster = config.cluster;
-    return machines::CreateMachinesBackend(config.machines, config.state_dir);
+absl::StatusOr<std::unique_ptr<Backend>> MakeMachinesBackend(AgentConfig config) {
+  config.machines.cluster = config.cluster;
+  if (!config.machine_hosts_file.empty()) {
+    config.machines.read_hosts = [file = config.machine_hosts_file, ssh = config.machine_ssh] {
+      return ReadMachineHosts(file, ssh);
+    };
+    absl::StatusOr<std::vector<machines::HostConfig>> hosts = config.machines.read_hosts();
+    if (!hosts.ok()) return hosts.status();
+    config.machines.hosts = *std::move(hosts);
   }
+  return machines::CreateMachinesBackend(config.machines, config.state_dir);
+}
+
+absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(AgentConfig config) {
+  if (config.kind == v1::CLUSTER_KIND_MACHINES) return MakeMachinesBackend(std::move(config));
   if (config.kind == v1::CLUSTER_KIND_KUBERNETES) {
     config.kubernetes.cluster = config.cluster;
     return kubernetes::CreateKubernetesBackend(config.kubernetes, config.state_dir);

@@ -33,6 +33,8 @@ class SshHost : public Host {
   // Connects unless that is done. UNAVAILABLE: no host can be reached; FAILED_PRECONDITION: host
   // key, key file or agent; PERMISSION_DENIED: no host lets the user in. Each with the remedy.
   absl::Status Connect() { return link_.Connect(); }
+  // Every call under way, and every later one, is answered with UNAVAILABLE. Once.
+  void Stop() { link_.Stop(); }
   // The host that is connected to, "name:port"; empty: none.
   std::string host_in_use() const { return link_.host_in_use(); }
 

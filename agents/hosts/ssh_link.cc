@@ -30,14 +30,16 @@ absl::Duration ConnectPatience(const SshConfig& config) {
 SshLink::SshLink(SshConfig config)
     : config_(std::move(config)), backoff_(config_.min_backoff), thread_([this] { Loop(); }) {}
 
-SshLink::~SshLink() {
+SshLink::~SshLink() { Stop(); }
+
+void SshLink::Stop() {
   {
     const std::lock_guard lock(mutex_);
     is_stopping_ = true;
   }
   stop_.Set();
   wakeup_.Set();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 absl::StatusOr<ExecResult> SshLink::Exec(ExecRequest request) {

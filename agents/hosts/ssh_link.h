@@ -28,6 +28,9 @@ class SshLink {
   explicit SshLink(SshConfig config);
   // Every command under way is answered with UNAVAILABLE.
   ~SshLink();
+  // The same before its end, for those who wait for an answer: from now on there is none but
+  // UNAVAILABLE. Once.
+  void Stop();
   SshLink(const SshLink&) = delete;
   SshLink& operator=(const SshLink&) = delete;
 

@@ -149,7 +149,7 @@ v1::ClusterDetails DescribeMachine(const Machine& machine, const Scheduler::Load
 }
 
 v1::JobPlan PlanRun(const RunSpec& spec, const std::optional<Misfit>& misfit,
-                    const Request& request, const Scheduler::Load& load) {
+                    const Request& request, const Ledger& ledger, size_t waiting) {
   v1::JobPlan plan;
   plan.set_submission(Submission(spec));
   v1::ClusterChecks checks;
@@ -157,13 +157,13 @@ v1::JobPlan PlanRun(const RunSpec& spec, const std::optional<Misfit>& misfit,
     Add(&checks, "what the job asks for", v1::CHECK_RESULT_FAIL, misfit->why, misfit->remedy);
   } else {
     Add(&checks, "what the job asks for", v1::CHECK_RESULT_OK, "the machine has it");
-    const std::string shortage = load.ledger.Shortage(request);
-    if (load.waiting == 0 && shortage.empty()) {
+    const std::string shortage = ledger.Shortage(request);
+    if (waiting == 0 && shortage.empty()) {
       *plan.mutable_estimated_start_time() = NowStamp();
     }
     const std::string waits = shortage.empty() ? "" : ", and it would wait for " + shortage;
     Add(&checks, "the machine's queue", v1::CHECK_RESULT_OK,
-        fmt::format("{} runs wait before it{}", load.waiting, waits));
+        fmt::format("{} runs wait before it{}", waiting, waits));
   }
   plan.mutable_checks()->Swap(checks.mutable_checks());
   return plan;

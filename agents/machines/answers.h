@@ -27,7 +27,7 @@ v1::ClusterDetails DescribeMachine(const Machine& machine, const Scheduler::Load
 
 // `spec` is what Launch would write down. Pure but for the time of day.
 v1::JobPlan PlanRun(const RunSpec& spec, const std::optional<Misfit>& misfit,
-                    const Request& request, const Scheduler::Load& load);
+                    const Request& request, const Ledger& ledger, size_t waiting);
 
 // Of a job that no machine could be given: `why` names the field.
 v1::JobPlan PlanRefusal(const std::string& why);

@@ -29,12 +29,17 @@ std::string FileText(hosts::Host& host, std::string_view path) {
   return text.ok() ? *std::move(text) : std::string();
 }
 
-// Cores that this process may use, and no more than a container's quota.
-uint32_t CountCores(hosts::Host& host) {
+// Cores that this process may use.
+uint32_t OwnCores() {
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof set, &set) != 0) return 0;
-  uint32_t cores = static_cast<uint32_t>(CPU_COUNT(&set));
+  return static_cast<uint32_t>(CPU_COUNT(&set));
+}
+
+// No more of them than a container's quota.
+uint32_t WithinQuota(uint32_t cores, hosts::Host& host) {
+  if (cores == 0) return 0;
   std::istringstream quota(FileText(host, "/sys/fs/cgroup/cpu.max"));
   uint64_t microseconds = 0;
   uint64_t period = 0;
@@ -114,7 +119,7 @@ absl::StatusOr<Machine> ReadMachine(const MachinesConfig& config, hosts::Host& h
   Machine machine;
   machine.hostname = Hostname();
   machine.identity = Identity(host, machine.hostname);
-  machine.capacity.cores = config.cpus.has_value() ? *config.cpus : CountCores(host);
+  machine.capacity.cores = config.cpus.has_value() ? *config.cpus : WithinQuota(OwnCores(), host);
   machine.capacity.memory_bytes =
       config.memory_bytes.has_value() ? *config.memory_bytes : CountMemory(host);
   if (machine.capacity.cores == 0 || machine.capacity.memory_bytes == 0) {
@@ -130,6 +135,33 @@ absl::StatusOr<Machine> ReadMachine(const MachinesConfig& config, hosts::Host& h
   machine.warnings.push_back(
       "memory is shared out but not enforced: a run that uses more than it asked for is not "
       "stopped by Muster");
+  return machine;
+}
+
+absl::StatusOr<Machine> ReadRemoteMachine(const HostConfig& config, hosts::Host& host) {
+  // These two would make it tell another number.
+  const absl::StatusOr<hosts::CommandResult> nproc =
+      host.Run({.argv = {"nproc"}, .unset_env = {"OMP_NUM_THREADS", "OMP_THREAD_LIMIT"}});
+  if (!nproc.ok() && !hosts::NotStarted(nproc.status()))
+    return absl::UnavailableError(nproc.status().message());
+  uint32_t cores = 0;
+  if (nproc.ok() && !absl::SimpleAtoi(nproc->stdout_data, &cores)) cores = 0;
+  Machine machine;
+  machine.hostname = config.name;
+  machine.identity = config.name;
+  machine.capacity.cores = config.cpus.has_value() ? *config.cpus : WithinQuota(cores, host);
+  machine.capacity.memory_bytes =
+      config.memory_bytes.has_value() ? *config.memory_bytes : CountMemory(host);
+  if (machine.capacity.cores == 0 || machine.capacity.memory_bytes == 0) {
+    return absl::FailedPreconditionError(fmt::format(
+        "{} does not tell its cores or memory; set cpus and memory of {} in the file of hosts",
+        host.Name(), config.name));
+  }
+  if (config.gpus.has_value()) {
+    machine.capacity.gpus = ConfiguredGpus(*config.gpus);
+  } else {
+    FindGpus(host, &machine);
+  }
   return machine;
 }
 

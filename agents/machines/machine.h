@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "agents/hosts/host.h"
+#include "agents/machines/host_config.h"
 #include "agents/machines/machines.h"
 #include "agents/machines/scheduling/hosts.h"
 
@@ -24,6 +25,10 @@ struct Machine {
 // nvidia-smi for GPUs. A missing nvidia-smi means no GPUs; one that fails is a warning. INTERNAL:
 // the kernel does not tell cores or memory.
 absl::StatusOr<Machine> ReadMachine(const MachinesConfig& config, hosts::Host& host);
+
+// The same of a host that this process is not on, by commands there. UNAVAILABLE: it could not be
+// asked; FAILED_PRECONDITION: it does not tell.
+absl::StatusOr<Machine> ReadRemoteMachine(const HostConfig& config, hosts::Host& host);
 
 // The answer to nvidia-smi --query-gpu=index,uuid,name,memory.total --format=csv,noheader.
 // INVALID_ARGUMENT quotes a line that it cannot read.

@@ -1,4 +1,5 @@
-// The backend for plain machines: for now, the one that the agent runs on.
+// The backend for plain machines: the one that the agent runs on, or several hosts over SSH
+// (remote/).
 //
 // It has a queue over the machine's cores, memory and GPUs, by priority and then first come, first
 // served; a run starts when everything that it asked for is free, and passes one before it only as
@@ -9,14 +10,17 @@
 #define MUSTER_AGENTS_MACHINES_MACHINES_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "agents/core/backend.h"
+#include "agents/machines/host_config.h"
 
 namespace muster::machines {
 
@@ -37,6 +41,15 @@ struct MachinesConfig {
   uint32_t keep_finished_runs = 1000;
   // Default: muster-supervisor beside this program.
   std::string supervisor_path = {};
+
+  // Hosts over SSH, in place of this machine; empty: this machine.
+  std::vector<HostConfig> hosts = {};
+  // Reads them anew, to see which are cordoned now.
+  std::function<absl::StatusOr<std::vector<HostConfig>>()> read_hosts = {};
+  // Where each of them has a directory of its own: absolute. Empty: .muster in the user's home.
+  std::string host_directory = {};
+  // A host that has been silent for so long takes its runs with it: they are LOST.
+  absl::Duration host_lost_after = absl::Hours(1);
 };
 
 // `state_dir` is an absolute path of a directory that exists; run directories are below

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
@@ -18,7 +17,10 @@
 #include "agents/machines/answers.h"
 #include "agents/machines/machine.h"
 #include "agents/machines/machines.h"
+#include "agents/machines/process_search.h"
+#include "agents/machines/remote/remote_backend.h"
 #include "agents/machines/run_environment.h"
+#include "agents/machines/run_request.h"
 #include "agents/machines/scheduler.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -32,8 +34,6 @@ using agent::LookupOutcome;
 using agent::ObserveOutcome;
 using agent::RunHandle;
 using google::protobuf::util::TimeUtil;
-
-constexpr uint64_t kMillisPerUnit = 1000;
 
 v1::Evidence AgentEvidence(const std::string& detail) {
   v1::Evidence evidence;
@@ -61,27 +61,6 @@ LaunchOutcome LaunchedAs(const std::string& detail) {
   outcome.kind = LaunchOutcome::Kind::kLaunched;
   outcome.evidence = AgentEvidence(detail);
   return outcome;
-}
-
-// Whole cores, one at least.
-Request RequestOf(const v1::JobSpec& spec) {
-  Request request;
-  request.nodes = std::max<uint32_t>(1, spec.nodes());
-  const uint64_t millis = std::max<uint64_t>(kMillisPerUnit, spec.resources().cpu_millis());
-  request.cores = static_cast<uint32_t>((millis + kMillisPerUnit - 1) / kMillisPerUnit);
-  request.memory_bytes = spec.resources().memory_bytes();
-  for (const v1::GpuRequest& gpus : spec.resources().gpus()) {
-    request.gpu_type = absl::AsciiStrToLower(gpus.type());
-    request.gpu_millis = static_cast<uint32_t>(gpus.count_millis());
-  }
-  return request;
-}
-
-Request RequestOf(const RunSpec& spec) {
-  return {.cores = spec.cores,
-          .memory_bytes = spec.memory_bytes,
-          .gpu_type = spec.gpu_type,
-          .gpu_millis = spec.gpu_millis};
 }
 
 // When the run is gone at the latest, from its start: after a limit it gets the grace as well.
@@ -231,8 +210,9 @@ absl::StatusOr<v1::JobPlan> MachinesBackend::Plan(const v1::JobSpec& spec,
   *assignment.mutable_spec() = spec;
   const absl::StatusOr<v1::Assignment> resolved = Resolve(assignment);
   if (!resolved.ok()) return PlanRefusal(agent::WhatIsWrong(resolved.status()));
+  const Scheduler::Load load = scheduler_.load();
   v1::JobPlan plan =
-      PlanRun(SpecOf(*resolved), RefusalOf(spec), RequestOf(spec), scheduler_.load());
+      PlanRun(SpecOf(*resolved), RefusalOf(spec), RequestOf(spec), load.ledger, load.waiting);
   hosts::LocalHost host;
   if (auto inputs = agent::PlanInputs(resolved->spec(), &host); inputs.has_value())
     *plan.add_checks() = *std::move(inputs);
@@ -285,7 +265,7 @@ absl::Status MachinesBackend::Adopt(const std::vector<RunHandle>& runs) {
   std::vector<std::pair<int64_t, std::string>> finished;  // by end
   uint64_t last_order = 0;
   // A run may have removed its own claim.
-  const std::map<std::string, Claim> supervisors = Supervisors::ListAll();
+  const std::map<std::string, Claim> supervisors = ListSupervisors();
   std::error_code error;
   for (std::filesystem::directory_iterator entry(runs_directory_, error), end;
        !error && entry != end; entry.increment(error)) {
@@ -459,6 +439,11 @@ absl::StatusOr<std::unique_ptr<agent::Backend>> CreateMachinesBackend(
   hosts::LocalHost host;
   const std::string runs_directory = state_dir + "/runs";
   if (absl::Status s = host.MakeDirectories(runs_directory, 0700); !s.ok()) return s;
+  if (!config.hosts.empty()) {
+    MachinesConfig complete = config;
+    if (complete.supervisor_path.empty()) complete.supervisor_path = DefaultSupervisorPath();
+    return CreateRemoteBackend(complete, runs_directory);
+  }
   absl::StatusOr<Machine> machine = ReadMachine(config, host);
   if (!machine.ok()) return machine.status();
   MachinesConfig complete = config;

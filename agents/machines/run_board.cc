@@ -28,6 +28,17 @@ void RunBoard::PutQuietly(const agent::Observation& observation) {
   entries_[observation.run_key] = {.observation = observation, .news = false};
 }
 
+void RunBoard::PutSilent(const agent::Observation& observation) {
+  const std::lock_guard lock(mutex_);
+  entries_[observation.run_key] = {.observation = observation, .news = true, .silent = true};
+  wake_due_ = true;
+}
+
+void RunBoard::PutUnseen(const std::string& run_key) {
+  const std::lock_guard lock(mutex_);
+  entries_[run_key] = {.observation = {}, .silent = true};
+}
+
 void RunBoard::Remove(const std::string& run_key) {
   const std::lock_guard lock(mutex_);
   entries_.erase(run_key);
@@ -74,10 +85,10 @@ std::vector<agent::Observation> RunBoard::Report(const std::vector<agent::RunHan
       continue;
     }
     Entry& entry = found->second;
-    if (!full && !entry.news) continue;
+    if (!entry.news && (!full || entry.silent)) continue;
     entry.news = false;
     report.push_back(entry.observation);
-    SetTime(now, &report.back().evidence);
+    if (!entry.silent) SetTime(now, &report.back().evidence);
     if (entry.observation.state == v1::RUN_STATE_PENDING) {
       report.back().reason = held_.contains(run.run_key) ? kHeld
                              : run.run_key == first_     ? first_reason_

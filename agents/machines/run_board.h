@@ -25,6 +25,10 @@ class RunBoard {
   // Said with the next full report only: what the agent knows already, or what may change within
   // milliseconds.
   void PutQuietly(const agent::Observation& observation);
+  // News, and as old as its evidence says: what nobody can see now is said once, and not again.
+  void PutSilent(const agent::Observation& observation);
+  // The run is known, and there is nothing to say about it yet.
+  void PutUnseen(const std::string& run_key);
   void Remove(const std::string& run_key);
   bool Contains(const std::string& run_key) const;
 
@@ -47,6 +51,7 @@ class RunBoard {
   struct Entry {
     agent::Observation observation;
     bool news = false;
+    bool silent = false;  // nobody can see it now
   };
 
   mutable std::mutex mutex_;

@@ -7,6 +7,7 @@
 namespace muster::machines {
 namespace {
 
+constexpr const char* kRankNames[] = {"NODE_RANK", "SKYPILOT_NODE_RANK", "MUSTER_NODE_RANK"};
 constexpr const char* kBaseNames[] = {"HOME",  "LANG",   "LC_ALL", "LOGNAME", "PATH",
                                       "SHELL", "TMPDIR", "TZ",     "USER"};
 
@@ -21,10 +22,27 @@ std::map<std::string, std::string> RunEnvironment(const v1::Assignment& assignme
   env["MASTER_ADDR"] = "127.0.0.1";
   env["SKYPILOT_NODE_IPS"] = "127.0.0.1";
   env["MUSTER_RESTART_COUNT"] = "0";
-  for (const char* rank : {"NODE_RANK", "SKYPILOT_NODE_RANK", "MUSTER_NODE_RANK"}) env[rank] = "0";
+  for (const char* rank : kRankNames) env[rank] = "0";
   for (const auto& [name, value] : base) env.try_emplace(name, value);
   for (const auto& [name, value] : assignment.spec().env()) env[name] = value;
   env.erase(std::string(kDevicesVariable));
+  return env;
+}
+
+std::map<std::string, std::string> RankEnvironment(const v1::Assignment& assignment,
+                                                   const std::string& cluster,
+                                                   const std::string& run_directory, size_t rank,
+                                                   const std::vector<std::string>& addresses) {
+  std::map<std::string, std::string> env = RunEnvironment(assignment, cluster, run_directory, {});
+  const auto& own = assignment.spec().env();
+  const auto set = [&](const std::string& name, const std::string& value) {
+    if (!own.contains(name)) env[name] = value;
+  };
+  std::string lines;
+  for (const std::string& address : addresses) lines += (lines.empty() ? "" : "\n") + address;
+  set("MASTER_ADDR", addresses[0]);
+  set("SKYPILOT_NODE_IPS", lines);
+  for (const char* name : kRankNames) set(name, std::to_string(rank));
   return env;
 }
 

@@ -2,9 +2,11 @@
 #ifndef MUSTER_AGENTS_MACHINES_RUN_ENVIRONMENT_H_
 #define MUSTER_AGENTS_MACHINES_RUN_ENVIRONMENT_H_
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "agents/machines/scheduling/hosts.h"
 #include "agents/machines/scheduling/request.h"
@@ -21,6 +23,13 @@ std::map<std::string, std::string> RunEnvironment(const v1::Assignment& assignme
                                                   const std::string& cluster,
                                                   const std::string& run_directory,
                                                   const std::map<std::string, std::string>& base);
+
+// Of one rank of several, each on a host of its own, without `base`: the host adds its own.
+// `addresses`: of the hosts, by rank.
+std::map<std::string, std::string> RankEnvironment(const v1::Assignment& assignment,
+                                                   const std::string& cluster,
+                                                   const std::string& run_directory, size_t rank,
+                                                   const std::vector<std::string>& addresses);
 
 // Those of this process's variables that a run may have. The rest may be secrets of the agent.
 std::map<std::string, std::string> BaseEnvironment();

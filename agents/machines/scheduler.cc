@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "agents/machines/process_search.h"
 #include "agents/machines/run_environment.h"
+#include "agents/machines/run_request.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 #include "spdlog/spdlog.h"
@@ -23,15 +25,6 @@ constexpr char kAwaitsBroker[] =
     "waiting for the broker's word on what is still wanted, as the agent was started anew";
 
 std::string Text(const absl::Status& status) { return std::string(ToStd(status.message())); }
-
-// The indexes of its GPUs, with commas.
-std::string DevicesText(const NodeAllocation& node) {
-  std::string text;
-  for (const auto& [index, millis] : node.gpus) {
-    text += fmt::format("{}{}", text.empty() ? "" : ",", index);
-  }
-  return text;
-}
 
 std::string SupervisorEnd(std::optional<int> wait_status) {
   if (!wait_status.has_value()) return "ended";
@@ -288,7 +281,7 @@ bool Scheduler::FollowClaim(Active active, const RunFiles& files) {
   if (files.claimed) {
     if (files.claim.has_value()) owner = files.claim->owner;
   } else {
-    owner = Supervisors::ListAll()[DirectoryOf(run_key).path()].owner;
+    owner = ListSupervisors()[DirectoryOf(run_key).path()].owner;
   }
   if (owner.pid == active.supervisor) return false;
   if (!supervisors_->Adopt(run_key, DirectoryOf(run_key).path(), owner).ok()) return false;

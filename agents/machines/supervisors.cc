@@ -14,10 +14,9 @@
 #include <memory>
 #include <utility>
 
-#include "absl/strings/str_split.h"
 #include "agents/hosts/pidfd.h"
 #include "agents/hosts/spawn.h"
-#include "agents/machines/small_file.h"
+#include "agents/machines/process_search.h"
 #include "fmt/format.h"
 
 namespace muster::machines {
@@ -31,11 +30,6 @@ constexpr int kMaxEvents = 256;
 // What fits into the argument of epoll_wait; an idle scheduler that looks up once an hour costs
 // nothing.
 constexpr absl::Duration kLongestWait = absl::Hours(1);
-// An environment, or the words of a command, is at most a few megabytes (the kernel's limit on both
-// together).
-constexpr size_t kMaxArgumentBytes = 8 << 20;
-// Stragglers may fork between a look and a kill; so many looks catch all but an attack.
-constexpr int kStragglerRounds = 20;
 
 absl::Status LastError(std::string_view what) {
   return absl::ErrnoToStatus(errno, fmt::format("cannot watch supervisors: {}", what));
@@ -47,21 +41,6 @@ absl::Status AddToEpoll(const hosts::Fd& epoll, int fd, uint64_t id) {
   event.data.u64 = id;
   if (epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd, &event) != 0) return LastError("epoll_ctl");
   return absl::OkStatus();
-}
-
-bool IsSupervisor(std::string_view program) {
-  return program.substr(program.rfind('/') + 1) == "muster-supervisor";
-}
-
-// Through the pidfd, so that a pid that changes hands between look and kill is safe.
-bool KillIfStraggler(pid_t pid, const std::string& variable) {
-  const hosts::Fd pidfd(hosts::PidfdOpen(pid));
-  if (!pidfd.valid()) return false;
-  std::string environment;
-  if (ReadSmallFile(fmt::format("/proc/{}/environ", pid), kMaxArgumentBytes, &environment) != 0)
-    return false;
-  if (('\0' + environment).find(variable) == std::string::npos) return false;
-  return hosts::PidfdSendSignal(pidfd.get(), SIGKILL) == 0;
 }
 
 }  // namespace
@@ -101,24 +80,6 @@ absl::StatusOr<pid_t> Supervisors::Start(const std::string& run_key, const std::
     return s;
   }
   return pid;
-}
-
-std::map<std::string, Claim> Supervisors::ListAll() {
-  std::map<std::string, Claim> supervisors;
-  for (const pid_t pid : ListProcesses()) {
-    const ProcessId process = Identify(pid);
-    std::string words;
-    if (ReadSmallFile(fmt::format("/proc/{}/cmdline", pid), kMaxArgumentBytes, &words) != 0)
-      continue;
-    const std::vector<std::string> argv = absl::StrSplit(words, '\0');
-    if (argv.size() < 3 || !IsSupervisor(argv[0])) continue;
-    const auto [found, is_new] =
-        supervisors.try_emplace(argv[1], Claim{.owner = process, .devices = argv[2]});
-    // A child that is not yet the user's program has its parent's words, and is younger.
-    if (!is_new && process.start_ticks < found->second.owner.start_ticks)
-      found->second.owner = process;
-  }
-  return supervisors;
 }
 
 absl::Status Supervisors::Adopt(const std::string& run_key, const std::string& directory,
@@ -202,14 +163,7 @@ void Supervisors::ReadRecordEvents(std::vector<SupervisorEvent>* events) {
 void Supervisors::Post() { eventfd_write(wakeup_.get(), 1); }
 
 void KillStragglers(std::string_view run_key) {
-  // With its ends, so that run 1 is not taken for run 10.
-  const std::string variable =
-      std::string(1, '\0') + fmt::format("MUSTER_RUN_KEY={}", run_key) + '\0';
-  for (int round = 0; round < kStragglerRounds; ++round) {
-    bool killed = false;
-    for (const pid_t pid : ListProcesses()) killed |= KillIfStraggler(pid, variable);
-    if (!killed) return;
-  }
+  KillProcessesWith(fmt::format("MUSTER_RUN_KEY={}", run_key));
 }
 
 }  // namespace muster::machines

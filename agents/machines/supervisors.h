@@ -38,9 +38,6 @@ class Supervisors {
   // Starts one in a session of its own, and watches it and the directory.
   absl::StatusOr<pid_t> Start(const std::string& run_key, const std::string& directory,
                               const std::string& devices, const std::string& variable);
-  // The supervisors that live now, whoever started them, by directory: what their runs' claims say,
-  // or would say if they were still there.
-  static std::map<std::string, Claim> ListAll();
   // Watches one that an earlier agent, or another process, started. NOT_FOUND: that process is
   // gone, whoever has its pid.
   absl::Status Adopt(const std::string& run_key, const std::string& directory,

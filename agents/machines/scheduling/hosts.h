@@ -13,6 +13,8 @@ struct Gpu {
   uint32_t index = 0;  // unique on its host
   std::string type;    // lower case
   std::string name;    // what CUDA_VISIBLE_DEVICES calls it: a UUID, or the index
+
+  friend bool operator==(const Gpu&, const Gpu&) = default;
 };
 
 // What runs may use of one host.
@@ -23,6 +25,8 @@ struct Capacity {
 
   // How many of each type.
   std::map<std::string, uint32_t> GpuCounts() const;
+
+  friend bool operator==(const Capacity&, const Capacity&) = default;
 };
 
 // Only a host that is up is given new runs; what runs there keeps its place in any state.

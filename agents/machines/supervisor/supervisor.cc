@@ -54,6 +54,7 @@ Supervisor::Supervisor(SupervisorArguments arguments, int signal_fd)
 
 int Supervisor::Run() {
   if (const std::optional<int> code = TakeClaim()) return *code;
+  TellOfClaim();
   if (Prepare()) {
     if (spec_.time_limit_ms > 0) limit_ms_ = Milliseconds(CLOCK_MONOTONIC) + spec_.time_limit_ms;
     if (spec_.setup_words.empty() || RunPhase(ExitRecord::Phase::kSetup)) {
@@ -73,6 +74,16 @@ std::optional<int> Supervisor::TakeClaim() {
   if (error == 0) return std::nullopt;
   unlink(reserved_.c_str());
   return error == EEXIST ? kSupervisorLostClaim : kSupervisorErrnoBase + error;
+}
+
+void Supervisor::TellOfClaim() const {
+  if (arguments_.claimed_fd < 0) return;
+  // Whoever waited may be gone.
+  signal(SIGPIPE, SIG_IGN);
+  const ssize_t n = write(arguments_.claimed_fd, "c", 1);
+  signal(SIGPIPE, SIG_DFL);
+  close(arguments_.claimed_fd);
+  static_cast<void>(n);
 }
 
 bool Supervisor::Failed(ExitRecord::Step step, int error, const std::string& path) {

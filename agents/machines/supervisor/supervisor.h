@@ -15,10 +15,14 @@
 
 namespace muster::machines {
 
+// The variable that names a descriptor to which a byte is written once the run is claimed.
+inline constexpr char kClaimedVariable[] = "MUSTER_SUPERVISOR_CLAIMED_FD";
+
 struct SupervisorArguments {
   std::string directory;
   std::string devices;                 // for the claim
   std::vector<std::string> variables;  // "NAME=value", on top of the spec's environment
+  int claimed_fd = -1;                 // told of the claim; -1: nobody waits for it
 };
 
 // With SIGTERM, SIGINT, SIGHUP and SIGCHLD blocked and read from here.
@@ -34,6 +38,7 @@ class Supervisor {
  private:
   std::string PathOf(const char* name) const { return arguments_.directory + "/" + name; }
 
+  void TellOfClaim() const;
   // Reserves the exit record and takes the claim; an exit code if the run is not ours.
   std::optional<int> TakeClaim();
   // Reads the spec and opens the outputs.

@@ -1,0 +1,33 @@
+// A host that the agent reaches over SSH, as its operator describes it.
+#ifndef MUSTER_AGENTS_MACHINES_HOST_CONFIG_H_
+#define MUSTER_AGENTS_MACHINES_HOST_CONFIG_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agents/hosts/ssh_config.h"
+
+namespace muster::machines {
+
+// The agent has three threads for each.
+inline constexpr size_t kMaxHosts = 128;
+
+struct HostConfig {
+  std::string name;     // unique in its cluster, as a cluster's name is written
+  std::string address;  // by which the other hosts reach it: MASTER_ADDR
+  hosts::SshConfig ssh;
+  // What runs may use; what is left out is asked of the host.
+  std::optional<uint32_t> cpus = {};
+  std::optional<uint64_t> memory_bytes = {};
+  std::optional<std::map<std::string, uint32_t>> gpus = {};
+  std::vector<std::string> labels = {};
+  bool cordoned = false;  // is given no new runs
+};
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_HOST_CONFIG_H_

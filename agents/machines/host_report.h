@@ -1,0 +1,56 @@
+// What a host that is reached over SSH says of the runs that the agent asks about.
+//
+// Uses nothing but the standard library: the supervisor links it.
+#ifndef MUSTER_AGENTS_MACHINES_HOST_REPORT_H_
+#define MUSTER_AGENTS_MACHINES_HOST_REPORT_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agents/machines/run_records.h"
+
+namespace muster::machines {
+
+// How far a run has come on the host. Only forward, unless someone removes its records.
+enum class HostStage {
+  kAbsent,    // nothing shows its start
+  kClaimed,   // a supervisor has it
+  kStarted,   // its command has started
+  kEnded,     // there is an exit record
+  kVanished,  // it has begun, nothing of it is left, and nobody has recorded its end
+};
+
+// The letter of a stage, as it is sent; the stage of a letter, or nothing.
+char LetterOf(HostStage stage);
+std::optional<HostStage> StageOf(char letter);
+
+struct RankReport {
+  std::string run_key;
+  HostStage stage = HostStage::kAbsent;
+  std::optional<Started> started = {};
+  std::optional<ExitRecord> exit = {};  // kEnded
+  std::string detail = {};              // kVanished: how that was seen
+};
+
+struct HostReport {
+  std::string boot_id;
+  std::vector<RankReport> runs;
+
+  std::string Encode() const;
+  // Nothing if it is not whole.
+  static std::optional<HostReport> Decode(std::string_view bytes);
+};
+
+// In the directory of the runs: the number of the latest question that the agent wants answered. A
+// report that waits with an older one ends, so that the agent can ask about more runs.
+inline constexpr char kQuestionFile[] = ".question";
+
+// Exit codes of the host commands; what is wrong is on standard error.
+inline constexpr int kHostDone = 0;
+inline constexpr int kHostFailed = 1;  // and nothing was started
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_HOST_REPORT_H_

@@ -1,0 +1,157 @@
+#include "agents/machines/remote/gang.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "agents/machines/verdict.h"
+#include "fmt/format.h"
+
+namespace muster::machines {
+namespace {
+
+using agent::Observation;
+
+Witness WitnessOf(const std::string& run_key, const Rank& rank, absl::Time now) {
+  return {.run_key = run_key, .hostname = rank.host, .now = now};
+}
+
+Observation RefusedVerdict(const Witness& witness, const Rank& rank) {
+  Observation observation = VanishedVerdict(witness, rank.refused->message());
+  observation.failure = rank.refused;
+  observation.end_time = rank.refused_at;
+  return observation;
+}
+
+// How one rank that is over has ended.
+Observation RankEnd(const std::string& run_key, const Rank& rank, absl::Time now) {
+  const Witness witness = WitnessOf(run_key, rank, now);
+  if (rank.refused.has_value()) return RefusedVerdict(witness, rank);
+  if (rank.exit.has_value()) return EndVerdict(witness, *rank.exit);
+  Observation observation = VanishedVerdict(witness, rank.vanished);
+  observation.end_time = rank.vanished_at;
+  return observation;
+}
+
+std::vector<std::string> NamesOf(const std::vector<Rank>& ranks) {
+  std::vector<std::string> names;
+  for (const Rank& rank : ranks) names.push_back(rank.host);
+  return names;
+}
+
+std::optional<absl::Time> FirstStart(const std::vector<Rank>& ranks) {
+  std::optional<absl::Time> first;
+  for (const Rank& rank : ranks) {
+    int64_t start_us = rank.started.has_value() ? rank.started->time_us : 0;
+    if (rank.exit.has_value() && rank.exit->start_us != 0) start_us = rank.exit->start_us;
+    if (start_us == 0) continue;
+    const absl::Time start = absl::FromUnixMicros(start_us);
+    first = first.has_value() ? std::min(*first, start) : start;
+  }
+  return first;
+}
+
+}  // namespace
+
+bool TakeReport(const RankReport& report, absl::Time now, Rank* rank) {
+  if (rank->IsOver() || report.stage == rank->stage) return false;
+  // A look from before the start was answered.
+  if (report.stage == HostStage::kAbsent) return false;
+  rank->stage = report.stage;
+  if (report.started.has_value()) rank->started = report.started;
+  rank->exit = report.exit;
+  rank->vanished = report.detail;
+  rank->vanished_at = now;
+  // Where the disk is full the note of the cancel may be missing; the TERM was ours all the same.
+  if (rank->exit.has_value() && rank->stop_told &&
+      rank->exit->cause == ExitRecord::Cause::kTerminated) {
+    rank->exit->cause = ExitRecord::Cause::kCanceled;
+  }
+  return true;
+}
+
+bool HasFailed(const Rank& rank) {
+  if (!rank.IsOver()) return false;
+  return RankEnd("", rank, rank.vanished_at).state != v1::RUN_STATE_SUCCEEDED;
+}
+
+Observation GangEnd(const std::string& run_key, const std::vector<Rank>& ranks, bool cancel_asked,
+                    absl::Time now) {
+  std::vector<Observation> ends;
+  for (const Rank& rank : ranks) ends.push_back(RankEnd(run_key, rank, now));
+  // A failure before an end that was asked for, and that before a success.
+  const auto weight = [](const Observation& end) {
+    if (end.state == v1::RUN_STATE_FAILED) return 0;
+    return end.state == v1::RUN_STATE_CANCELED ? 1 : 2;
+  };
+  size_t first = 0;
+  for (size_t i = 1; i < ends.size(); ++i) {
+    const auto order = [&](size_t rank) {
+      return std::pair(weight(ends[rank]),
+                       weight(ends[rank]) == 2 ? absl::Time() : *ends[rank].end_time);
+    };
+    if (order(i) < order(first)) first = i;
+  }
+  Observation end = ends[first];
+  for (const Observation& other : ends) end.end_time = std::max(*end.end_time, *other.end_time);
+  end.nodes = NamesOf(ranks);
+  end.start_time = FirstStart(ranks);
+  if (end.exit.has_value()) end.exit->set_rank(static_cast<uint32_t>(first));
+  const std::string where = fmt::format("rank {} on {}: ", first, ranks[first].host);
+  end.evidence.set_detail(where + end.evidence.detail());
+  if (end.failure.has_value()) end.failure->set_message(where + end.failure->message());
+  if (end.state == v1::RUN_STATE_CANCELED && !cancel_asked) {
+    // Because of a rank that could not be started; an agent that has died since has known why.
+    end.state = v1::RUN_STATE_FAILED;
+    end.failure = RankFailure(v1::FAILURE_CLASS_INFRA,
+                              "the run was ended because not all of its ranks could be started",
+                              "submit the job again; the agent's log says which host it was");
+  }
+  return end;
+}
+
+Observation GangProgress(const std::string& run_key, const std::vector<Rank>& ranks,
+                         absl::Time now) {
+  const bool is_running =
+      std::all_of(ranks.begin(), ranks.end(), [](const Rank& rank) { return rank.IsRunning(); });
+  const auto witness = [&](size_t rank) { return WitnessOf(run_key, ranks[rank], now); };
+  Observation progress = StartingVerdict(witness(0), 0);
+  for (size_t i = 0; is_running && i < ranks.size(); ++i) {
+    if (ranks[i].started.has_value()) progress = RunningVerdict(witness(i), *ranks[i].started);
+  }
+  const auto begun =
+      std::count_if(ranks.begin(), ranks.end(), [](const Rank& rank) { return rank.HasBegun(); });
+  const auto over =
+      std::count_if(ranks.begin(), ranks.end(), [](const Rank& rank) { return rank.IsOver(); });
+  progress.evidence.set_detail(
+      fmt::format("of {} ranks {} have begun and {} have ended", ranks.size(), begun, over));
+  progress.nodes = NamesOf(ranks);
+  progress.start_time = is_running ? FirstStart(ranks) : std::nullopt;
+  progress.external_id.clear();
+  return progress;
+}
+
+Observation GangLost(const std::string& run_key, const std::vector<Rank>& ranks,
+                     const std::string& why, absl::Time now) {
+  Observation lost = LostVerdict(WitnessOf(run_key, ranks[0], now), ranks[0].directory);
+  lost.nodes = NamesOf(ranks);
+  lost.start_time = FirstStart(ranks);
+  lost.evidence.set_detail(why);
+  lost.failure = RankFailure(v1::FAILURE_CLASS_INFRA,
+                             fmt::format("nobody knows what has become of the run: {}", why),
+                             "see to the host; what it still has of the run is ended when it "
+                             "answers again. Then submit the job again");
+  lost.failure->set_retriable(false);
+  return lost;
+}
+
+v1::Failure RankFailure(v1::FailureClass failure_class, const std::string& message,
+                        const std::string& suggestion) {
+  v1::Failure failure;
+  failure.set_failure_class(failure_class);
+  failure.set_message(message);
+  failure.set_suggestion(suggestion);
+  failure.set_retriable(failure_class == v1::FAILURE_CLASS_INFRA);
+  return failure;
+}
+
+}  // namespace muster::machines

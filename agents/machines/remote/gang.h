@@ -1,0 +1,67 @@
+// What is known of a run's ranks, each on a host of its own, and what it means for the run. Pure.
+#ifndef MUSTER_AGENTS_MACHINES_REMOTE_GANG_H_
+#define MUSTER_AGENTS_MACHINES_REMOTE_GANG_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "agents/core/backend.h"
+#include "agents/machines/host_report.h"
+
+namespace muster::machines {
+
+struct Rank {
+  // Where it is.
+  std::string host;
+  std::string directory;  // the run's, there
+  // What the host has said.
+  HostStage stage = HostStage::kAbsent;
+  std::optional<Started> started = {};
+  std::optional<ExitRecord> exit = {};
+  std::string vanished = {};  // kVanished: how that was seen
+  absl::Time vanished_at = {};
+  // The host could not start it, and has not.
+  std::optional<v1::Failure> refused = {};
+  absl::Time refused_at = {};
+  // What the agent does about it.
+  bool start_under_way = false;
+  bool stop_under_way = false;
+  bool stop_told = false;  // the host has been told
+
+  bool HasBegun() const { return stage != HostStage::kAbsent; }
+  // Nothing of it is there, or will be.
+  bool IsOver() const {
+    return refused.has_value() || stage == HostStage::kEnded || stage == HostStage::kVanished;
+  }
+  bool IsRunning() const { return stage == HostStage::kStarted || IsOver(); }
+};
+
+// Takes in what the host says. Whether that is news.
+bool TakeReport(const RankReport& report, absl::Time now, Rank* rank);
+
+// Whether a rank has ended otherwise than well, so that the others must end.
+bool HasFailed(const Rank& rank);
+
+// How a run has ended whose ranks are all over. A failure is that of the rank that failed first, as
+// the clocks of the hosts have it; ranks that were ended because of it do not count.
+// `cancel_asked`: by a user.
+agent::Observation GangEnd(const std::string& run_key, const std::vector<Rank>& ranks,
+                           bool cancel_asked, absl::Time now);
+// How far it has come until then.
+agent::Observation GangProgress(const std::string& run_key, const std::vector<Rank>& ranks,
+                                absl::Time now);
+// A run of which nobody knows whether it goes on: `why` says since when.
+agent::Observation GangLost(const std::string& run_key, const std::vector<Rank>& ranks,
+                            const std::string& why, absl::Time now);
+
+// Retriable if it is the cluster's fault.
+v1::Failure RankFailure(v1::FailureClass failure_class, const std::string& message,
+                        const std::string& suggestion);
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_REMOTE_GANG_H_

@@ -1,0 +1,175 @@
+#include "agents/machines/remote/launch_record.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "agents/machines/record.h"
+#include "agents/machines/small_file.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+
+namespace muster::machines {
+namespace {
+
+constexpr char kAssignmentFile[] = "assignment";
+constexpr char kPlacementFile[] = "placement";
+constexpr char kBegunFile[] = "begun";
+// A job spec is at most 1 MiB on the wire.
+constexpr size_t kMaxAssignmentBytes = 4 << 20;
+// A node with all its GPUs takes a few hundred bytes.
+constexpr size_t kMaxPlacementBytes = 1 << 20;
+// The assignment holds the user's variables.
+constexpr mode_t kSecretMode = 0600;
+
+absl::Status FileError(int error, std::string_view what, std::string_view path) {
+  return {absl::ErrnoToStatusCode(error),
+          fmt::format("cannot {} \"{}\": {}", what, path, std::generic_category().message(error))};
+}
+
+// Content and name on disk.
+absl::Status Write(const std::string& path, const std::string& content) {
+  int error = ReplaceSmallFile(path, content, kSecretMode);
+  if (error == 0) error = SyncFile(path);
+  return error == 0 ? absl::OkStatus() : FileError(error, "write", path);
+}
+
+// Empty if there is no such file.
+absl::StatusOr<std::string> Load(const std::string& path, size_t max_bytes) {
+  std::string content;
+  const int error = ReadSmallFile(path, max_bytes, &content);
+  if (error == ENOENT) return std::string();
+  if (error != 0) return FileError(error, "read", path);
+  return content;
+}
+
+// "ORDER SIZE\n" and the message; what was cut by a power failure counts as absent.
+void DecodeAssignment(const std::string& content, LaunchFiles* files) {
+  const size_t line_end = content.find('\n');
+  const std::vector<std::string> words =
+      absl::StrSplit(content.substr(0, line_end), absl::MaxSplits(' ', 1));
+  uint64_t size = 0;
+  if (words.size() != 2 || !absl::SimpleAtoi(words[0], &files->order) ||
+      !absl::SimpleAtoi(words[1], &size) || content.size() - line_end - 1 != size) {
+    return;
+  }
+  auto assignment = std::make_shared<v1::Assignment>();
+  if (assignment->ParseFromString(content.substr(line_end + 1)))
+    files->assignment = std::move(assignment);
+}
+
+std::string NodeText(const NodeAllocation& node) {
+  std::string text = fmt::format("{} {}", node.cores, node.memory_bytes);
+  for (const auto& [index, millis] : node.gpus) text += fmt::format(" {}:{}", index, millis);
+  return text;
+}
+
+std::optional<NodeAllocation> ParseNode(const std::string& text) {
+  const std::vector<std::string> words = absl::StrSplit(text, ' ');
+  NodeAllocation node;
+  if (words.size() < 2 || !absl::SimpleAtoi(words[0], &node.cores) ||
+      !absl::SimpleAtoi(words[1], &node.memory_bytes)) {
+    return std::nullopt;
+  }
+  for (size_t i = 2; i < words.size(); ++i) {
+    const std::vector<std::string> parts = absl::StrSplit(words[i], ':');
+    uint32_t index = 0;
+    uint32_t millis = 0;
+    if (parts.size() != 2 || !absl::SimpleAtoi(parts[0], &index) ||
+        !absl::SimpleAtoi(parts[1], &millis)) {
+      return std::nullopt;
+    }
+    node.gpus[index] = millis;
+  }
+  return node;
+}
+
+std::vector<PlacedRank> DecodePlacement(const std::string& content) {
+  const std::optional<Record> record = Record::Decode(content);
+  if (!record.has_value()) return {};
+  const std::vector<std::string> hosts = record->All("host");
+  const std::vector<std::string> directories = record->All("directory");
+  const std::vector<std::string> nodes = record->All("node");
+  std::vector<PlacedRank> placement;
+  for (size_t i = 0; i < hosts.size() && i < directories.size() && i < nodes.size(); ++i) {
+    std::optional<NodeAllocation> node = ParseNode(nodes[i]);
+    if (!node.has_value()) return {};
+    placement.push_back({hosts[i], directories[i], *std::move(node)});
+  }
+  return placement;
+}
+
+std::set<size_t> DecodeBegun(const std::string& content) {
+  std::set<size_t> ranks;
+  const std::optional<Record> record = Record::Decode(content);
+  if (!record.has_value()) return ranks;
+  for (const std::string& text : record->All("rank")) {
+    size_t rank = 0;
+    if (absl::SimpleAtoi(text, &rank)) ranks.insert(rank);
+  }
+  return ranks;
+}
+
+}  // namespace
+
+bool LaunchRecord::Exists() const { return access(path_.c_str(), F_OK) == 0; }
+
+absl::StatusOr<LaunchFiles> LaunchRecord::Read() const {
+  LaunchFiles files;
+  const absl::StatusOr<std::string> assignment = Load(PathOf(kAssignmentFile), kMaxAssignmentBytes);
+  if (!assignment.ok()) return assignment.status();
+  const absl::StatusOr<std::string> placement = Load(PathOf(kPlacementFile), kMaxPlacementBytes);
+  if (!placement.ok()) return placement.status();
+  const absl::StatusOr<std::string> begun = Load(PathOf(kBegunFile), kMaxPlacementBytes);
+  if (!begun.ok()) return begun.status();
+  DecodeAssignment(*assignment, &files);
+  files.placement = DecodePlacement(*placement);
+  files.begun = DecodeBegun(*begun);
+  return files;
+}
+
+absl::Status LaunchRecord::Create(const v1::Assignment& assignment, uint64_t order) const {
+  const bool made = mkdir(path_.c_str(), 0700) == 0;
+  if (!made && errno != EEXIST) return FileError(errno, "make the directory", path_);
+  const std::string bytes = assignment.SerializeAsString();
+  absl::Status written =
+      Write(PathOf(kAssignmentFile), fmt::format("{} {}\n{}", order, bytes.size(), bytes));
+  // Nothing must be left that a restart would take for a queued run.
+  if (!written.ok()) unlink(PathOf(kAssignmentFile).c_str());
+  if (!written.ok() && made) rmdir(path_.c_str());
+  return written;
+}
+
+absl::Status LaunchRecord::Place(const std::vector<PlacedRank>& placement) const {
+  Record record;
+  for (const PlacedRank& rank : placement) {
+    record.Add("host", rank.host);
+    record.Add("directory", rank.directory);
+    record.Add("node", NodeText(rank.node));
+  }
+  return Write(PathOf(kPlacementFile), record.Encode());
+}
+
+absl::Status LaunchRecord::SetBegun(const std::set<size_t>& ranks) const {
+  Record record;
+  for (const size_t rank : ranks) record.Add("rank", static_cast<int64_t>(rank));
+  return Write(PathOf(kBegunFile), record.Encode());
+}
+
+void LaunchRecord::RemoveBookkeeping() const {
+  unlink(PathOf(kAssignmentFile).c_str());
+  unlink(PathOf(kBegunFile).c_str());
+}
+
+void LaunchRecord::Remove() const {
+  RemoveBookkeeping();
+  unlink(PathOf(kPlacementFile).c_str());
+  rmdir(path_.c_str());
+}
+
+}  // namespace muster::machines

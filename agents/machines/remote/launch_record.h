@@ -1,0 +1,68 @@
+// The agent's own record of a run on hosts over SSH, in a directory of its own (runs/<run key> in
+// the agent's state directory):
+// - assignment: what to run, and its place in the queue. On disk before the agent says that it has
+//   the run; removed when the broker has the end.
+// - placement: which hosts the run has. On disk before any of them is asked to start it, so that no
+//   other host ever is.
+// - begun: the ranks that hosts have said to have begun. A host without a trace of one of them does
+//   not get it again.
+//
+// No state: every call looks at the disk. Errors name the path.
+#ifndef MUSTER_AGENTS_MACHINES_REMOTE_LAUNCH_RECORD_H_
+#define MUSTER_AGENTS_MACHINES_REMOTE_LAUNCH_RECORD_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agents/machines/scheduling/request.h"
+#include "muster/v1/agent_link.pb.h"
+
+namespace muster::machines {
+
+// One rank's place.
+struct PlacedRank {
+  std::string host;       // its name
+  std::string directory;  // the run's, there
+  NodeAllocation node;    // `host` in it counts only while the agent runs
+
+  friend bool operator==(const PlacedRank&, const PlacedRank&) = default;
+};
+
+struct LaunchFiles {
+  std::shared_ptr<const v1::Assignment> assignment;  // null: none
+  uint64_t order = 0;
+  std::vector<PlacedRank> placement;  // empty: none
+  std::set<size_t> begun;
+};
+
+class LaunchRecord {
+ public:
+  explicit LaunchRecord(std::string path) : path_(std::move(path)) {}
+
+  const std::string& path() const { return path_; }
+  bool Exists() const;
+  // Everything empty if the directory does not exist.
+  absl::StatusOr<LaunchFiles> Read() const;
+  absl::Status Create(const v1::Assignment& assignment, uint64_t order) const;
+  absl::Status Place(const std::vector<PlacedRank>& placement) const;
+  absl::Status SetBegun(const std::set<size_t>& ranks) const;
+  // Only the placement stays, to find the run's output by.
+  void RemoveBookkeeping() const;
+  void Remove() const;
+
+ private:
+  std::string PathOf(const char* name) const { return path_ + "/" + name; }
+
+  std::string path_;
+};
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_REMOTE_LAUNCH_RECORD_H_

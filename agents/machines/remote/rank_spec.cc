@@ -1,0 +1,56 @@
+#include "agents/machines/remote/rank_spec.h"
+
+#include "agents/core/job_storage.h"
+#include "agents/machines/run_directory.h"
+#include "agents/machines/run_environment.h"
+#include "agents/machines/run_request.h"
+#include "google/protobuf/util/time_util.h"
+
+namespace muster::machines {
+
+absl::StatusOr<v1::Assignment> OnHost(const v1::Assignment& assignment, const std::string& cluster,
+                                      const std::string& directory) {
+  v1::Assignment own = assignment;
+  // As a URI: a bare path might be on the user's machine.
+  if (own.spec().results_directory().empty())
+    own.mutable_spec()->set_results_directory("lustre://" + directory + "/" + kResultsDirectory);
+  return agent::OnCluster(
+      own, {.cluster = {.cluster = cluster, .is_remote = true, .roots = {}, .relative_to = {}},
+            .results_root = {},
+            .container_mounts = {}});
+}
+
+RunSpec RankSpec(const v1::Assignment& assignment, const std::string& cluster,
+                 const std::string& directory, size_t rank,
+                 const std::vector<std::string>& addresses, absl::Duration cancel_grace) {
+  const v1::JobSpec& job = assignment.spec();
+  const Request request = RequestOf(job);
+  RunSpec spec;
+  spec.run_key = assignment.run_key();
+  spec.priority = job.priority();
+  spec.cores = request.cores;
+  spec.memory_bytes = request.memory_bytes;
+  spec.gpu_type = request.gpu_type;
+  spec.gpu_millis = request.gpu_millis;
+  DescribeProgram(job, directory, &spec);
+  spec.environment = Variables(RankEnvironment(assignment, cluster, directory, rank, addresses));
+  spec.time_limit_ms = google::protobuf::util::TimeUtil::DurationToMilliseconds(job.time_limit());
+  spec.grace_ms = absl::ToInt64Milliseconds(cancel_grace);
+  return spec;
+}
+
+QueuedRun QueuedFrom(const v1::Assignment& assignment, uint64_t order, bool held,
+                     absl::Duration cancel_grace) {
+  const v1::JobSpec& job = assignment.spec();
+  const int64_t limit_ms =
+      google::protobuf::util::TimeUtil::DurationToMilliseconds(job.time_limit());
+  return {.run_key = assignment.run_key(),
+          .priority = job.priority(),
+          .order = order,
+          .request = RequestOf(job),
+          .time_limit = limit_ms == 0 ? absl::InfiniteDuration()
+                                      : absl::Milliseconds(limit_ms) + cancel_grace,
+          .held = held};
+}
+
+}  // namespace muster::machines

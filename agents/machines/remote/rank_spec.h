@@ -1,0 +1,34 @@
+// What one rank of a run is given on its host. Pure.
+#ifndef MUSTER_AGENTS_MACHINES_REMOTE_RANK_SPEC_H_
+#define MUSTER_AGENTS_MACHINES_REMOTE_RANK_SPEC_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "agents/machines/run_records.h"
+#include "agents/machines/scheduling/waiting_runs.h"
+#include "muster/v1/agent_link.pb.h"
+
+namespace muster::machines {
+
+// With paths of the host in place of URIs; `directory` is the run's, there. INVALID_ARGUMENT names
+// the field.
+absl::StatusOr<v1::Assignment> OnHost(const v1::Assignment& assignment, const std::string& cluster,
+                                      const std::string& directory);
+
+// `addresses`: of the run's hosts, by rank. Of an assignment as OnHost returns it.
+RunSpec RankSpec(const v1::Assignment& assignment, const std::string& cluster,
+                 const std::string& directory, size_t rank,
+                 const std::vector<std::string>& addresses, absl::Duration cancel_grace);
+
+// The run as the queue has it: after a limit it gets the grace as well.
+QueuedRun QueuedFrom(const v1::Assignment& assignment, uint64_t order, bool held,
+                     absl::Duration cancel_grace);
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_REMOTE_RANK_SPEC_H_

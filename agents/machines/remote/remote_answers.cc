@@ -1,0 +1,151 @@
+#include "agents/machines/remote/remote_answers.h"
+
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "agents/machines/answers.h"
+#include "contract/units.h"
+#include "fmt/format.h"
+#include "google/protobuf/util/time_util.h"
+
+namespace muster::machines {
+namespace {
+
+google::protobuf::Timestamp NowStamp() {
+  return google::protobuf::util::TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(absl::Now()));
+}
+
+std::string GpusText(const Capacity& capacity) {
+  std::string text;
+  for (const auto& [type, count] : capacity.GpuCounts())
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, type);
+  return text.empty() ? "no GPUs" : text;
+}
+
+std::string StateText(const HostView& host, const Room& room, uint32_t index) {
+  if (!host.is_up) return "down";
+  if (host.is_cordoned) return "cordoned";
+  const uint32_t free = room.FreeCores(index);
+  if (free == host.capacity.cores) return "idle";
+  return free == 0 ? "full" : "mixed";
+}
+
+void AddNode(const RemoteScheduler::Load& load, uint32_t index, v1::ClusterDetails* details) {
+  const HostView& host = load.hosts[index];
+  const Room& room = load.ledger.room();
+  v1::Node* node = details->add_nodes();
+  node->set_name(host.config.name);
+  node->set_state(StateText(host, room, index));
+  node->set_reason(host.is_up ? (host.is_cordoned ? "cordoned in the file of hosts" : "")
+                              : host.why);
+  node->add_pools(kPoolName);
+  node->set_cpus(host.capacity.cores);
+  node->set_used_cpus(host.capacity.cores - room.FreeCores(index));
+  node->set_memory_bytes(host.capacity.memory_bytes);
+  node->set_used_memory_bytes(host.capacity.memory_bytes - room.FreeMemory(index));
+  for (const auto& [type, count] : host.capacity.GpuCounts()) {
+    (*node->mutable_gpus())[type] = count;
+    (*node->mutable_used_gpus())[type] = count;
+  }
+  for (const auto& [type, count] : load.ledger.FreeGpuCounts(index))
+    (*node->mutable_used_gpus())[type] -= count;
+  for (const std::string& label : host.config.labels) node->add_features(label);
+}
+
+void Add(v1::ClusterChecks* checks, std::string subject, v1::CheckResult result, std::string seen,
+         std::string remedy) {
+  v1::ClusterCheck* check = checks->add_checks();
+  check->set_subject(std::move(subject));
+  check->set_result(result);
+  check->set_seen(std::move(seen));
+  check->set_remedy(std::move(remedy));
+}
+
+}  // namespace
+
+v1::Inventory InventoryOf(const RemoteScheduler::Load& load, const std::string& cluster) {
+  v1::Inventory inventory;
+  // Hosts come and go; the cluster is the one that its operator gave this name.
+  inventory.set_identity("hosts of " + cluster);
+  inventory.set_scheduler_version("muster " MUSTER_VERSION);
+  inventory.set_images(v1::IMAGE_SUPPORT_NONE);
+  *inventory.mutable_observed_at() = NowStamp();
+  v1::Pool* pool = inventory.add_pools();
+  pool->set_name(kPoolName);
+  pool->set_is_default(true);
+  pool->set_max_nodes(static_cast<uint32_t>(load.hosts.size()));
+  pool->set_available(true);
+  for (const HostView& host : load.hosts) {
+    if (!host.is_up) {
+      inventory.add_warnings(fmt::format("host {} is down: {}", host.config.name, host.why));
+    }
+    for (const std::string& warning : host.warnings)
+      inventory.add_warnings(fmt::format("host {}: {}", host.config.name, warning));
+    if (!host.is_known) continue;
+    v1::NodeGroup* group = pool->add_node_groups();
+    group->set_count(1);
+    group->set_usable_count(host.is_up && !host.is_cordoned ? 1 : 0);
+    group->set_cpus(host.capacity.cores);
+    group->set_memory_bytes(host.capacity.memory_bytes);
+    for (const auto& [type, count] : host.capacity.GpuCounts())
+      (*group->mutable_gpus())[type] = count;
+  }
+  inventory.add_warnings(
+      "memory is shared out but not enforced: a run that uses more than it asked for is not "
+      "stopped by Muster");
+  return inventory;
+}
+
+v1::ClusterDetails DetailsOf(const RemoteScheduler::Load& load) {
+  v1::ClusterDetails details;
+  *details.mutable_observed_at() = NowStamp();
+  for (uint32_t i = 0; i < load.hosts.size(); ++i) AddNode(load, i, &details);
+  v1::PoolLoad* pool = details.add_pools();
+  pool->set_pool(kPoolName);
+  pool->mutable_now()->set_name(kPoolName);
+  pool->mutable_now()->set_is_default(true);
+  pool->mutable_now()->set_available(true);
+  pool->mutable_now()->set_max_nodes(static_cast<uint32_t>(load.hosts.size()));
+  for (uint32_t i = 0; i < load.hosts.size(); ++i) {
+    const HostView& host = load.hosts[i];
+    pool->set_cpus(pool->cpus() + host.capacity.cores);
+    for (const auto& [type, count] : host.capacity.GpuCounts())
+      (*pool->mutable_gpus())[type] += count;
+    // What is on a host that takes no runs is not free for any.
+    if (!host.is_up || host.is_cordoned) continue;
+    pool->set_free_cpus(pool->free_cpus() + load.ledger.room().FreeCores(i));
+    for (const auto& [type, count] : load.ledger.FreeGpuCounts(i))
+      (*pool->mutable_free_gpus())[type] += count;
+  }
+  pool->set_waiting_jobs(static_cast<uint32_t>(load.waiting));
+  pool->set_running_jobs(static_cast<uint32_t>(load.running));
+  pool->set_own_waiting_jobs(pool->waiting_jobs());
+  pool->set_own_running_jobs(pool->running_jobs());
+  return details;
+}
+
+v1::ClusterChecks ChecksOf(const RemoteScheduler::Load& load) {
+  v1::ClusterChecks checks;
+  for (const HostView& host : load.hosts) {
+    const std::string subject =
+        fmt::format("host {} ({})", host.config.name, host.config.ssh.hosts[0].ToString());
+    if (!host.is_up) {
+      Add(&checks, subject, v1::CHECK_RESULT_FAIL, host.why,
+          fmt::format("see that `ssh -p {} {}@{}` works with machines.ssh_key and "
+                      "machines.ssh_known_hosts, or take the host out of the file of hosts",
+                      host.config.ssh.hosts[0].port, host.config.ssh.user,
+                      host.config.ssh.hosts[0].name));
+      continue;
+    }
+    Add(&checks, subject, v1::CHECK_RESULT_OK,
+        fmt::format("muster-supervisor runs there; runs may use {} cores, {} of memory and {}{}",
+                    host.capacity.cores, contract::FormatBytes(host.capacity.memory_bytes),
+                    GpusText(host.capacity), host.is_cordoned ? "; it is cordoned" : ""),
+        "");
+    for (const std::string& warning : host.warnings)
+      Add(&checks, "inventory of " + host.config.name, v1::CHECK_RESULT_WARN, warning, "");
+  }
+  return checks;
+}
+
+}  // namespace muster::machines

@@ -1,0 +1,342 @@
+#include "agents/machines/remote/remote_backend.h"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <filesystem>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "agents/core/job_storage.h"
+#include "agents/core/launch_refusal.h"
+#include "agents/machines/answers.h"
+#include "agents/machines/remote/host_router.h"
+#include "agents/machines/remote/rank_spec.h"
+#include "agents/machines/remote/remote_answers.h"
+#include "agents/machines/remote/remote_scheduler.h"
+#include "agents/machines/run_board.h"
+#include "agents/machines/run_request.h"
+#include "agents/machines/verdict.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+#include "google/protobuf/util/time_util.h"
+
+namespace muster::machines {
+namespace {
+
+using agent::LaunchOutcome;
+using agent::LookupOutcome;
+using agent::ObserveOutcome;
+using agent::RunHandle;
+using google::protobuf::util::TimeUtil;
+
+// For the first word of every host; those that are slower are down until they answer.
+constexpr absl::Duration kFirstWord = absl::Seconds(20);
+// Stands for the run's directory on a host where none is chosen yet.
+constexpr char kSomeHost[] = "/HOST/runs/";
+
+std::string Words(const absl::Status& status) { return std::string(ToStd(status.message())); }
+
+v1::Evidence AgentEvidence(const std::string& detail) {
+  v1::Evidence evidence;
+  evidence.set_source(v1::EVIDENCE_SOURCE_AGENT);
+  *evidence.mutable_observed_at() =
+      TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(absl::Now()));
+  evidence.set_detail(detail);
+  return evidence;
+}
+
+LaunchOutcome Refused(v1::FailureClass failure_class, const std::string& message,
+                      const std::string& suggestion) {
+  return agent::RefusedAs(failure_class, message, suggestion, AgentEvidence(message));
+}
+
+LaunchOutcome LaunchedAs(const std::string& detail) {
+  LaunchOutcome outcome;
+  outcome.kind = LaunchOutcome::Kind::kLaunched;
+  outcome.evidence = AgentEvidence(detail);
+  return outcome;
+}
+
+class RemoteBackend : public agent::Backend {
+ public:
+  RemoteBackend(MachinesConfig config, std::string runs_directory)
+      : config_(std::move(config)), runs_directory_(std::move(runs_directory)) {}
+
+  absl::Status Start();
+
+  absl::Status Probe() override { return absl::OkStatus(); }
+  absl::StatusOr<v1::Inventory> Inventory() override {
+    return InventoryOf(scheduler_->load(), config_.cluster);
+  }
+  v1::ClusterChecks Check() override { return ChecksOf(scheduler_->load()); }
+  absl::StatusOr<v1::ClusterDetails> Describe() override { return DetailsOf(scheduler_->load()); }
+  absl::StatusOr<v1::JobPlan> Plan(const v1::JobSpec& spec, const std::string& user) override;
+  absl::Status Adopt(const std::vector<RunHandle>& runs) override;
+  void AllowStarts() override { scheduler_->AllowStarts(); }
+  LaunchOutcome Launch(const v1::Assignment& assignment) override;
+  LookupOutcome Lookup(const RunHandle& run) override;
+  ObserveOutcome Observe(const std::vector<RunHandle>& runs) override;
+  absl::Status Cancel(const RunHandle& run) override {
+    scheduler_->Cancel(run.run_key);
+    return absl::OkStatus();
+  }
+  absl::Status SetHeld(const RunHandle& run, bool held) override {
+    scheduler_->SetHeld(run.run_key, held);
+    return absl::OkStatus();
+  }
+  std::vector<agent::LogSource> Logs(const RunHandle& run) override;
+  std::string ResultsDirectory(const RunHandle& run) override;
+  hosts::Host* LogHost() override { return &router_; }
+  absl::Status Forget(const RunHandle& run) override {
+    if (const std::string results = ResultsDirectory(run); !results.empty())
+      router_.RemoveOwner(results);
+    scheduler_->Forget(run.run_key);
+    return absl::OkStatus();
+  }
+  // A directory is there or is not.
+  absl::Duration LookupGrace() const override { return absl::ZeroDuration(); }
+  absl::Duration ObserveInterval() const override { return kFullReportInterval; }
+  void SetWaker(std::function<void()> wake) override { board_.SetWaker(std::move(wake)); }
+  bool TakeInventoryNews() override { return scheduler_->TakeNews(); }
+  std::map<std::string, uint64_t> SchedulerCalls() const override {
+    return {{"muster-supervisor", scheduler_->ranks_started()}};
+  }
+
+ private:
+  LaunchRecord RecordOf(const std::string& run_key) const {
+    return LaunchRecord(runs_directory_ + "/" + run_key);
+  }
+  // Why the cluster can never run the job.
+  std::optional<Misfit> RefusalOf(const v1::JobSpec& spec) const;
+  void Enqueue(std::shared_ptr<const v1::Assignment> assignment, uint64_t order, bool held);
+
+  const MachinesConfig config_;
+  const std::string runs_directory_;
+  std::atomic<uint64_t> next_order_ = 1;
+  RunBoard board_;
+  HostRouter router_;
+  std::unique_ptr<RemoteScheduler> scheduler_;
+};
+
+absl::Status RemoteBackend::Start() {
+  absl::StatusOr<SupervisorProgram> program = ReadSupervisorProgram(config_.supervisor_path);
+  if (!program.ok()) return program.status();
+  absl::StatusOr<std::unique_ptr<RemoteScheduler>> scheduler = RemoteScheduler::Create(
+      {.cluster = config_.cluster,
+       .runs_directory = runs_directory_,
+       .host_directory = config_.host_directory,
+       .cancel_grace = config_.cancel_grace,
+       .lost_after = config_.host_lost_after,
+       .keep_finished_runs = config_.keep_finished_runs,
+       .program = std::make_shared<const SupervisorProgram>(*std::move(program)),
+       .read_hosts = config_.read_hosts},
+      config_.hosts, &board_, &router_);
+  if (!scheduler.ok()) return scheduler.status();
+  scheduler_ = *std::move(scheduler);
+  scheduler_->AwaitHosts(kFirstWord);
+  return absl::OkStatus();
+}
+
+// ---- what people ask
+
+absl::StatusOr<v1::JobPlan> RemoteBackend::Plan(const v1::JobSpec& spec, const std::string& user) {
+  v1::Assignment assignment;
+  assignment.set_run_key(kPlannedRun);
+  assignment.set_user(user);
+  *assignment.mutable_spec() = spec;
+  const std::string directory = std::string(kSomeHost) + kPlannedRun;
+  const absl::StatusOr<v1::Assignment> own = OnHost(assignment, config_.cluster, directory);
+  if (!own.ok()) return PlanRefusal(agent::WhatIsWrong(own.status()));
+  const RemoteScheduler::Load load = scheduler_->load();
+  const std::vector<std::string> addresses(std::max<size_t>(spec.nodes(), 1), "HOST");
+  return PlanRun(RankSpec(*own, config_.cluster, directory, 0, addresses, config_.cancel_grace),
+                 RefusalOf(spec), RequestOf(spec), load.ledger, load.waiting);
+}
+
+std::optional<Misfit> RemoteBackend::RefusalOf(const v1::JobSpec& spec) const {
+  const std::string& pool = spec.placement().pool();
+  if (!pool.empty() && pool != kPoolName) {
+    return Misfit{
+        fmt::format("there is no pool \"{}\"; this cluster has the pool \"{}\"", pool, kPoolName),
+        "leave placement.pool empty, or choose another cluster"};
+  }
+  const Request request = RequestOf(spec);
+  if (std::optional<Misfit> misfit = CheckShare(request)) return misfit;
+  const RemoteScheduler::Load load = scheduler_->load();
+  // A host that has never answered may have what is wanted.
+  const bool all_known = std::all_of(load.hosts.begin(), load.hosts.end(),
+                                     [](const HostView& host) { return host.is_known; });
+  if (!all_known && request.nodes <= load.hosts.size()) return std::nullopt;
+  return load.ledger.Refusal(request);
+}
+
+// ---- runs
+
+absl::Status RemoteBackend::Adopt(const std::vector<RunHandle>& runs) {
+  std::map<std::string, const RunHandle*> held;
+  for (const RunHandle& run : runs) held[run.run_key] = &run;
+  std::vector<PlacedRun> placed;
+  std::vector<WaitingRun> waiting;
+  std::vector<std::pair<std::filesystem::file_time_type, std::string>> finished;
+  uint64_t last_order = 0;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(runs_directory_, error), end;
+       !error && entry != end; entry.increment(error)) {
+    const std::string run_key = entry->path().filename().string();
+    const absl::StatusOr<LaunchFiles> files = RecordOf(run_key).Read();
+    if (!files.ok()) continue;  // Lookup and Observe say what is wrong with it
+    last_order = std::max(last_order, files->order);
+    const auto handle = held.find(run_key);
+    const bool is_wanted = handle != held.end();
+    WaitingRun what = {.run = {.run_key = run_key}, .assignment = nullptr};
+    if (is_wanted && files->assignment != nullptr) {
+      what.assignment = files->assignment;
+      what.run =
+          QueuedFrom(*files->assignment, files->order, handle->second->held, config_.cancel_grace);
+    }
+    if (!files->placement.empty() && (is_wanted || files->assignment != nullptr)) {
+      if (is_wanted) board_.PutUnseen(run_key);
+      placed.push_back({.what = std::move(what),
+                        .placement = files->placement,
+                        .begun = files->begun,
+                        .state = is_wanted ? handle->second->state : v1::RUN_STATE_UNSPECIFIED,
+                        .cancel_asked = is_wanted && handle->second->cancel_requested});
+    } else if (!files->placement.empty()) {
+      std::error_code ignored;
+      finished.emplace_back(std::filesystem::last_write_time(entry->path(), ignored), run_key);
+    } else if (!is_wanted) {
+      RecordOf(run_key).Remove();
+    } else if (what.assignment != nullptr && handle->second->state == v1::RUN_STATE_PENDING) {
+      board_.PutQuietly(
+          PendingVerdict({.run_key = run_key, .hostname = "", .now = absl::Now()}, ""));
+      waiting.push_back(std::move(what));
+    }
+  }
+  if (error) {
+    return absl::ErrnoToStatus(error.value(), fmt::format("cannot list \"{}\"", runs_directory_));
+  }
+  next_order_ = last_order + 1;
+  std::sort(finished.begin(), finished.end());
+  std::deque<std::string> oldest_first;
+  for (auto& [time, run_key] : finished) oldest_first.push_back(std::move(run_key));
+  scheduler_->Start(std::move(placed), std::move(waiting), std::move(oldest_first),
+                    /*hold_starts=*/!runs.empty());
+  return absl::OkStatus();
+}
+
+LaunchOutcome RemoteBackend::Launch(const v1::Assignment& assignment) {
+  const std::string& run_key = assignment.run_key();
+  if (board_.Contains(run_key)) return LaunchedAs("the cluster has the run already");
+  const LaunchRecord record = RecordOf(run_key);
+  const absl::StatusOr<LaunchFiles> files = record.Read();
+  if (!files.ok()) {
+    return Refused(v1::FAILURE_CLASS_INFRA, Words(files.status()),
+                   "tell the cluster's operator: the agent's state directory is damaged");
+  }
+  if (!files->placement.empty()) return LaunchedAs("the cluster has had the run already");
+  if (const std::optional<Misfit> misfit = RefusalOf(assignment.spec()))
+    return Refused(v1::FAILURE_CLASS_CONFIG, misfit->why, misfit->remedy);
+  const absl::StatusOr<v1::Assignment> own =
+      OnHost(assignment, config_.cluster, kSomeHost + run_key);
+  if (!own.ok()) {
+    return Refused(v1::FAILURE_CLASS_CONFIG, agent::WhatIsWrong(own.status()), "correct the job");
+  }
+  const uint64_t order = next_order_++;
+  if (const absl::Status created = record.Create(assignment, order); !created.ok()) {
+    return Refused(v1::FAILURE_CLASS_INFRA, Words(created),
+                   absl::IsResourceExhausted(created)
+                       ? "free disk space on the agent's machine and submit the job again"
+                       : "tell the cluster's operator");
+  }
+  Enqueue(std::make_shared<v1::Assignment>(assignment), order, assignment.held());
+  return LaunchedAs("entered the cluster's queue");
+}
+
+void RemoteBackend::Enqueue(std::shared_ptr<const v1::Assignment> assignment, uint64_t order,
+                            bool held) {
+  const std::string& run_key = assignment->run_key();
+  board_.PutQuietly(PendingVerdict({.run_key = run_key, .hostname = "", .now = absl::Now()}, ""));
+  QueuedRun run = QueuedFrom(*assignment, order, held, config_.cancel_grace);
+  scheduler_->Enqueue({.run = std::move(run), .assignment = std::move(assignment)});
+}
+
+LookupOutcome RemoteBackend::Lookup(const RunHandle& run) {
+  LookupOutcome outcome;
+  const LaunchRecord record = RecordOf(run.run_key);
+  const absl::StatusOr<LaunchFiles> files = record.Read();
+  if (!files.ok()) {
+    outcome.kind = LookupOutcome::Kind::kCouldNotAsk;
+    outcome.evidence = AgentEvidence(Words(files.status()));
+  } else if (!files->placement.empty() || board_.Contains(run.run_key)) {
+    outcome.kind = LookupOutcome::Kind::kFound;
+    outcome.evidence = AgentEvidence(files->placement.empty()
+                                         ? "in the cluster's queue"
+                                         : fmt::format("\"{}\" shows its hosts", record.path()));
+  } else {
+    outcome.kind = LookupOutcome::Kind::kAbsent;
+    outcome.evidence = AgentEvidence(fmt::format(
+        "the cluster's queue does not have the run, and \"{}\" shows no hosts", record.path()));
+  }
+  return outcome;
+}
+
+ObserveOutcome RemoteBackend::Observe(const std::vector<RunHandle>& runs) {
+  ObserveOutcome outcome;
+  std::vector<RunHandle> unknown;
+  outcome.observations = board_.Report(runs, absl::Now(), &unknown);
+  for (const RunHandle& run : unknown) {
+    const LaunchRecord record = RecordOf(run.run_key);
+    const absl::StatusOr<LaunchFiles> files = record.Read();
+    if (!files.ok()) {
+      outcome.scheduler.Update(files.status());
+    } else if (files->assignment != nullptr && files->placement.empty() &&
+               run.state <= v1::RUN_STATE_PENDING) {
+      Enqueue(files->assignment, files->order, run.held);
+    } else {
+      outcome.observations.push_back(
+          LostVerdict({.run_key = run.run_key, .hostname = "", .now = absl::Now()}, record.path()));
+    }
+  }
+  return outcome;
+}
+
+std::vector<agent::LogSource> RemoteBackend::Logs(const RunHandle& run) {
+  std::vector<agent::LogSource> sources;
+  const absl::StatusOr<LaunchFiles> files = RecordOf(run.run_key).Read();
+  if (!files.ok()) return sources;
+  for (uint32_t rank = 0; rank < files->placement.size(); ++rank) {
+    const PlacedRank& place = files->placement[rank];
+    router_.SetOwner(place.directory, place.host);
+    sources.push_back({.rank = rank,
+                       .stream = v1::LOG_STREAM_STDOUT,
+                       .path = place.directory + "/" + kStdoutFile});
+    sources.push_back({.rank = rank,
+                       .stream = v1::LOG_STREAM_STDERR,
+                       .path = place.directory + "/" + kStderrFile});
+  }
+  return sources;
+}
+
+std::string RemoteBackend::ResultsDirectory(const RunHandle& run) {
+  const absl::StatusOr<LaunchFiles> files = RecordOf(run.run_key).Read();
+  if (run.assignment == nullptr || !files.ok() || files->placement.empty()) return {};
+  const PlacedRank& place = files->placement[0];
+  const absl::StatusOr<v1::Assignment> own =
+      OnHost(*run.assignment, config_.cluster, place.directory);
+  if (!own.ok()) return {};
+  const std::string& directory = own->spec().results_directory();
+  if (!directory.empty()) router_.SetOwner(directory, place.host);
+  return directory;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<agent::Backend>> CreateRemoteBackend(
+    const MachinesConfig& config, const std::string& runs_directory) {
+  auto backend = std::make_unique<RemoteBackend>(config, runs_directory);
+  if (absl::Status s = backend->Start(); !s.ok()) return s;
+  return backend;
+}
+
+}  // namespace muster::machines

@@ -1,0 +1,364 @@
+#include "agents/machines/remote/remote_host.h"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/strip.h"
+#include "agents/core/job_storage.h"
+#include "agents/machines/small_file.h"
+#include "contract/text.h"
+#include "daemon/log.h"
+#include "fmt/format.h"
+
+namespace muster::machines {
+namespace {
+
+// A static program with the C++ library has one or two; with sanitizers a hundred.
+constexpr size_t kMaxProgramBytes = 256 << 20;
+// Starting a process, and a few small files on disk; a host under load takes seconds.
+constexpr absl::Duration kCommandPatience = absl::Seconds(60);
+// Beyond the patience of a report.
+constexpr absl::Duration kReportSlack = absl::Seconds(20);
+// A hundred thousand runs with their exit records.
+constexpr size_t kMaxReportBytes = 64 << 20;
+// What a host that stays away can be behind with; what is beyond it stays on its disk.
+constexpr size_t kMaxCleaning = 100'000;
+// What a supervisor says of a failure.
+constexpr size_t kMaxWordsBytes = 1000;
+
+std::string Words(const absl::Status& status) { return std::string(ToStd(status.message())); }
+
+// The longest pause between two tries to connect: short beside what people wait for, long enough
+// for a host that counts failed logins.
+constexpr absl::Duration kMaxConnectPause = absl::Seconds(10);
+
+// Without what changes from one try to the next.
+std::string StableWords(const absl::Status& status) {
+  const std::string words = Words(status);
+  return words.substr(0, words.find("; the next attempt is in"));
+}
+
+std::string Digest(const std::string& content) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  EVP_Digest(content.data(), content.size(), digest, &size, EVP_sha256(), nullptr);
+  return absl::BytesToHexString(
+      absl::string_view(reinterpret_cast<const char*>(digest), std::min(size, 16U)));
+}
+
+}  // namespace
+
+absl::StatusOr<SupervisorProgram> ReadSupervisorProgram(const std::string& path) {
+  SupervisorProgram program;
+  if (const int error = ReadSmallFile(path, kMaxProgramBytes, &program.content); error != 0) {
+    return absl::ErrnoToStatus(error,
+                               fmt::format("cannot read \"{}\"; install muster-supervisor beside "
+                                           "muster-agent, or set machines.supervisor",
+                                           path));
+  }
+  program.digest = Digest(program.content);
+  return program;
+}
+
+absl::StatusOr<std::unique_ptr<RemoteHost>> RemoteHost::Create(Options options, Listener listener) {
+  absl::StatusOr<std::unique_ptr<hosts::SshHost>> ssh = hosts::SshHost::Create(options.config.ssh);
+  if (!ssh.ok()) {
+    return absl::InvalidArgumentError(
+        fmt::format("host {} (settings machines.ssh_..., and the file of hosts): {}",
+                    options.config.name, Words(ssh.status())));
+  }
+  return std::unique_ptr<RemoteHost>(
+      new RemoteHost(std::move(options), std::move(listener), *std::move(ssh)));
+}
+
+RemoteHost::RemoteHost(Options options, Listener listener, std::unique_ptr<hosts::SshHost> ssh)
+    : options_(std::move(options)), listener_(std::move(listener)), ssh_(std::move(ssh)) {}
+
+RemoteHost::~RemoteHost() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  ssh_->Stop();
+  if (report_thread_.joinable()) report_thread_.join();
+  if (command_thread_.joinable()) command_thread_.join();
+}
+
+void RemoteHost::StartThreads() {
+  report_thread_ = std::thread([this] { ReportLoop(); });
+  command_thread_ = std::thread([this] { CommandLoop(); });
+}
+
+void RemoteHost::Watch(const std::string& run_key, HostStage known) {
+  const std::lock_guard lock(mutex_);
+  if (watched_.insert_or_assign(run_key, known).second) ++question_;
+}
+
+void RemoteHost::Unwatch(const std::string& run_key) {
+  const std::lock_guard lock(mutex_);
+  watched_.erase(run_key);
+}
+
+void RemoteHost::AskAnew() { Push(QuestionCommand{}); }
+
+void RemoteHost::Start(RankStart start) { Push(std::move(start)); }
+
+void RemoteHost::Stop(const std::string& run_key, size_t rank, const std::string& directory) {
+  Push(StopCommand{.run_key = run_key, .rank = rank, .directory = directory});
+}
+
+void RemoteHost::Clean(const std::string& run_key, bool logs) {
+  Push(CleanCommand{.run_key = run_key, .logs = logs});
+}
+
+void RemoteHost::Push(Command command) {
+  {
+    const std::lock_guard lock(mutex_);
+    commands_.push_back(std::move(command));
+  }
+  changed_.notify_all();
+}
+
+// ---- reports
+
+void RemoteHost::ReportLoop() {
+  bool was_up = false;
+  std::string told;
+  while (true) {
+    absl::Status status = Prepare();
+    if (status.ok()) {
+      absl::StatusOr<HostReport> report = AskForReport();
+      status = report.status();
+      if (report.ok()) {
+        was_up = true;
+        told.clear();
+        TakeStages(*report);
+        listener_(HostReported{*std::move(report)});
+      }
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return;
+      // What it has and has not may be otherwise when it comes back.
+      if (!status.ok()) prepared_ = false;
+    }
+    if (status.ok()) continue;
+    const std::string words = StableWords(status);
+    if (was_up || told != words) {
+      LogEvent(spdlog::level::warn, "host_down",
+               {{"host", options_.config.name}, {"error", words}});
+    }
+    was_up = false;
+    told = words;
+    listener_(HostIsDown{told});
+    if (!Pause(kHostRetry)) return;
+  }
+}
+
+bool RemoteHost::Pause(absl::Duration time) {
+  std::unique_lock lock(mutex_);
+  return !changed_.wait_for(lock, absl::ToChronoNanoseconds(time), [this] { return stopping_; });
+}
+
+absl::Status RemoteHost::Prepare() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (prepared_) return absl::OkStatus();
+  }
+  if (absl::Status s = ssh_->Connect(); !s.ok()) return s;
+  absl::StatusOr<std::string> directory = FindDirectory();
+  if (!directory.ok()) return directory.status();
+  const std::string runs = *directory + "/runs";
+  if (absl::Status s = ssh_->MakeDirectories(runs, 0700); !s.ok()) return s;
+  const std::string program =
+      fmt::format("{}/bin/{}/muster-supervisor", *directory, options_.program->digest);
+  if (absl::Status s = PutSupervisor(program); !s.ok()) return s;
+  // An earlier agent's would be later than ours.
+  if (absl::Status s =
+          ssh_->WriteFile(runs + "/" + kQuestionFile, "0", {.mode = 0600, .sync = false});
+      !s.ok()) {
+    return s;
+  }
+  absl::StatusOr<Machine> machine = ReadRemoteMachine(options_.config, *ssh_);
+  if (!machine.ok()) return machine.status();
+  {
+    const std::lock_guard lock(mutex_);
+    prepared_ = true;
+    program_path_ = program;
+    runs_directory_ = runs;
+    for (const auto& [run_key, logs] : cleaning_)
+      commands_.push_back(CleanCommand{.run_key = run_key, .logs = logs});
+    cleaning_.clear();
+  }
+  changed_.notify_all();
+  LogEvent(spdlog::level::info, "host_up",
+           {{"host", options_.config.name}, {"directory", *directory}});
+  listener_(HostIsUp{.machine = *std::move(machine), .directory = *directory});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> RemoteHost::FindDirectory() {
+  // A home that several hosts share is no reason to meet there.
+  const std::string own = fmt::format("{}/{}", options_.cluster, options_.config.name);
+  if (!options_.directory.empty()) return fmt::format("{}/{}", options_.directory, own);
+  const absl::StatusOr<hosts::CommandResult> home =
+      ssh_->Run({.argv = {"/bin/sh", "-c", "printf %s \"$HOME\""}});
+  if (!home.ok()) return absl::UnavailableError(home.status().message());
+  if (!home->ok() || !home->stdout_data.starts_with('/')) {
+    return absl::FailedPreconditionError(
+        "the user has no home directory there; set machines.host_directory");
+  }
+  return fmt::format("{}/.muster/{}", home->stdout_data, own);
+}
+
+absl::Status RemoteHost::PutSupervisor(const std::string& path) {
+  const hosts::Command version = {.argv = {path, "--version"}};
+  absl::StatusOr<hosts::CommandResult> answer = ssh_->Run(version);
+  if (answer.ok() && answer->ok()) return absl::OkStatus();
+  if (absl::IsUnavailable(answer.status())) return answer.status();
+  if (absl::Status s = ssh_->MakeDirectories(path.substr(0, path.rfind('/')), 0700); !s.ok())
+    return s;
+  if (absl::Status s = ssh_->WriteFile(path, options_.program->content, {.mode = 0700}); !s.ok())
+    return s;
+  answer = ssh_->Run(version);
+  if (absl::IsUnavailable(answer.status())) return answer.status();
+  if (answer.ok() && answer->ok()) return absl::OkStatus();
+  return absl::FailedPreconditionError(fmt::format(
+      "\"{}\" does not run there: {}; the host must have this machine's kind of processor, and let "
+      "programs run in that directory (no noexec), or set machines.host_directory",
+      path, answer.ok() ? answer->stderr_data.substr(0, kMaxWordsBytes) : Words(answer.status())));
+}
+
+absl::StatusOr<HostReport> RemoteHost::AskForReport() {
+  std::string question;
+  std::string runs_directory;
+  std::string number;
+  {
+    const std::lock_guard lock(mutex_);
+    number = std::to_string(question_);
+    for (const auto& [run_key, stage] : watched_)
+      question += fmt::format("{} {}\n", run_key, LetterOf(stage));
+    runs_directory = runs_directory_;
+  }
+  const int64_t patience_ms = absl::ToInt64Milliseconds(kReportPatience);
+  const absl::StatusOr<std::string> answer =
+      RunSupervisor({"report", runs_directory, number, std::to_string(patience_ms)},
+                    std::move(question), kReportPatience + kReportSlack);
+  if (!answer.ok()) return answer.status();
+  std::optional<HostReport> report = HostReport::Decode(*answer);
+  if (!report.has_value()) return absl::UnavailableError("its report is not whole");
+  return *std::move(report);
+}
+
+void RemoteHost::TakeStages(const HostReport& report) {
+  for (const RankReport& rank : report.runs) NoteStage(rank.run_key, rank.stage);
+}
+
+void RemoteHost::NoteStage(const std::string& run_key, HostStage stage) {
+  const std::lock_guard lock(mutex_);
+  const auto found = watched_.find(run_key);
+  // Only forward: answers of reports and of commands may overtake each other.
+  if (found != watched_.end() && stage > found->second) found->second = stage;
+}
+
+// ---- commands
+
+void RemoteHost::CommandLoop() {
+  while (true) {
+    Command command;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return stopping_ || !commands_.empty(); });
+      if (stopping_) return;
+      command = std::move(commands_.front());
+      commands_.pop_front();
+    }
+    std::visit([this](const auto& c) { Do(c); }, command);
+  }
+}
+
+void RemoteHost::Do(const RankStart& start) {
+  const absl::Status status = StartRank(start);
+  if (status.ok()) NoteStage(start.run_key, HostStage::kClaimed);
+  listener_(StartDone{.run_key = start.run_key, .rank = start.rank, .status = status});
+}
+
+absl::Status RemoteHost::StartRank(const RankStart& start) {
+  if (start.job->inputs_size() > 0) {
+    if (absl::Status s = agent::CheckInputs(*start.job, ssh_.get()); !s.ok()) return s;
+  }
+  // The default one is in the run's own directory, and made there.
+  if (!start.job->results_directory().starts_with(start.directory + "/")) {
+    if (absl::Status s = agent::MakeResultsDirectory(*start.job, ssh_.get()); !s.ok()) return s;
+  }
+  return RunSupervisor(
+             {"start", start.directory, start.devices, Question(), start.devices_variable},
+             start.spec.Encode(), kCommandPatience)
+      .status();
+}
+
+void RemoteHost::Do(const StopCommand& stop) {
+  const absl::Status status =
+      RunSupervisor({"stop", stop.directory}, "", kCommandPatience).status();
+  listener_(StopDone{.run_key = stop.run_key, .rank = stop.rank, .status = status});
+}
+
+void RemoteHost::Do(const CleanCommand& clean) {
+  std::string runs_directory;
+  {
+    const std::lock_guard lock(mutex_);
+    runs_directory = runs_directory_;
+  }
+  const absl::Status status = RunSupervisor({clean.logs ? "clean-logs" : "clean", runs_directory},
+                                            clean.run_key + "\n", kCommandPatience)
+                                  .status();
+  if (!absl::IsUnavailable(status)) return;
+  const std::lock_guard lock(mutex_);
+  if (cleaning_.size() < kMaxCleaning) cleaning_[clean.run_key] |= clean.logs;
+}
+
+void RemoteHost::Do(const QuestionCommand&) {
+  std::string runs_directory;
+  {
+    const std::lock_guard lock(mutex_);
+    runs_directory = runs_directory_;
+  }
+  // Of a host that is down: it is asked when it is back.
+  static_cast<void>(RunSupervisor({"question", runs_directory, Question()}, "", kCommandPatience));
+}
+
+std::string RemoteHost::Question() const {
+  const std::lock_guard lock(mutex_);
+  return std::to_string(question_);
+}
+
+absl::StatusOr<std::string> RemoteHost::RunSupervisor(std::vector<std::string> words,
+                                                      std::string input, absl::Duration patience) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!prepared_)
+      return absl::UnavailableError(fmt::format("{} does not answer", options_.config.name));
+    words.insert(words.begin(), program_path_);
+  }
+  absl::StatusOr<hosts::CommandResult> result = ssh_->Run({.argv = std::move(words),
+                                                           .stdin_data = std::move(input),
+                                                           .timeout = patience,
+                                                           .max_stdout_bytes = kMaxReportBytes});
+  // A program that is not there any more is put there when the host is prepared again.
+  if (!result.ok()) return absl::UnavailableError(result.status().message());
+  if (result->ok()) return std::move(result->stdout_data);
+  const std::string complaint(
+      absl::StripAsciiWhitespace(absl::string_view(result->stderr_data).substr(0, kMaxWordsBytes)));
+  if (result->signal == 0 && result->exit_code == kHostFailed)
+    return absl::FailedPreconditionError(complaint);
+  return absl::UnavailableError(fmt::format("muster-supervisor ended with {}, signal {}: {}",
+                                            result->exit_code, result->signal, complaint));
+}
+
+}  // namespace muster::machines

@@ -1,0 +1,178 @@
+// One host over SSH: what the agent does there, and what it hears from there.
+//
+// Two threads: one asks for reports, which wait on the host until there is news, and prepares the
+// host at first (the supervisor's program, the directory, what it has); one gives the commands, one
+// after the other. Both tell the scheduler through a callback, from their own threads. Methods may
+// be called from any thread, and return at once.
+#ifndef MUSTER_AGENTS_MACHINES_REMOTE_REMOTE_HOST_H_
+#define MUSTER_AGENTS_MACHINES_REMOTE_REMOTE_HOST_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "agents/hosts/ssh_host.h"
+#include "agents/machines/host_config.h"
+#include "agents/machines/host_report.h"
+#include "agents/machines/machine.h"
+#include "agents/machines/run_records.h"
+#include "muster/v1/agent_link.pb.h"
+
+namespace muster::machines {
+
+// A report without news comes after this long: a sign of life.
+inline constexpr absl::Duration kReportPatience = absl::Seconds(10);
+// Between two tries to reach a host.
+inline constexpr absl::Duration kHostRetry = absl::Seconds(1);
+
+// What is to be put onto each host.
+struct SupervisorProgram {
+  std::string content;
+  std::string digest;  // names it, so that a host has each version once
+};
+
+// INTERNAL or so: it cannot be read.
+absl::StatusOr<SupervisorProgram> ReadSupervisorProgram(const std::string& path);
+
+// ---- what the host says
+
+struct HostIsUp {
+  Machine machine;
+  std::string directory;  // of this host, there: absolute
+};
+struct HostIsDown {
+  std::string why;
+};
+struct HostReported {
+  HostReport report;
+};
+// OK: the rank has begun there. UNAVAILABLE: nobody knows. INVALID_ARGUMENT: it was not started,
+// and what the job names is not there as it says. Others: the host could not start it.
+struct StartDone {
+  std::string run_key;
+  size_t rank = 0;
+  absl::Status status;
+};
+// OK: the host has it in hand. Others: ask again.
+struct StopDone {
+  std::string run_key;
+  size_t rank = 0;
+  absl::Status status;
+};
+using HostEvent = std::variant<HostIsUp, HostIsDown, HostReported, StartDone, StopDone>;
+
+struct RankStart {
+  std::string run_key;
+  size_t rank = 0;
+  std::string directory;  // the run's
+  std::string devices;
+  std::string devices_variable;
+  RunSpec spec;
+  std::shared_ptr<const v1::JobSpec> job;  // with this host's paths
+};
+
+class RemoteHost {
+ public:
+  struct Options {
+    HostConfig config;
+    std::string directory;  // on the host, "" for its home's: its own name is added
+    std::string cluster;
+    std::shared_ptr<const SupervisorProgram> program;
+  };
+  using Listener = std::function<void(HostEvent)>;
+
+  static absl::StatusOr<std::unique_ptr<RemoteHost>> Create(Options options, Listener listener);
+  // Runs go on. The listener is not called afterwards.
+  ~RemoteHost();
+
+  void StartThreads();
+
+  const HostConfig& config() const { return options_.config; }
+  hosts::SshHost& ssh() { return *ssh_; }
+
+  // Reports tell of this run from the next question on, as long as it is not over.
+  void Watch(const std::string& run_key, HostStage known);
+  void Unwatch(const std::string& run_key);
+
+  // Has the next question asked at once; Start does so by itself.
+  void AskAnew();
+  // Watch comes first. Each is answered by an event.
+  void Start(RankStart start);
+  void Stop(const std::string& run_key, size_t rank, const std::string& directory);
+  // Answered by nothing, and repeated until it is done, as long as the agent lives.
+  void Clean(const std::string& run_key, bool logs);
+
+ private:
+  struct StopCommand {
+    std::string run_key;
+    size_t rank = 0;
+    std::string directory;
+  };
+  struct CleanCommand {
+    std::string run_key;
+    bool logs = false;
+  };
+  struct QuestionCommand {};
+  using Command = std::variant<RankStart, StopCommand, CleanCommand, QuestionCommand>;
+
+  RemoteHost(Options options, Listener listener, std::unique_ptr<hosts::SshHost> ssh);
+
+  // ---- the thread of reports
+  void ReportLoop();
+  absl::Status Prepare();
+  absl::StatusOr<std::string> FindDirectory();
+  absl::Status PutSupervisor(const std::string& path);
+  absl::StatusOr<HostReport> AskForReport();
+  void TakeStages(const HostReport& report);
+  void NoteStage(const std::string& run_key, HostStage stage);
+  // False: the agent stops.
+  bool Pause(absl::Duration time);
+
+  // ---- the thread of commands
+  void CommandLoop();
+  void Do(const RankStart& start);
+  void Do(const StopCommand& stop);
+  void Do(const CleanCommand& clean);
+  void Do(const QuestionCommand& question);
+  std::string Question() const;
+  absl::Status StartRank(const RankStart& start);
+  // Runs the supervisor's program there. UNAVAILABLE: it may have run; FAILED_PRECONDITION: it says
+  // that it could not.
+  absl::StatusOr<std::string> RunSupervisor(std::vector<std::string> words, std::string input,
+                                            absl::Duration patience);
+  void Push(Command command);
+
+  const Options options_;
+  const Listener listener_;
+  const std::unique_ptr<hosts::SshHost> ssh_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_.
+  bool stopping_ = false;
+  bool prepared_ = false;
+  std::string program_path_;    // there, once prepared
+  std::string runs_directory_;  // likewise
+  std::map<std::string, HostStage> watched_;
+  int64_t question_ = 1;                  // its number; a new one when more runs are watched
+  std::deque<Command> commands_;          // a few for each of the agent's active runs
+  std::map<std::string, bool> cleaning_;  // run keys; true: logs too. At most kMaxCleaning
+
+  std::thread report_thread_;
+  std::thread command_thread_;
+};
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_REMOTE_REMOTE_HOST_H_

@@ -1,0 +1,250 @@
+// Starts runs on hosts over SSH when their turn has come, watches all their ranks to the end, and
+// says on the board what it hears.
+//
+// One thread owns queue and runs; the public calls may come from any thread and only leave a
+// message. What it does about a run follows from what is known of its ranks now (Advance), whatever
+// has happened before, so that a restart, a lost connection or an answer that comes late needs
+// nothing of its own.
+#ifndef MUSTER_AGENTS_MACHINES_REMOTE_REMOTE_SCHEDULER_H_
+#define MUSTER_AGENTS_MACHINES_REMOTE_REMOTE_SCHEDULER_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "agents/core/steady_time.h"
+#include "agents/machines/remote/gang.h"
+#include "agents/machines/remote/host_router.h"
+#include "agents/machines/remote/launch_record.h"
+#include "agents/machines/remote/remote_host.h"
+#include "agents/machines/run_board.h"
+#include "agents/machines/scheduling/cluster_queue.h"
+
+namespace muster::machines {
+
+struct RemoteSchedulerOptions {
+  std::string cluster;
+  std::string runs_directory;  // the agent's own records
+  std::string host_directory;  // on the hosts; empty: in the home there
+  absl::Duration cancel_grace;
+  absl::Duration lost_after;
+  uint32_t keep_finished_runs = 0;
+  std::shared_ptr<const SupervisorProgram> program;
+  // Reads the file of hosts anew.
+  std::function<absl::StatusOr<std::vector<HostConfig>>()> read_hosts;
+};
+
+// A run that waits, with what it will run.
+struct WaitingRun {
+  QueuedRun run;
+  std::shared_ptr<const v1::Assignment> assignment;
+};
+
+// A run that has its hosts.
+struct PlacedRun {
+  WaitingRun what;  // no assignment: nobody wants it any more
+  std::vector<PlacedRank> placement;
+  std::set<size_t> begun;
+  v1::RunState state = v1::RUN_STATE_UNSPECIFIED;  // as the broker has it
+  bool cancel_asked = false;
+};
+
+// One host, for people.
+struct HostView {
+  HostConfig config;
+  Capacity capacity;
+  std::vector<std::string> warnings;
+  bool is_known = false;  // what it has was told, by it or by its operator
+  bool is_up = false;
+  bool is_cordoned = false;
+  std::string why;  // it is not up
+};
+
+class RemoteScheduler {
+ public:
+  // Board and router outlive the scheduler.
+  static absl::StatusOr<std::unique_ptr<RemoteScheduler>> Create(RemoteSchedulerOptions options,
+                                                                 std::vector<HostConfig> hosts,
+                                                                 RunBoard* board,
+                                                                 HostRouter* router);
+  // Runs go on without it.
+  ~RemoteScheduler();
+
+  // Until each host has answered or could not be reached, at most so long.
+  void AwaitHosts(absl::Duration patience);
+  // Begins to work on runs; what else is said about runs comes later. `finished`: the oldest first.
+  // `hold_starts`: nothing begins before AllowStarts.
+  void Start(std::vector<PlacedRun> placed, std::vector<WaitingRun> waiting,
+             std::deque<std::string> finished, bool hold_starts);
+
+  void Enqueue(WaitingRun run);
+  void Cancel(const std::string& run_key);
+  void Forget(const std::string& run_key);
+  void SetHeld(const std::string& run_key, bool held);
+  void AllowStarts();
+
+  // At some moment just past.
+  struct Load {
+    Ledger ledger;
+    std::vector<HostView> hosts;
+    size_t waiting = 0;
+    size_t running = 0;
+  };
+  Load load() const;
+  // Whether hosts have come, gone or changed since the last call.
+  bool TakeNews() { return news_.exchange(false); }
+  uint64_t ranks_started() const { return ranks_started_; }
+
+ private:
+  struct CancelMessage {
+    std::string run_key;
+  };
+  struct ForgetMessage {
+    std::string run_key;
+  };
+  struct HoldMessage {
+    std::string run_key;
+    bool held;
+  };
+  struct AllowStartsMessage {};
+  struct HostMessage {
+    size_t host;
+    HostEvent event;
+  };
+  struct StartMessage {
+    std::vector<PlacedRun> placed;
+    std::vector<WaitingRun> waiting;
+    std::deque<std::string> finished;
+    bool hold_starts;
+  };
+  using Message = std::variant<StartMessage, WaitingRun, CancelMessage, ForgetMessage, HoldMessage,
+                               AllowStartsMessage, HostMessage>;
+
+  struct HostEntry {
+    std::unique_ptr<RemoteHost> link;
+    HostView view;
+    bool has_spoken = false;  // it is up, or could not be reached
+    absl::Time down_since;    // steady
+    absl::Time last_seen;     // by the time of day
+    std::string directory;    // there; empty: not known yet
+  };
+
+  // A run that has hosts, until the broker has forgotten it and they have, too.
+  struct Active {
+    WaitingRun what;
+    Allocation allocation;
+    std::vector<PlacedRank> placement;
+    std::vector<Rank> ranks;
+    std::set<size_t> begun;                          // as it is on disk
+    absl::Time latest_end = absl::InfiniteFuture();  // steady
+    bool cancel_asked = false;
+    bool forget = false;       // the broker has its end, or does not know it
+    bool ended = false;        // its end has been said
+    bool over = false;         // of every rank, and its place is free
+    bool silent = false;       // some host that has it does not answer
+    bool left_behind = false;  // only hosts that are down have something of it
+    v1::RunState state = v1::RUN_STATE_UNSPECIFIED;  // as it was said last
+    std::string said;                                // likewise, the words
+  };
+
+  RemoteScheduler(RemoteSchedulerOptions options, RunBoard* board, HostRouter* router);
+
+  void Post(Message message);
+  void Loop();
+  std::vector<Message> WaitForMessages();
+
+  // ---- messages
+  void Handle(WaitingRun run);
+  void Handle(const CancelMessage& message);
+  void Handle(const ForgetMessage& message);
+  void Handle(const HoldMessage& message);
+  void Handle(const AllowStartsMessage& message);
+  void Handle(StartMessage message);
+  void Handle(HostMessage message);
+  void On(size_t host, HostIsUp event);
+  void On(size_t host, const HostIsDown& event);
+  void On(size_t host, const HostReported& event);
+  void On(size_t host, const StartDone& event);
+  void On(size_t host, const StopDone& event);
+
+  // ---- hosts (remote_scheduler_hosts.cc)
+  void ReadCordons();
+  HostState StateOf(const HostEntry& host) const;
+  void SetState(size_t host);
+  // With what the hosts have now.
+  void RebuildQueue();
+  std::optional<size_t> FindHost(const std::string& name) const;
+  void AdvanceRunsOn(size_t host);
+  void GiveUpLostRuns();
+  // The host that keeps a run's end from being known; none: all answer.
+  std::optional<std::string> SilenceOf(const Active& run, absl::Time* since) const;
+  void Publish();
+
+  // ---- runs (remote_scheduler_runs.cc)
+  void StartReady();
+  absl::Status PlaceRun(const ReadyRun& ready);
+  void Adopt(PlacedRun run);
+  void HoldStarts(const std::string& run_key, const std::string& why);
+  void Advance(Active* run);
+  // Nothing more will be heard of any rank.
+  bool IsSettled(const Active& run) const;
+  void StartRank(Active* run, size_t rank, HostEntry* host);
+  absl::StatusOr<RankStart> DescribeStart(const Active& run, size_t rank) const;
+  void StopRank(Active* run, size_t rank, HostEntry* host);
+  void NoteBegun(Active* run, size_t rank);
+  void SayProgress(Active* run);
+  // What nobody can end now does not keep the place of its other ranks.
+  void LeaveBehind(Active* run);
+  void FinishIfForgotten(const std::string& run_key);
+  void PruneFinished();
+  LaunchRecord RecordOf(const std::string& run_key) const {
+    return LaunchRecord(options_.runs_directory + "/" + run_key);
+  }
+
+  const RemoteSchedulerOptions options_;
+  const agent::SteadyTime time_;
+  RunBoard* const board_;
+  HostRouter* const router_;
+  std::atomic<uint64_t> ranks_started_ = 0;
+  std::atomic<bool> news_ = false;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_.
+  bool stop_ = false;
+  std::vector<Message> messages_;  // at most a few for each active run and host
+  Load load_;
+  size_t spoken_ = 0;  // hosts that have spoken
+
+  // Owned by the thread, once it runs.
+  std::vector<HostEntry> hosts_;
+  ClusterQueue queue_;
+  std::map<std::string, WaitingRun> waiting_;  // by run key, as the queue has them
+  std::map<std::string, Active> active_;       // by run key
+  std::deque<std::string> finished_;           // run keys, the oldest first
+  bool is_working_ = false;                    // Start was called
+  bool starts_held_ = false;
+  absl::Time hold_until_ = absl::InfinitePast();
+  std::string hold_reason_;
+  absl::Time next_look_ = absl::InfinitePast();  // at the file of hosts
+  absl::Status last_read_;                       // of it
+  std::thread thread_;
+};
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_REMOTE_REMOTE_SCHEDULER_H_

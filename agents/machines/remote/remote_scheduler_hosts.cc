@@ -1,0 +1,256 @@
+// What hosts say, and what becomes of those that say nothing.
+#include <algorithm>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "agents/machines/remote/remote_scheduler.h"
+#include "contract/text.h"
+#include "daemon/log.h"
+#include "fmt/format.h"
+
+namespace muster::machines {
+namespace {
+
+// A host is cordoned by hand; nobody waits for it longer than this.
+constexpr absl::Duration kCordonInterval = absl::Seconds(5);
+
+}  // namespace
+
+// ---- what they say
+
+void RemoteScheduler::On(size_t host, HostIsUp event) {
+  HostEntry& entry = hosts_[host];
+  const bool has_changed = !entry.view.is_known || entry.view.capacity != event.machine.capacity;
+  news_ = news_ || has_changed || !entry.view.is_up;
+  entry.view.capacity = std::move(event.machine.capacity);
+  entry.view.warnings = std::move(event.machine.warnings);
+  entry.view.is_known = true;
+  entry.view.is_up = true;
+  entry.view.why.clear();
+  entry.directory = event.directory;
+  entry.last_seen = absl::Now();
+  router_->SetOwner(event.directory, entry.view.config.name);
+  router_->SetHost(entry.view.config.name, &entry.link->ssh());
+  if (!std::exchange(entry.has_spoken, true)) {
+    const std::lock_guard lock(mutex_);
+    ++spoken_;
+  }
+  if (has_changed) RebuildQueue();
+  SetState(host);
+  AdvanceRunsOn(host);
+  changed_.notify_all();
+}
+
+void RemoteScheduler::On(size_t host, const HostIsDown& event) {
+  HostEntry& entry = hosts_[host];
+  if (entry.view.is_up) {
+    news_ = true;
+    entry.down_since = time_.Now();
+  }
+  entry.view.is_up = false;
+  entry.view.why = event.why;
+  router_->SetHost(entry.view.config.name, nullptr);
+  if (!std::exchange(entry.has_spoken, true)) {
+    const std::lock_guard lock(mutex_);
+    ++spoken_;
+  }
+  SetState(host);
+  AdvanceRunsOn(host);
+  changed_.notify_all();
+}
+
+void RemoteScheduler::On(size_t host, const HostReported& event) {
+  HostEntry& entry = hosts_[host];
+  entry.last_seen = absl::Now();
+  bool is_news = false;
+  for (const RankReport& report : event.report.runs) {
+    const auto found = active_.find(report.run_key);
+    if (found == active_.end()) continue;
+    Active& run = found->second;
+    for (size_t i = 0; i < run.ranks.size(); ++i) {
+      if (run.ranks[i].host != entry.view.config.name) continue;
+      if (!TakeReport(report, absl::Now(), &run.ranks[i])) continue;
+      is_news = true;
+      NoteBegun(&run, i);
+    }
+    Advance(&run);
+    FinishIfForgotten(report.run_key);
+  }
+  // What could not be done is tried again with each sign of life.
+  if (!is_news) AdvanceRunsOn(host);
+}
+
+void RemoteScheduler::On(size_t /*host*/, const StartDone& event) {
+  const auto found = active_.find(event.run_key);
+  if (found == active_.end()) return;
+  Active& run = found->second;
+  Rank& rank = run.ranks[event.rank];
+  rank.start_under_way = false;
+  if (event.status.ok()) {
+    ++ranks_started_;
+    if (rank.stage == HostStage::kAbsent) rank.stage = HostStage::kClaimed;
+    NoteBegun(&run, event.rank);
+  } else if (absl::IsUnavailable(event.status)) {
+    // Nobody knows; the next sign of life of the host leads to another try.
+    return;
+  } else if (!rank.HasBegun()) {
+    const bool is_config = absl::IsInvalidArgument(event.status);
+    rank.refused = RankFailure(
+        is_config ? v1::FAILURE_CLASS_CONFIG : v1::FAILURE_CLASS_INFRA,
+        fmt::format("the run could not be started: {}", ToStd(event.status.message())),
+        is_config ? "correct the job, or put its data onto every host"
+                  : "free disk space there if that is wanting, or cordon the host in the file of "
+                    "hosts; then submit the job again");
+    rank.refused_at = absl::Now();
+  }
+  Advance(&run);
+  FinishIfForgotten(event.run_key);
+}
+
+void RemoteScheduler::On(size_t /*host*/, const StopDone& event) {
+  const auto found = active_.find(event.run_key);
+  if (found == active_.end()) return;
+  Rank& rank = found->second.ranks[event.rank];
+  rank.stop_under_way = false;
+  if (event.status.ok()) rank.stop_told = true;
+}
+
+// ---- what follows
+
+void RemoteScheduler::ReadCordons() {
+  if (time_.Now() < next_look_ || !options_.read_hosts) return;
+  next_look_ = time_.Now() + kCordonInterval;
+  const absl::StatusOr<std::vector<HostConfig>> configs = options_.read_hosts();
+  if (!configs.ok()) {
+    if (configs.status() != last_read_) {
+      LogEvent(spdlog::level::warn, "hosts_not_read",
+               {{"error", std::string(ToStd(configs.status().message()))}});
+    }
+    last_read_ = configs.status();
+    return;
+  }
+  last_read_ = absl::OkStatus();
+  for (const HostConfig& config : *configs) {
+    const std::optional<size_t> host = FindHost(config.name);
+    if (!host.has_value()) continue;
+    HostView& view = hosts_[*host].view;
+    if (view.is_cordoned == config.cordoned) continue;
+    view.is_cordoned = config.cordoned;
+    news_ = true;
+    LogEvent(spdlog::level::info, config.cordoned ? "host_cordoned" : "host_uncordoned",
+             {{"host", config.name}});
+    SetState(*host);
+  }
+}
+
+HostState RemoteScheduler::StateOf(const HostEntry& host) const {
+  if (!host.view.is_up) return HostState::kDown;
+  return host.view.is_cordoned ? HostState::kCordoned : HostState::kUp;
+}
+
+void RemoteScheduler::SetState(size_t host) {
+  queue_.SetState(static_cast<uint32_t>(host), StateOf(hosts_[host]));
+}
+
+void RemoteScheduler::RebuildQueue() {
+  std::vector<ClusterHost> hosts;
+  for (const HostEntry& entry : hosts_) {
+    hosts.push_back(
+        {.name = entry.view.config.name, .capacity = entry.view.capacity, .state = StateOf(entry)});
+  }
+  queue_ = ClusterQueue(std::move(hosts));
+  for (const auto& [run_key, waiting] : waiting_) queue_.Push(waiting.run);
+  for (const auto& [run_key, run] : active_) {
+    if (!run.over) queue_.Restore(run_key, run.allocation, run.latest_end);
+  }
+}
+
+std::optional<size_t> RemoteScheduler::FindHost(const std::string& name) const {
+  for (size_t i = 0; i < hosts_.size(); ++i) {
+    if (hosts_[i].view.config.name == name) return i;
+  }
+  return std::nullopt;
+}
+
+void RemoteScheduler::AdvanceRunsOn(size_t host) {
+  for (auto& [run_key, run] : active_) {
+    const bool is_there = std::any_of(run.ranks.begin(), run.ranks.end(), [&](const Rank& rank) {
+      return rank.host == hosts_[host].view.config.name && !rank.IsOver();
+    });
+    if (is_there) Advance(&run);
+  }
+}
+
+std::optional<std::string> RemoteScheduler::SilenceOf(const Active& run, absl::Time* since) const {
+  std::optional<std::string> silence;
+  *since = absl::Now();
+  for (const Rank& rank : run.ranks) {
+    if (rank.IsOver()) continue;
+    const std::optional<size_t> host = FindHost(rank.host);
+    if (!host.has_value()) {
+      *since = absl::InfinitePast();
+      silence = fmt::format("host {} is not in the file of hosts any more", rank.host);
+      continue;
+    }
+    const HostEntry& entry = hosts_[*host];
+    if (entry.view.is_up || entry.last_seen >= *since) continue;
+    *since = entry.last_seen;
+    silence = fmt::format("host {} has not answered since {}: {}", rank.host,
+                          absl::FormatTime("%Y-%m-%d %H:%M:%S", *since, absl::UTCTimeZone()),
+                          entry.view.why);
+  }
+  return silence;
+}
+
+void RemoteScheduler::GiveUpLostRuns() {
+  const absl::Time now = time_.Now();
+  for (auto& [run_key, run] : active_) {
+    if (run.ended || run.forget) continue;
+    for (const Rank& rank : run.ranks) {
+      if (rank.IsOver()) continue;
+      const std::optional<size_t> host = FindHost(rank.host);
+      const bool is_gone = !host.has_value();
+      if (!is_gone && hosts_[*host].view.is_up) continue;
+      const absl::Duration silent =
+          is_gone ? absl::InfiniteDuration() : now - hosts_[*host].down_since;
+      if (silent < options_.lost_after) continue;
+      run.ended = true;
+      const std::string why =
+          is_gone
+              ? fmt::format("host {} is not in the file of hosts any more", rank.host)
+              : fmt::format("host {} has not answered for {} (machines.host_lost_after): {}",
+                            rank.host, absl::FormatDuration(absl::Trunc(silent, absl::Seconds(1))),
+                            hosts_[*host].view.why);
+      LogEvent(spdlog::level::warn, "run_lost", {{"run", run_key}, {"reason", why}});
+      board_->Put(GangLost(run_key, run.ranks, why, absl::Now()));
+      Advance(&run);
+      break;
+    }
+  }
+}
+
+void RemoteScheduler::Publish() {
+  const QueuedRun* first = queue_.First();
+  if (first == nullptr) {
+    board_->SetReasons("", "");
+  } else if (starts_held_ || time_.Now() < hold_until_) {
+    board_->SetReasons(first->run_key,
+                       starts_held_ ? "waiting for the broker's word on what is still wanted, as "
+                                      "the agent was started anew"
+                                    : hold_reason_);
+  } else {
+    if (queue_.blocked().has_value()) first = &queue_.blocked()->run;
+    board_->SetReasons(first->run_key, "waiting for " + queue_.ledger().Shortage(first->request));
+  }
+  std::vector<HostView> views;
+  for (const HostEntry& entry : hosts_) views.push_back(entry.view);
+  const auto running = std::count_if(active_.begin(), active_.end(),
+                                     [](const auto& entry) { return !entry.second.over; });
+  const std::lock_guard lock(mutex_);
+  load_ = {.ledger = queue_.ledger(),
+           .hosts = std::move(views),
+           .waiting = waiting_.size(),
+           .running = static_cast<size_t>(running)};
+}
+
+}  // namespace muster::machines

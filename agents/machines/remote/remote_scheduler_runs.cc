@@ -1,0 +1,252 @@
+// What becomes of runs.
+#include <algorithm>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "agents/machines/remote/rank_spec.h"
+#include "agents/machines/remote/remote_scheduler.h"
+#include "agents/machines/run_environment.h"
+#include "agents/machines/run_request.h"
+#include "agents/machines/verdict.h"
+#include "contract/states.h"
+#include "contract/text.h"
+#include "daemon/log.h"
+#include "fmt/format.h"
+
+namespace muster::machines {
+namespace {
+
+// Between two tries to write down where a run goes: soon enough for people, rare enough for the
+// machine.
+constexpr absl::Duration kPlaceRetry = absl::Seconds(5);
+
+std::string Words(const absl::Status& status) { return std::string(ToStd(status.message())); }
+
+}  // namespace
+
+// ---- beginnings
+
+void RemoteScheduler::StartReady() {
+  if (starts_held_ || time_.Now() < hold_until_) return;
+  for (const ReadyRun& ready : queue_.Round(time_.Now())) {
+    if (time_.Now() >= hold_until_) {
+      const absl::Status placed = PlaceRun(ready);
+      if (placed.ok()) continue;
+      HoldStarts(ready.run.run_key, Words(placed));
+    }
+    queue_.Release(ready.run.run_key);
+    queue_.Push(ready.run);
+  }
+}
+
+void RemoteScheduler::HoldStarts(const std::string& run_key, const std::string& why) {
+  LogEvent(spdlog::level::warn, "run_not_started", {{"run", run_key}, {"reason", why}});
+  hold_until_ = time_.Now() + kPlaceRetry;
+  hold_reason_ = "the agent cannot start runs now: " + why;
+}
+
+absl::Status RemoteScheduler::PlaceRun(const ReadyRun& ready) {
+  const std::string& run_key = ready.run.run_key;
+  Active run;
+  run.allocation = ready.allocation;
+  run.latest_end = time_.Now() + ready.run.time_limit;
+  for (const NodeAllocation& node : ready.allocation.nodes) {
+    const HostEntry& entry = hosts_[node.host];
+    const std::string directory = fmt::format("{}/runs/{}", entry.directory, run_key);
+    run.placement.push_back({.host = entry.view.config.name, .directory = directory, .node = node});
+    run.ranks.push_back({.host = entry.view.config.name, .directory = directory});
+  }
+  // Before any host hears of it: after a crash the same ones are asked again.
+  if (absl::Status s = RecordOf(run_key).Place(run.placement); !s.ok()) return s;
+  run.what = std::move(waiting_.at(run_key));
+  waiting_.erase(run_key);
+  Active& active = active_.insert_or_assign(run_key, std::move(run)).first->second;
+  for (const NodeAllocation& node : ready.allocation.nodes)
+    hosts_[node.host].link->Watch(run_key, HostStage::kAbsent);
+  Advance(&active);
+  return absl::OkStatus();
+}
+
+void RemoteScheduler::Adopt(PlacedRun placed) {
+  const std::string run_key = placed.what.run.run_key;
+  Active run;
+  run.what = std::move(placed.what);
+  run.placement = std::move(placed.placement);
+  run.begun = std::move(placed.begun);
+  run.cancel_asked = placed.cancel_asked;
+  run.forget = run.what.assignment == nullptr;
+  run.state = placed.state;
+  // What is left of a run that was given up is ended, and nothing of it begins.
+  run.ended = contract::IsTerminal(placed.state);
+  // How long it has run is not known here; a longer reservation than needed harms nobody.
+  run.latest_end = time_.Now() + run.what.run.time_limit;
+  for (size_t i = 0; i < run.placement.size(); ++i) {
+    const PlacedRank& place = run.placement[i];
+    const HostStage stage = run.begun.contains(i) ? HostStage::kClaimed : HostStage::kAbsent;
+    run.ranks.push_back({.host = place.host, .directory = place.directory, .stage = stage});
+    // So that the output of a host that has not answered yet is known to be there.
+    router_->SetOwner(place.directory, place.host);
+    const std::optional<size_t> host = FindHost(place.host);
+    if (!host.has_value()) continue;
+    NodeAllocation node = place.node;
+    node.host = static_cast<uint32_t>(*host);
+    run.allocation.nodes.push_back(std::move(node));
+    hosts_[*host].link->Watch(run_key, stage);
+  }
+  queue_.Restore(run_key, run.allocation, run.latest_end);
+  Active& active = active_.insert_or_assign(run_key, std::move(run)).first->second;
+  Advance(&active);
+}
+
+// ---- steps
+
+void RemoteScheduler::Advance(Active* run) {
+  const bool must_end = run->cancel_asked || run->forget || run->ended ||
+                        std::any_of(run->ranks.begin(), run->ranks.end(), HasFailed);
+  for (size_t i = 0; i < run->ranks.size(); ++i) {
+    if (run->ranks[i].IsOver()) continue;
+    const std::optional<size_t> host = FindHost(run->ranks[i].host);
+    if (!host.has_value() || !hosts_[*host].view.is_up) continue;
+    if (must_end) {
+      StopRank(run, i, &hosts_[*host]);
+    } else if (!run->ranks[i].HasBegun()) {
+      StartRank(run, i, &hosts_[*host]);
+    }
+  }
+  if (!IsSettled(*run)) {
+    if (run->ended || run->forget) return LeaveBehind(run);
+    return SayProgress(run);
+  }
+  if (std::exchange(run->over, true)) return;
+  const std::string& run_key = run->what.run.run_key;
+  queue_.Release(run_key);
+  for (const Rank& rank : run->ranks) {
+    if (const auto host = FindHost(rank.host)) hosts_[*host].link->Unwatch(run_key);
+  }
+  if (!std::exchange(run->ended, true) && !run->forget)
+    board_->Put(GangEnd(run_key, run->ranks, run->cancel_asked, absl::Now()));
+}
+
+bool RemoteScheduler::IsSettled(const Active& run) const {
+  const bool is_given_up = run.ended || run.forget;
+  return std::all_of(run.ranks.begin(), run.ranks.end(), [&](const Rank& rank) {
+    return rank.IsOver() || (is_given_up && !FindHost(rank.host).has_value());
+  });
+}
+
+void RemoteScheduler::StartRank(Active* run, size_t rank, HostEntry* host) {
+  if (starts_held_ || std::exchange(run->ranks[rank].start_under_way, true)) return;
+  absl::StatusOr<RankStart> start = DescribeStart(*run, rank);
+  if (start.ok()) return host->link->Start(*std::move(start));
+  run->ranks[rank].start_under_way = false;
+  run->ranks[rank].refused =
+      RankFailure(v1::FAILURE_CLASS_CONFIG, Words(start.status()), "correct the job");
+  run->ranks[rank].refused_at = absl::Now();
+}
+
+absl::StatusOr<RankStart> RemoteScheduler::DescribeStart(const Active& run, size_t rank) const {
+  std::vector<std::string> addresses;
+  for (const Rank& other : run.ranks) {
+    const std::optional<size_t> host = FindHost(other.host);
+    addresses.push_back(host.has_value() ? hosts_[*host].view.config.address : other.host);
+  }
+  const std::string& directory = run.ranks[rank].directory;
+  const absl::StatusOr<v1::Assignment> own =
+      OnHost(*run.what.assignment, options_.cluster, directory);
+  if (!own.ok()) return own.status();
+  const NodeAllocation& node = run.placement[rank].node;
+  const Capacity& capacity = hosts_[*FindHost(run.ranks[rank].host)].view.capacity;
+  return RankStart{
+      .run_key = run.what.run.run_key,
+      .rank = rank,
+      .directory = directory,
+      .devices = DevicesText(node),
+      .devices_variable = fmt::format("{}={}", kDevicesVariable, DevicesValue(capacity, node)),
+      .spec = RankSpec(*own, options_.cluster, directory, rank, addresses, options_.cancel_grace),
+      .job = std::make_shared<v1::JobSpec>(own->spec())};
+}
+
+void RemoteScheduler::StopRank(Active* run, size_t rank, HostEntry* host) {
+  Rank& own = run->ranks[rank];
+  if (own.stop_told || std::exchange(own.stop_under_way, true)) return;
+  host->link->Stop(run->what.run.run_key, rank, own.directory);
+}
+
+void RemoteScheduler::NoteBegun(Active* run, size_t rank) {
+  if (!run->begun.insert(rank).second) return;
+  const absl::Status written = RecordOf(run->what.run.run_key).SetBegun(run->begun);
+  // The host's own record keeps the rank from being started twice all the same.
+  if (!written.ok()) {
+    LogEvent(spdlog::level::warn, "begin_not_recorded",
+             {{"run", run->what.run.run_key}, {"error", Words(written)}});
+  }
+}
+
+void RemoteScheduler::SayProgress(Active* run) {
+  absl::Time since;
+  const std::optional<std::string> silence = SilenceOf(*run, &since);
+  const std::string& run_key = run->what.run.run_key;
+  agent::Observation progress =
+      GangProgress(run_key, run->ranks, silence.has_value() ? since : absl::Now());
+  // After a restart the hosts have yet to say what is known already.
+  progress.state = std::max(progress.state, run->state);
+  // The broker keeps a reason until it hears another one.
+  if (std::exchange(run->silent, silence.has_value()) && !silence.has_value())
+    progress.reason = "its hosts answer again";
+  if (silence.has_value()) progress.reason = *silence;
+  std::string words = progress.evidence.detail() + progress.reason;
+  if (progress.state == run->state && words == run->said) return;
+  run->state = progress.state;
+  run->said = std::move(words);
+  silence.has_value() ? board_->PutSilent(progress) : board_->Put(progress);
+}
+
+void RemoteScheduler::LeaveBehind(Active* run) {
+  Allocation rest;
+  for (size_t i = 0; i < run->ranks.size(); ++i) {
+    if (run->ranks[i].IsOver()) continue;
+    const std::optional<size_t> host = FindHost(run->ranks[i].host);
+    if (!host.has_value()) continue;
+    if (hosts_[*host].view.is_up) return;
+    rest.nodes.push_back(run->placement[i].node);
+    rest.nodes.back().host = static_cast<uint32_t>(*host);
+  }
+  if (std::exchange(run->left_behind, true)) return;
+  const std::string& run_key = run->what.run.run_key;
+  queue_.Release(run_key);
+  run->allocation = std::move(rest);
+  run->latest_end = absl::InfiniteFuture();
+  queue_.Restore(run_key, run->allocation, run->latest_end);
+}
+
+// ---- ends
+
+void RemoteScheduler::FinishIfForgotten(const std::string& run_key) {
+  const auto found = active_.find(run_key);
+  if (found == active_.end() || !found->second.forget || !found->second.over) return;
+  for (const Rank& rank : found->second.ranks) {
+    if (const auto host = FindHost(rank.host)) hosts_[*host].link->Clean(run_key, /*logs=*/false);
+    router_->RemoveOwner(rank.directory);
+  }
+  active_.erase(found);
+  RecordOf(run_key).RemoveBookkeeping();
+  finished_.push_back(run_key);
+  PruneFinished();
+}
+
+void RemoteScheduler::PruneFinished() {
+  while (finished_.size() > options_.keep_finished_runs) {
+    const LaunchRecord record = RecordOf(finished_.front());
+    const absl::StatusOr<LaunchFiles> files = record.Read();
+    if (files.ok()) {
+      for (const PlacedRank& rank : files->placement) {
+        if (const auto host = FindHost(rank.host))
+          hosts_[*host].link->Clean(finished_.front(), /*logs=*/true);
+      }
+    }
+    record.Remove();
+    finished_.pop_front();
+  }
+}
+
+}  // namespace muster::machines

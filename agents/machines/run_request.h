@@ -1,0 +1,24 @@
+// What a job asks of a machine, for the queue and for the run's record. Pure.
+#ifndef MUSTER_AGENTS_MACHINES_RUN_REQUEST_H_
+#define MUSTER_AGENTS_MACHINES_RUN_REQUEST_H_
+
+#include <string>
+
+#include "absl/time/time.h"
+#include "agents/machines/run_records.h"
+#include "agents/machines/scheduling/request.h"
+#include "muster/v1/job_spec.pb.h"
+
+namespace muster::machines {
+
+// Whole cores, one at least.
+Request RequestOf(const v1::JobSpec& spec);
+// Of one node.
+Request RequestOf(const RunSpec& spec);
+
+// The indexes of its GPUs, with commas.
+std::string DevicesText(const NodeAllocation& node);
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_RUN_REQUEST_H_

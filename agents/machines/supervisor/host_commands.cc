@@ -1,0 +1,48 @@
+#include "agents/machines/supervisor/host_commands.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+
+#include "agents/machines/host_report.h"
+
+namespace muster::machines {
+
+int HostError(const std::string& what, const std::string& path, int error) {
+  fprintf(stderr, "cannot %s \"%s\": %s\n", what.c_str(), path.c_str(), strerror(error));
+  return kHostFailed;
+}
+
+bool ReadInput(size_t max_bytes, std::string* input) {
+  char buffer[65536];
+  while (true) {
+    const ssize_t n = read(STDIN_FILENO, buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    if (n == 0) return true;
+    input->append(buffer, static_cast<size_t>(n));
+    if (input->size() > max_bytes) return false;
+  }
+}
+
+std::vector<std::string> LinesOf(const std::string& text) {
+  std::vector<std::string> lines;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    if (end > begin) lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+bool IsRunKey(const std::string& key) {
+  const auto is_good = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  };
+  return !key.empty() && std::all_of(key.begin(), key.end(), is_good);
+}
+
+}  // namespace muster::machines

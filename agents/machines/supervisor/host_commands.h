@@ -1,0 +1,49 @@
+// What the agent does on a host that it reaches over SSH: one command of muster-supervisor each,
+// which does with the run's directory there what the agent does itself on its own machine.
+//
+// Each returns the process's exit code (host_report.h). Single-threaded.
+#ifndef MUSTER_AGENTS_MACHINES_SUPERVISOR_HOST_COMMANDS_H_
+#define MUSTER_AGENTS_MACHINES_SUPERVISOR_HOST_COMMANDS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace muster::machines {
+
+// Starts a supervisor of the run whose spec is on standard input, in a session of its own, and
+// returns once that has its claim. A run that shows any trace of an earlier start is not started
+// again. `variables`: those of the supervisor. `question`: for the file of that name.
+int StartCommand(const std::string& program, const std::string& directory,
+                 const std::string& devices, const std::string& question,
+                 const std::vector<std::string>& variables);
+
+// Sees to it that the run ends: TERM to its supervisor; one that has not begun never will.
+int StopCommand(const std::string& directory);
+
+// Writes a HostReport of the runs on standard input, "KEY LETTER" in each line, to standard output:
+// once one of them is at another stage than its letter says, once there is a later question, or
+// when the patience is over.
+int ReportCommand(const std::string& runs_directory, int64_t question, int patience_ms);
+
+// Tells reports of a later question.
+int QuestionCommand(const std::string& runs_directory, const std::string& question);
+
+// Of the runs on standard input, a KEY in each line: removes what only Muster needs; with `logs`,
+// the output as well, and the directory unless the user has left files in it.
+int CleanCommand(const std::string& runs_directory, bool logs);
+
+// ---- what they share
+
+// Says on standard error what cannot be done with which file, and why. kHostFailed.
+int HostError(const std::string& what, const std::string& path, int error);
+// All of standard input; false: more than max_bytes, or it cannot be read.
+bool ReadInput(size_t max_bytes, std::string* input);
+// The lines of a text.
+std::vector<std::string> LinesOf(const std::string& text);
+// Whether this can be the name of a run's directory.
+bool IsRunKey(const std::string& key);
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_SUPERVISOR_HOST_COMMANDS_H_

@@ -1,0 +1,197 @@
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/inotify.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <optional>
+
+#include "agents/hosts/fd.h"
+#include "agents/hosts/pidfd.h"
+#include "agents/machines/host_report.h"
+#include "agents/machines/process_id.h"
+#include "agents/machines/process_search.h"
+#include "agents/machines/run_records.h"
+#include "agents/machines/small_file.h"
+#include "agents/machines/supervisor/host_commands.h"
+
+namespace muster::machines {
+namespace {
+
+// A hundred thousand runs.
+constexpr size_t kMaxInputBytes = 16 << 20;
+
+int64_t NowMs() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
+}
+
+template <typename T>
+std::optional<T> Load(const std::string& path) {
+  std::string bytes;
+  if (ReadSmallFile(path, kMaxRecordBytes, &bytes) != 0) return std::nullopt;
+  return T::Decode(bytes);
+}
+
+class Reporter {
+ public:
+  Reporter(std::string runs_directory, int64_t question)
+      : runs_directory_(std::move(runs_directory)),
+        question_(question),
+        boot_id_(ReadBootId()),
+        inotify_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
+    inotify_add_watch(inotify_.get(), runs_directory_.c_str(), IN_MOVED_TO | IN_ONLYDIR);
+  }
+
+  // "KEY LETTER" in each line. False: something else.
+  bool ReadQuestion(const std::string& input) {
+    for (const std::string& line : LinesOf(input)) {
+      const size_t space = line.find(' ');
+      if (space == std::string::npos || space + 2 != line.size()) return false;
+      const std::string key = line.substr(0, space);
+      const std::optional<HostStage> stage = StageOf(line.back());
+      if (!IsRunKey(key) || !stage.has_value()) return false;
+      known_[key] = *stage;
+      inotify_add_watch(inotify_.get(), PathOf(key).c_str(), IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
+    }
+    return true;
+  }
+
+  // Until there is news, or so long.
+  HostReport Wait(int patience_ms) {
+    const int64_t until = NowMs() + patience_ms;
+    while (true) {
+      const HostReport report = Look();
+      const int64_t left = until - NowMs();
+      if (left <= 0 || HasNews(report) || IsOutdated()) return report;
+      Sleep(static_cast<int>(left));
+    }
+  }
+
+ private:
+  std::string PathOf(const std::string& key) const { return runs_directory_ + "/" + key; }
+
+  bool HasNews(const HostReport& report) const {
+    return std::any_of(report.runs.begin(), report.runs.end(), [this](const RankReport& rank) {
+      return known_.at(rank.run_key) != rank.stage;
+    });
+  }
+
+  bool IsOutdated() const {
+    std::string text;
+    ReadSmallFile(PathOf(kQuestionFile), kMaxRecordBytes, &text);
+    return strtoll(text.c_str(), nullptr, 10) > question_;
+  }
+
+  HostReport Look() {
+    owners_.clear();
+    HostReport report = {.boot_id = boot_id_, .runs = {}};
+    for (const auto& [key, stage] : known_) {
+      // What has ended stays so.
+      if (stage == HostStage::kEnded || stage == HostStage::kVanished) continue;
+      report.runs.push_back(LookAt(key));
+    }
+    return report;
+  }
+
+  RankReport LookAt(const std::string& key) {
+    const std::string directory = PathOf(key);
+    RankReport rank = {.run_key = key};
+    std::optional<Claim> claim = Load<Claim>(directory + "/" + kClaimFile);
+    // Only now, so that a supervisor that has ended meanwhile has left its record.
+    const bool lives = claim.has_value() && Watch(claim->owner);
+    rank.started = Load<Started>(directory + "/" + kStartedFile);
+    rank.exit = Load<ExitRecord>(directory + "/" + kExitFile);
+    const bool was_claimed = claim.has_value() ||
+                             access((directory + "/" + kClaimFile).c_str(), F_OK) == 0 ||
+                             known_[key] != HostStage::kAbsent;
+    if (rank.exit.has_value()) {
+      rank.stage = HostStage::kEnded;
+    } else if (lives) {
+      rank.stage = rank.started.has_value() ? HostStage::kStarted : HostStage::kClaimed;
+    } else if (was_claimed || rank.started.has_value()) {
+      LookForOwner(directory, claim, &rank);
+    }
+    return rank;
+  }
+
+  // It has begun, and the claim does not lead to a living supervisor: the run may have removed it.
+  void LookForOwner(const std::string& directory, const std::optional<Claim>& claim,
+                    RankReport* rank) {
+    const auto supervisors = ListSupervisors();
+    const auto found = supervisors.find(directory);
+    if (found != supervisors.end() && Watch(found->second.owner)) {
+      rank->stage = rank->started.has_value() ? HostStage::kStarted : HostStage::kClaimed;
+      return;
+    }
+    // It may have written its record after that was looked for, and ended.
+    rank->exit = Load<ExitRecord>(directory + "/" + kExitFile);
+    if (rank->exit.has_value()) {
+      rank->stage = HostStage::kEnded;
+      return;
+    }
+    rank->stage = HostStage::kVanished;
+    if (claim.has_value() && claim->owner.boot_id != boot_id_) {
+      rank->detail = "the host was started anew while the run was there (boot " +
+                     claim->owner.boot_id + ", now " + boot_id_ + ")";
+      return;
+    }
+    KillProcessesWith("MUSTER_RUN_DIR=" + directory);
+    rank->detail = "the run's supervisor";
+    if (claim.has_value()) rank->detail += " (process " + std::to_string(claim->owner.pid) + ")";
+    rank->detail += " ended and left no exit record";
+  }
+
+  // Whether this very process lives; then its end wakes Sleep.
+  bool Watch(const ProcessId& process) {
+    hosts::Fd pidfd(process.pid > 0 ? hosts::PidfdOpen(process.pid) : -1);
+    if (!pidfd.valid() || Identify(process.pid) != process) return false;
+    pollfd fd = {pidfd.get(), POLLIN, 0};
+    if (poll(&fd, 1, 0) != 0) return false;  // a zombie
+    owners_.push_back(std::move(pidfd));
+    return true;
+  }
+
+  void Sleep(int ms) {
+    std::vector<pollfd> fds = {{inotify_.get(), POLLIN, 0}};
+    for (const hosts::Fd& owner : owners_) fds.push_back({owner.get(), POLLIN, 0});
+    poll(fds.data(), fds.size(), ms);
+    alignas(inotify_event) char buffer[65536];
+    // What has happened is looked for; only that something has is told here.
+    while (read(inotify_.get(), buffer, sizeof buffer) > 0) {
+    }
+  }
+
+  const std::string runs_directory_;
+  const int64_t question_;
+  const std::string boot_id_;
+  const hosts::Fd inotify_;
+  std::map<std::string, HostStage> known_;
+  std::vector<hosts::Fd> owners_;  // the supervisors that the last look has found
+};
+
+}  // namespace
+
+int ReportCommand(const std::string& runs_directory, int64_t question, int patience_ms) {
+  std::string input;
+  Reporter reporter(runs_directory, question);
+  if (!ReadInput(kMaxInputBytes, &input) || !reporter.ReadQuestion(input))
+    return HostError("understand the question about", runs_directory, EBADMSG);
+  const std::string answer = reporter.Wait(patience_ms).Encode();
+  fwrite(answer.data(), 1, answer.size(), stdout);
+  return fflush(stdout) == 0 ? kHostDone : kHostFailed;
+}
+
+int QuestionCommand(const std::string& runs_directory, const std::string& question) {
+  const std::string path = runs_directory + "/" + kQuestionFile;
+  const int error = ReplaceSmallFile(path, question, 0600);
+  return error == 0 ? kHostDone : HostError("write", path, error);
+}
+
+}  // namespace muster::machines

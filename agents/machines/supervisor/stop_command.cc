@@ -1,0 +1,74 @@
+#include <signal.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+
+#include "agents/hosts/fd.h"
+#include "agents/hosts/pidfd.h"
+#include "agents/machines/host_report.h"
+#include "agents/machines/process_id.h"
+#include "agents/machines/process_search.h"
+#include "agents/machines/run_records.h"
+#include "agents/machines/small_file.h"
+#include "agents/machines/supervisor/host_commands.h"
+
+namespace muster::machines {
+namespace {
+
+int64_t NowMicroseconds() {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<int64_t>(now.tv_sec) * 1'000'000 + now.tv_nsec / 1000;
+}
+
+// The supervisor that has the run; nothing if none lives.
+std::optional<ProcessId> OwnerOf(const std::string& directory) {
+  std::string bytes;
+  ReadSmallFile(directory + "/" + kClaimFile, kMaxRecordBytes, &bytes);
+  if (const std::optional<Claim> claim = Claim::Decode(bytes)) return claim->owner;
+  const auto supervisors = ListSupervisors();
+  const auto found = supervisors.find(directory);
+  if (found == supervisors.end()) return std::nullopt;
+  return found->second.owner;
+}
+
+void Terminate(const ProcessId& process) {
+  // First the handle, then the look: what the look sees is what the handle holds.
+  const hosts::Fd pidfd(hosts::PidfdOpen(process.pid));
+  if (pidfd.valid() && Identify(process.pid) == process)
+    hosts::PidfdSendSignal(pidfd.get(), SIGTERM);
+}
+
+}  // namespace
+
+int StopCommand(const std::string& directory) {
+  if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
+    return HostError("make the directory", directory, errno);
+  const std::string cancel_path = directory + "/" + kCancelFile;
+  const int cancel_error = WriteSmallFile(cancel_path, "", 0600);
+  const bool was_started = access((directory + "/" + kStartedFile).c_str(), F_OK) == 0;
+  if (!was_started && !ListSupervisors().contains(directory)) {
+    // Whoever takes the claim has the run: nobody will start it now.
+    const std::string claim_path = directory + "/" + kClaimFile;
+    const int error =
+        ClaimFile(claim_path, Claim{.owner = Identify(getpid()), .devices = ""}.Encode(), 0600);
+    if (error == 0) {
+      const ExitRecord exit = {.phase = ExitRecord::Phase::kQueue,
+                               .end = ExitRecord::End::kNothingRan,
+                               .cause = ExitRecord::Cause::kCanceled,
+                               .end_us = NowMicroseconds()};
+      const std::string exit_path = directory + "/" + kExitFile;
+      int written = ReplaceSmallFile(exit_path, exit.Encode(), 0600);
+      if (written == 0) written = SyncFile(exit_path);
+      return written == 0 ? kHostDone : HostError("write", exit_path, written);
+    }
+    if (error != EEXIST) return HostError("make", claim_path, error);
+  }
+  if (const std::optional<ProcessId> owner = OwnerOf(directory)) Terminate(*owner);
+  return cancel_error == 0 ? kHostDone : HostError("make", cancel_path, cancel_error);
+}
+
+}  // namespace muster::machines

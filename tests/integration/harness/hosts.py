@@ -1,0 +1,146 @@
+"""Several hosts on this machine: an sshd each, on a loopback address of its own, with a home of its own."""
+
+import getpass
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+
+from harness.wait import eventually
+
+SSHD = "/usr/sbin/sshd"
+
+
+class SshHost:
+    """One of them. Its processes are told by its home, which is in their environment or directory."""
+
+    def __init__(self, root, name, address, port, key):
+        self.name = name
+        self.address = address
+        self.port = port
+        self.directory = root / "hosts" / name
+        self.home = self.directory / "home"
+        self.home.mkdir(parents=True)
+        self.process = None
+        _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.directory / "host_key")
+        public = key.with_suffix(".pub").read_text()
+        self.programs = self.directory / "programs"
+        self.programs.mkdir()
+        (self.directory / "authorized_keys").write_text(
+            f'environment="HOME={self.home}",environment="PATH={self.programs}:/usr/local/bin:/usr/bin:/bin" {public}')
+        (self.directory / "sshd_config").write_text(
+            f"ListenAddress {address}\nPort {port}\nHostKey {self.directory}/host_key\nPidFile none\n"
+            f"AuthorizedKeysFile {self.directory}/authorized_keys\nStrictModes no\nUsePAM no\n"
+            "PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin yes\nPrintMotd no\n"
+            "PermitUserEnvironment yes\nLogLevel ERROR\n")
+
+    @property
+    def known_hosts_line(self):
+        kind, key = (self.directory / "host_key.pub").read_text().split()[:2]
+        return f"[{self.address}]:{self.port} {kind} {key}\n"
+
+    def run_directory(self, cluster, run_key):
+        return self.home / ".muster" / cluster / self.name / "runs" / run_key
+
+    def start(self):
+        with open(self.directory / "sshd.log", "ab") as log:
+            self.process = subprocess.Popen([SSHD, "-D", "-e", "-f", str(self.directory / "sshd_config")],
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        eventually(self._listens, f"sshd of {self.name} listens")
+        return self
+
+    def cut(self):
+        """No way in any more, and all connections are gone; what runs there goes on."""
+        if self.process is None:
+            return
+        self.process.send_signal(signal.SIGSTOP)  # no new sessions while the old ones die
+        for child in _children(self.process.pid):
+            for session in (*_children(child), child):
+                _kill(session)
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+
+    def pids(self):
+        """What runs there."""
+        mark = str(self.directory).encode()
+        return [int(entry.name) for entry in pathlib.Path("/proc").glob("[0-9]*")
+                if int(entry.name) != os.getpid() and _mentions(entry, mark)]
+
+    def crash(self):
+        """Everything there ends at once."""
+        self.cut()
+        eventually(lambda: not [_kill(pid) for pid in self.pids()], f"nothing of {self.name} is left")
+
+    def _listens(self):
+        with socket.socket() as probe:
+            return probe.connect_ex((self.address, self.port)) == 0
+
+
+class SshCluster:
+    """Some hosts, and an agent for them."""
+
+    def __init__(self, world, count, gpus=2):
+        self.world = world
+        self.key = world.path("key")
+        _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.key)
+        pathlib.Path("/run/sshd").mkdir(exist_ok=True)  # sshd insists on it
+        self.gpus = gpus
+        self.hosts = []
+        for number in range(count):
+            address = f"127.0.0.{2 + number}"
+            self.hosts.append(SshHost(world.root, f"gpu{number + 1}", address, _free_port(address), self.key).start())
+        self.cordoned = set()
+        self.write_hosts()
+
+    def write_hosts(self, more=""):
+        gpus = f"gpus: {{h100: {self.gpus}}}, " if self.gpus is not None else ""
+        lines = [f"{host.name}: {{ssh: '{host.address}:{host.port}', cpus: 4, memory: 8Gi, {gpus}"
+                 f"labels: [rack-{host.name}], cordon: {'yes' if host.name in self.cordoned else 'no'}}}\n"
+                 for host in self.hosts]
+        self.world.write("hosts.yaml", "".join(lines) + more)
+
+    def make_agent(self, name="lab", more=""):
+        known = self.world.write("known_hosts", "".join(host.known_hosts_line for host in self.hosts))
+        config = (f"machines:\n  hosts: {self.world.path('hosts.yaml')}\n  ssh_user: {getpass.getuser()}\n"
+                  f"  ssh_key: {self.key}\n  ssh_known_hosts: {known}\n  cancel_grace: 1s\n{more}")
+        return self.world.make_agent(name, config=config)
+
+    def close(self):
+        for host in self.hosts:
+            host.crash()
+
+
+def _run(*argv):
+    subprocess.run([str(word) for word in argv], check=True, capture_output=True)
+
+
+def _children(pid):
+    return [int(word) for word in
+            subprocess.run(["pgrep", "-P", str(pid)], text=True, capture_output=True, check=False).stdout.split()]
+
+
+def _kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    return pid
+
+
+def _free_port(address):
+    with socket.socket() as probe:
+        probe.bind((address, 0))
+        return probe.getsockname()[1]
+
+
+def _mentions(process, mark):
+    try:
+        stat = (process / "stat").read_text()
+        if stat.rpartition(")")[2].split()[0] in "ZX":
+            return False
+        return (mark in (process / "cmdline").read_bytes() or mark in (process / "environ").read_bytes()
+                or mark in os.readlink(process / "cwd").encode())
+    except OSError:
+        return False

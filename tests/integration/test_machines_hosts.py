@@ -1,0 +1,257 @@
+"""Jobs on several hosts without a scheduler, which the agent reaches over SSH: each an sshd on an address of its own."""
+
+import json
+
+from muster.v1 import job_pb2, job_spec_pb2
+import pytest
+
+from harness.api import CANCELED, FAILED, SUCCEEDED, argv_spec, script_spec
+from harness.hosts import SshCluster
+from harness.wait import eventually, holds_for
+
+RUNNING = job_pb2.JOB_STATE_RUNNING
+
+RENDEZVOUS = """#!/usr/bin/python3
+import os, socket, time
+address = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+if os.environ["NODE_RANK"] == "0":
+    server = socket.socket()
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    server.bind(address)
+    server.listen()
+    peer, _ = server.accept()
+    print("met", peer.recv(100).decode())
+    peer.sendall(b"welcome")
+else:
+    while True:
+        peer = socket.socket()
+        if peer.connect_ex(address) == 0:
+            break
+        peer.close()
+        time.sleep(0.05)
+    peer.sendall(("rank " + os.environ["NODE_RANK"]).encode())
+    print("told", peer.recv(100).decode())
+"""
+
+
+@pytest.fixture
+def cluster(world, broker):
+    del broker
+    made = SshCluster(world, 2)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def agent(cluster):
+    return cluster.make_agent().start()
+
+
+def two_nodes(text, **fields):
+    return script_spec(text, nodes=2, **fields)
+
+
+def gpus(count_millis):
+    wanted = job_spec_pb2.Resources(cpu_millis=1000)
+    wanted.gpus.add(type="h100", count_millis=count_millis)
+    return wanted
+
+
+def out(api, job_id, rank):
+    return api.stdout(job_id, rank=rank).decode()
+
+
+def test_the_ranks_of_a_run_are_on_hosts_of_their_own(api, cluster, agent):
+    text = 'echo "$NODE_RANK $MASTER_ADDR $WORLD_SIZE $HOME $CUDA_VISIBLE_DEVICES"; echo "$SKYPILOT_NODE_IPS"'
+    job_id = api.submit(two_nodes(text, resources=gpus(1000)))
+    job = api.wait_state(job_id, SUCCEEDED)
+    master = job.runs[-1].nodes[0]
+    by_name = {host.name: host for host in cluster.hosts}
+    assert sorted(job.runs[-1].nodes) == ["gpu1", "gpu2"]
+    addresses = [by_name[name].address for name in job.runs[-1].nodes]
+    for rank, name in enumerate(job.runs[-1].nodes):
+        host = by_name[name]
+        first, *ips = out(api, job_id, rank).splitlines()
+        assert first.split() == [str(rank), by_name[master].address, "2", str(host.home), "0"]
+        assert ips == addresses
+    assert job.cluster == agent.cluster
+
+
+def test_ranks_meet_at_the_master(api, agent):
+    job_id = api.submit(two_nodes(RENDEZVOUS))
+    api.wait_state(job_id, SUCCEEDED)
+    assert out(api, job_id, 0) == "met rank 1\n"
+    assert out(api, job_id, 1) == "told welcome\n"
+
+
+def test_one_failed_rank_ends_all_and_its_code_is_the_jobs(api, world, agent):
+    gate = world.gate()
+    text = f'if [ "$NODE_RANK" = 1 ]; then {gate.script()}; exit 7; fi\nexec sleep 1000'
+    job_id = api.submit(two_nodes(text))
+    api.wait_state(job_id, RUNNING)
+    gate.open()
+    job = api.wait_state(job_id, FAILED)
+    assert (job.exit.code, job.exit.rank) == (7, 1)
+    assert job.failure.failure_class == job_pb2.FAILURE_CLASS_PROGRAM
+    assert "rank 1 on gpu" in job.failure.message
+
+
+def test_a_run_has_all_its_nodes_or_none(api, world, cluster, agent):
+    gate = world.gate()
+    first = api.submit(script_spec(gate.script(), resources=gpus(2000)))
+    api.wait_state(first, RUNNING)
+    mark = world.path("mark")
+    second = api.submit(two_nodes(f"touch {mark}", resources=gpus(2000)))
+    eventually(lambda: "2 hosts with 2" in api.get(second).reason, "it waits for both hosts")
+    assert not mark.exists()
+    gate.open()
+    api.wait_state(second, SUCCEEDED)
+
+
+def test_more_nodes_than_hosts_are_refused_with_the_remedy(world, agent):
+    done = world.cli("run", "--nodes", "3", "--", "true", check=False)
+    assert done.returncode != 0
+    assert "2" in done.stderr and "nodes" in done.stderr
+
+
+def test_cancel_ends_the_ranks_on_all_hosts(api, cluster, agent):
+    job_id = api.submit(two_nodes("exec sleep 1000"))
+    job = api.wait_state(job_id, RUNNING)
+    sleeping = [directory.run_directory("lab", job.runs[-1].run_key) for directory in cluster.hosts]
+    assert all((path / "started").exists() for path in sleeping)
+    api.cancel(job_id)
+    assert api.wait_state(job_id, CANCELED).cancel_requested
+    assert all((path / "exit").exists() for path in sleeping)
+
+
+def test_an_agent_that_is_killed_finds_its_runs_again_and_doubles_none(api, world, cluster, agent):
+    gate = world.gate()
+    counter = world.path("counter")
+    job_ids = [api.submit(two_nodes(f"echo {n} $NODE_RANK >>{counter}\n{gate.script()}")) for n in range(3)]
+    api.wait_state(job_ids[0], RUNNING)
+    for _ in range(3):
+        agent.restart()
+    gate.open()
+    for job_id in job_ids:
+        job = api.wait_state(job_id, SUCCEEDED)
+        assert len(job.runs) == 1
+    assert sorted(counter.read_text().splitlines()) == [f"{n} {rank}" for n in range(3) for rank in range(2)]
+
+
+@pytest.mark.parametrize("moment_ms", [0, 40, 80, 120, 160, 200, 300, 400])
+def test_an_agent_killed_while_it_starts_a_run_starts_it_once(api, world, agent, moment_ms):
+    counter = world.path("counter")
+    job_id = api.submit(two_nodes(f"echo $NODE_RANK >>{counter}"))
+    world.pause(moment_ms / 1000)
+    agent.restart()
+    assert len(api.wait_state(job_id, SUCCEEDED).runs) == 1
+    assert sorted(counter.read_text().split()) == ["0", "1"]
+
+
+def test_a_run_goes_on_while_ssh_is_cut_and_is_not_doubled(api, world, cluster, agent):
+    gate = world.gate()
+    counter = world.path("counter")
+    job_id = api.submit(two_nodes(f"echo $NODE_RANK >>{counter}\n{gate.script()}\necho done"))
+    api.wait_state(job_id, RUNNING)
+    for host in cluster.hosts:
+        host.cut()
+    eventually(lambda: "has not answered since" in api.get(job_id).runs[-1].reason, "its silence is told")
+    gate.open()
+    holds_for(lambda: api.get(job_id).state == RUNNING, "the state stays", 3)
+    for host in cluster.hosts:
+        host.start()
+    api.wait_state(job_id, SUCCEEDED)
+    assert sorted(counter.read_text().split()) == ["0", "1"]
+    assert out(api, job_id, 0) == "done\n" and out(api, job_id, 1) == "done\n"
+
+
+def test_a_host_that_dies_in_the_middle_fails_its_runs_as_infra_when_it_is_back(api, cluster, agent):
+    job_id = api.submit(two_nodes("exec sleep 1000", retry=job_spec_pb2.RetryPolicy(max_runs=1)))
+    job = api.wait_state(job_id, RUNNING)
+    dead = cluster.hosts[1]
+    dead.crash()
+    holds_for(lambda: api.get(job_id).state == RUNNING, "nothing is known yet", 2)
+    # As after a boot: the claim is of another one.
+    claim = dead.run_directory("lab", job.runs[-1].run_key) / "claim"
+    boot = open("/proc/sys/kernel/random/boot_id", encoding="ascii").read().strip()
+    claim.write_bytes(claim.read_bytes().replace(boot.encode(), b"0" * len(boot)))
+    dead.start()
+    job = api.wait_state(job_id, FAILED)
+    assert job.failure.failure_class == job_pb2.FAILURE_CLASS_INFRA
+    assert "started anew" in job.failure.message and "gpu2" in job.failure.message
+
+
+def test_runs_of_a_host_that_stays_away_are_lost_and_ended_when_it_is_back(api, world, cluster):
+    cluster.make_agent(more="  host_lost_after: 2s\n").start()
+    mark = world.path("mark")
+    text = f'trap "echo $NODE_RANK >>{mark}; exit 1" TERM; while :; do sleep 0.05; done'
+    job_id = api.submit(two_nodes(text, retry=job_spec_pb2.RetryPolicy(max_runs=1)))
+    job = api.wait_state(job_id, RUNNING)
+    away = next(host for host in cluster.hosts if host.name == job.runs[-1].nodes[1])
+    away.cut()
+    job = api.wait_state(job_id, FAILED)
+    assert job.runs[-1].state == job_pb2.RUN_STATE_LOST
+    assert away.name in job.failure.message
+    eventually(lambda: mark.exists() and mark.read_text() == "0\n", "the rank that can be reached has been ended")
+    # The place of that rank is free although the other host stays away.
+    api.wait_state(api.submit(argv_spec("true", resources=gpus(2000))), SUCCEEDED)
+    away.start()
+    eventually(lambda: mark.read_text() == "0\n1\n", "what is left of it is ended")
+
+
+def test_a_cordoned_host_gets_no_new_runs(api, world, cluster, agent):
+    cluster.cordoned = {"gpu1"}
+    cluster.write_hosts()
+    eventually(lambda: "cordoned" in world.cli("clusters", "lab").stdout, "the agent has seen it")
+    for _ in range(4):
+        job = api.wait_state(api.submit(argv_spec("true")), SUCCEEDED)
+        assert list(job.runs[-1].nodes) == ["gpu2"]
+
+
+def test_hosts_are_shown_with_their_state(world, cluster, agent):
+    shown = world.cli("clusters", "lab", "-o", "wide").stdout
+    assert "gpu1" in shown and "gpu2" in shown and "rack-gpu2" in shown
+    cluster.hosts[1].cut()
+    eventually(lambda: "down" in world.cli("clusters", "lab").stdout, "it is shown as down")
+
+
+def test_gpus_are_found_by_nvidia_smi(api, world, broker):
+    del broker
+    made = SshCluster(world, 1, gpus=None)
+    smi = made.hosts[0].programs / "nvidia-smi"
+    smi.write_text("#!/bin/sh\necho '0, GPU-aaaa, NVIDIA H100 80GB HBM3, 81559 MiB'\n"
+                   "echo '1, GPU-bbbb, NVIDIA H100 80GB HBM3, 81559 MiB'\n")
+    smi.chmod(0o755)
+    try:
+        made.make_agent().start()
+        job_id = api.submit(script_spec('echo "$CUDA_VISIBLE_DEVICES"', resources=gpus(2000)))
+        api.wait_state(job_id, SUCCEEDED)
+        assert api.stdout(job_id) == b"GPU-aaaa,GPU-bbbb\n"
+    finally:
+        made.close()
+
+
+def test_a_mistake_in_the_file_of_hosts_names_place_and_remedy(world, cluster):
+    cluster.write_hosts(more="gpu3: {gpu: {h100: 1}}\n")
+    agent = cluster.make_agent()
+    agent.launch()
+    assert agent.wait_exit() != 0
+    assert 'hosts.yaml:3:' in agent.log() and 'did you mean "gpu3.gpus"' in agent.log()
+
+
+def test_a_check_tells_of_each_host(world, cluster):
+    cluster.hosts[1].cut()
+    agent = cluster.make_agent()
+    agent.argv.append("--check")
+    agent.launch()
+    assert agent.wait_exit() == 1
+    assert "muster-supervisor runs there" in agent.log()
+    assert "host gpu2" in agent.log() and "ssh -p" in agent.log()
+
+
+def test_status_json_is_read_where_the_first_rank_is(api, agent):
+    entry = json.dumps({"status": "FAILURE", "message": "no convergence"})
+    spec = script_spec(f"echo '{entry}' >\"$MUSTER_RESULTS_DIR/status.json\"")
+    spec.status_json = True
+    job = api.wait_state(api.submit(spec), FAILED)
+    assert "status.json" in job.failure.message

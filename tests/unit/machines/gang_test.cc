@@ -1,0 +1,129 @@
+// What a run's ranks on several hosts mean for the run.
+#include "agents/machines/remote/gang.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::machines {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const absl::Time kNow = absl::FromUnixSeconds(1000);
+
+ExitRecord Exited(int code, int64_t end_us) {
+  return {.end = ExitRecord::End::kExited, .status = code, .start_us = 5, .end_us = end_us};
+}
+
+ExitRecord Ended(ExitRecord::Cause cause, int64_t end_us) {
+  ExitRecord exit = Exited(1, end_us);
+  exit.cause = cause;
+  return exit;
+}
+
+Rank EndedRank(const std::string& host, const ExitRecord& exit) {
+  return {.host = host, .directory = "/d", .stage = HostStage::kEnded, .exit = exit};
+}
+
+Rank LivingRank(const std::string& host, HostStage stage) {
+  return {.host = host, .directory = "/d", .stage = stage};
+}
+
+TEST(GangTest, AllThatEndWellSucceed) {
+  const auto end =
+      GangEnd("k-1-1", {EndedRank("a", Exited(0, 20)), EndedRank("b", Exited(0, 30))}, false, kNow);
+  EXPECT_EQ(end.state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_THAT(end.nodes, ElementsAre("a", "b"));
+  EXPECT_EQ(*end.end_time, absl::FromUnixMicros(30));
+}
+
+TEST(GangTest, TheCodeIsThatOfTheRankThatFailedFirst) {
+  const std::vector<Rank> ranks = {EndedRank("a", Exited(3, 40)), EndedRank("b", Exited(7, 30)),
+                                   EndedRank("c", Exited(0, 10))};
+  const auto end = GangEnd("k-1-1", ranks, false, kNow);
+  EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
+  EXPECT_EQ(end.exit->code(), 7);
+  EXPECT_EQ(end.exit->rank(), 1);
+  EXPECT_THAT(end.failure->message(), HasSubstr("rank 1 on b"));
+}
+
+TEST(GangTest, RanksThatWereEndedBecauseOfAFailureDoNotHideIt) {
+  const std::vector<Rank> ranks = {EndedRank("a", Ended(ExitRecord::Cause::kCanceled, 10)),
+                                   EndedRank("b", Exited(7, 30))};
+  EXPECT_EQ(GangEnd("k-1-1", ranks, false, kNow).exit->code(), 7);
+}
+
+TEST(GangTest, ACancelOfTheUserIsNoFailure) {
+  const std::vector<Rank> ranks = {EndedRank("a", Ended(ExitRecord::Cause::kCanceled, 10)),
+                                   EndedRank("b", Exited(0, 30))};
+  EXPECT_EQ(GangEnd("k-1-1", ranks, true, kNow).state, v1::RUN_STATE_CANCELED);
+}
+
+TEST(GangTest, WhatTheAgentHasEndedWithoutTheUserIsAFailureOfTheCluster) {
+  const auto end =
+      GangEnd("k-1-1", {EndedRank("a", Ended(ExitRecord::Cause::kCanceled, 10))}, false, kNow);
+  EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
+  EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
+}
+
+TEST(GangTest, AVanishedRankIsAFaultOfTheCluster) {
+  Rank vanished = LivingRank("b", HostStage::kVanished);
+  vanished.vanished = "the host was started anew";
+  vanished.vanished_at = kNow;
+  const auto end = GangEnd("k-1-1", {EndedRank("a", Exited(0, 20)), vanished}, false, kNow);
+  EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
+  EXPECT_TRUE(end.failure->retriable());
+  EXPECT_THAT(end.failure->message(), HasSubstr("started anew"));
+}
+
+TEST(GangTest, ARefusedRankGivesItsOwnClass) {
+  Rank refused = LivingRank("b", HostStage::kAbsent);
+  refused.refused = RankFailure(v1::FAILURE_CLASS_CONFIG, "no such input", "correct the job");
+  refused.refused_at = kNow;
+  const auto end = GangEnd(
+      "k-1-1", {EndedRank("a", Ended(ExitRecord::Cause::kCanceled, 10)), refused}, false, kNow);
+  EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_FALSE(end.exit.has_value());
+}
+
+TEST(GangTest, ARunRunsOnceAllItsCommandsHaveStarted) {
+  std::vector<Rank> ranks = {LivingRank("a", HostStage::kStarted),
+                             LivingRank("b", HostStage::kClaimed)};
+  ranks[0].started =
+      Started{.process = {.pid = 7, .start_ticks = 1, .boot_id = "b"}, .time_us = 50};
+  EXPECT_EQ(GangProgress("k-1-1", ranks, kNow).state, v1::RUN_STATE_STARTING);
+  ranks[1].stage = HostStage::kStarted;
+  ranks[1].started =
+      Started{.process = {.pid = 8, .start_ticks = 1, .boot_id = "b"}, .time_us = 40};
+  const auto progress = GangProgress("k-1-1", ranks, kNow);
+  EXPECT_EQ(progress.state, v1::RUN_STATE_RUNNING);
+  EXPECT_EQ(*progress.start_time, absl::FromUnixMicros(40));
+}
+
+TEST(GangTest, ALookFromBeforeTheStartChangesNothing) {
+  Rank rank = LivingRank("a", HostStage::kClaimed);
+  EXPECT_FALSE(TakeReport({.run_key = "k-1-1", .stage = HostStage::kAbsent}, kNow, &rank));
+  EXPECT_EQ(rank.stage, HostStage::kClaimed);
+}
+
+TEST(GangTest, ATermAfterOurStopIsOurs) {
+  Rank rank = LivingRank("a", HostStage::kStarted);
+  rank.stop_told = true;
+  EXPECT_TRUE(TakeReport({.run_key = "k-1-1",
+                          .stage = HostStage::kEnded,
+                          .exit = Ended(ExitRecord::Cause::kTerminated, 9)},
+                         kNow, &rank));
+  EXPECT_EQ(rank.exit->cause, ExitRecord::Cause::kCanceled);
+}
+
+TEST(GangTest, ALostRunIsNotRetried) {
+  const auto lost =
+      GangLost("k-1-1", {LivingRank("a", HostStage::kStarted)}, "host a is silent", kNow);
+  EXPECT_EQ(lost.state, v1::RUN_STATE_LOST);
+  EXPECT_FALSE(lost.failure->retriable());
+  EXPECT_THAT(lost.failure->message(), HasSubstr("host a is silent"));
+}
+
+}  // namespace
+}  // namespace muster::machines
