@@ -40,7 +40,7 @@ KubernetesBackend::KubernetesBackend(KubernetesConfig config, Endpoint endpoint,
       api_(std::move(endpoint), &host_),
       calls_(&api_,
              [this](const std::string& run_key, Access what, const absl::Status& why) {
-               NoteForbidden(run_key, std::move(what), why);
+               return NoteForbidden(run_key, std::move(what), why);
              }),
       things_(&api_),
       given_up_(state_dir + "/given-up"),

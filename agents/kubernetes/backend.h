@@ -91,8 +91,9 @@ class KubernetesBackend final : public agent::Backend {
   void TellInventory();
 
   // ---- launch
-  // A launch has met that the agent may not make that there: the pool takes no jobs from now on.
-  void NoteForbidden(const std::string& run_key, Access what, const absl::Status& why);
+  // A launch has met that the agent may not make that there, or that there is no such place: the
+  // pool takes no jobs from now on. Why the run waits.
+  absl::Status NoteForbidden(const std::string& run_key, Access what, const absl::Status& why);
   // What a look-up is to answer at once of a run whose namespace takes no launches; nothing: the
   // server is to be asked.
   std::optional<agent::LookupOutcome> LookUpForbidden(const agent::RunHandle& run);

@@ -13,6 +13,7 @@
 #include "agents/kubernetes/objects/kueue.h"
 #include "agents/kubernetes/verdict/gang.h"
 #include "contract/characters.h"
+#include "contract/gpu_types.h"
 #include "contract/slurm_options.h"
 #include "contract/text.h"
 #include "contract/units.h"
@@ -66,6 +67,16 @@ void WarnOfDirectory(const v1::JobSpec& spec, const RunObjects& objects, agent::
     checks->Warn(kSubject, quoted + ": if the image does not have it, the run fails",
                  "Leave it out, name one that the image has (/ is in each), or mount it "
                  "(kubernetes.volumes).");
+  }
+}
+
+// `spelled`: the job as the cluster spells what it names.
+void TellGpuType(const v1::JobSpec& spec, const v1::JobSpec& spelled, agent::CheckList* checks) {
+  for (int i = 0; i < spec.resources().gpus_size(); ++i) {
+    const std::string& wanted = spec.resources().gpus(i).type();
+    const std::string& type = spelled.resources().gpus(i).type();
+    if (!contract::IsSameGpuType(wanted, type))
+      checks->Ok("GPUs", fmt::format("{} is {} here", wanted, type));
   }
 }
 
@@ -155,6 +166,8 @@ absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
     WarnOfDirectory(spec, *objects, &checks);
     WarnOfAwaited(spec, objects->name_space, &checks);
   } else {
+    v1::JobSpec spelled = spec;
+    if (view_.SpellGpuType(&spelled).ok()) TellGpuType(spec, spelled, &checks);
     PlanOnServer(planned, *objects, &plan, &checks);
   }
   *plan.mutable_checks() = checks.checks().checks();

@@ -43,7 +43,7 @@ bool IsServersTrouble(const absl::Status& status) {
 absl::StatusOr<RunObjects> KubernetesBackend::Prepare(const v1::Assignment& assignment) {
   v1::Assignment own = assignment;
   if (absl::Status good = CheckNamespace(own.spec(), config_); !good.ok()) return good;
-  view_.SpellGpuType(own.mutable_spec());
+  if (absl::Status clear = view_.SpellGpuType(own.mutable_spec()); !clear.ok()) return clear;
   if (const std::optional<std::string> refusal = view_.Refusal(own))
     return absl::InvalidArgumentError(*refusal);
   const std::string name_space = kubernetes::NamespaceOf(own.spec(), config_.name_space);
@@ -232,10 +232,11 @@ absl::StatusOr<bool> KubernetesBackend::IsLaunched(const JobObject& job) {
   return std::any_of(pods->begin(), pods->end(), HasStarted);
 }
 
-void KubernetesBackend::NoteForbidden(const std::string& run_key, Access what,
-                                      const absl::Status& why) {
+absl::Status KubernetesBackend::NoteForbidden(const std::string& run_key, Access what,
+                                              const absl::Status& why) {
   NamespaceRuns& home = HomeOf(what.name_space);
   if (home.Forbid(run_key, std::move(what), why)) TellInventory();
+  return home.WhyUnmade();
 }
 
 std::optional<LookupOutcome> KubernetesBackend::LookUpForbidden(const agent::RunHandle& run) {
@@ -252,7 +253,8 @@ std::optional<LookupOutcome> KubernetesBackend::LookUpForbidden(const agent::Run
   // To say that it is absent would have it launched again, in vain.
   outcome.kind =
       run.cancel_requested ? LookupOutcome::Kind::kAbsent : LookupOutcome::Kind::kCouldNotAsk;
-  outcome.evidence = MakeEvidence("its Job was not made: " + std::string(ToStd(rights.message())));
+  outcome.evidence =
+      MakeEvidence("its Job was not made: " + std::string(ToStd(home.WhyUnmade().message())));
   return outcome;
 }
 

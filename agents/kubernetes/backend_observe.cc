@@ -184,6 +184,9 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
   }
   if (contract::IsTerminal(seen->state)) {
     queue_.Remove(run.run_key);
+    // What ended it may be the end of its namespace, where no other run is to be sent then.
+    const bool is_clusters_doing = seen->failure.has_value() && seen->failure->retriable();
+    if (is_clusters_doing && !awaiting_logs_.contains(run.run_key)) TellInventory();
     const bool is_over =
         !facts.job.has_value() || facts.job->HasEnded() || !seen->failure.has_value();
     if (is_over) return AwaitLogs(facts, *std::move(seen));

@@ -41,8 +41,9 @@ bool MayPass(const ApiAnswer& answer) {
          answer.status == 429 || IsPassing(answer);
 }
 
+// Not that a kind of objects is not there.
 bool IsNamespaceGone(const ApiAnswer& answer) {
-  return answer.status == 404 ||
+  return (answer.status == 404 && answer.message.starts_with("namespaces \"")) ||
          answer.message.find("because it is being terminated") != std::string::npos;
 }
 
@@ -107,26 +108,14 @@ LaunchOutcome EndOf(const ApiAnswer& answer, std::string_view what) {
   const std::string words(ToStd(status.message()));
   // Whoever looks the run up later knows more.
   if (MayPass(answer)) return UnclearBecause(status);
-  if (answer.IsDenied())
-    return RefusedAs(v1::FAILURE_CLASS_CONFIG, words, "correct what the server's words name");
-  if (answer.IsRbac()) {
-    return UnclearBecause(absl::PermissionDeniedError(
-        words +
-        "; it waits for this right: tell the cluster's operator that the agent's account "
-        "lacks it (muster check names all that it needs)"));
-  }
-  if (IsNamespaceGone(answer)) {
-    return RefusedAs(v1::FAILURE_CLASS_CONFIG, words,
-                     "choose a namespace that is there, or ask the cluster's operator to make it");
-  }
   return RefusedAs(v1::FAILURE_CLASS_CONFIG, words, "correct what the server's words name");
 }
 
 LaunchOutcome JobCalls::Refused(const ApiAnswer& answer, const std::string& what,
                                 const std::string& run_key, Access needed) {
-  if (answer.IsRbac() && !answer.IsDenied())
-    on_forbidden_(run_key, std::move(needed), RefusalOf(answer, what));
-  return EndOf(answer, what);
+  const bool is_shut = (answer.IsRbac() || IsNamespaceGone(answer)) && !answer.IsDenied();
+  if (!is_shut) return EndOf(answer, what);
+  return UnclearBecause(on_shut_(run_key, std::move(needed), RefusalOf(answer, what)));
 }
 
 LaunchEnd JobCalls::CreateJob(const RunObjects& objects, JobObject* job) {

@@ -26,22 +26,20 @@ agent::LaunchOutcome RefusedAs(v1::FailureClass failure_class, const std::string
                                const std::string& suggestion);
 agent::LaunchOutcome UnclearBecause(const absl::Status& status);
 // What an answer other than success ends a launch as: refused in the server's words, or unclear if
-// the server itself was in trouble, or the agent's account lacks a right: that says nothing of the
-// run, which waits for it.
+// the server itself was in trouble, which says nothing of the run.
 agent::LaunchOutcome EndOf(const ApiAnswer& answer, std::string_view what);
 
 struct OwnedObject;  // what a Job owns
 
 class JobCalls {
  public:
-  // Hears of what the agent's account may not make, for the launch of that run, and of the server's
-  // words.
-  using OnForbidden =
-      std::function<void(const std::string& run_key, Access what, const absl::Status& why)>;
+  // Hears of what the launch of that run cannot make, because the agent's account lacks a right or
+  // the namespace is not there, and of the server's words. Returns why the run waits.
+  using OnShut =
+      std::function<absl::Status(const std::string& run_key, Access what, const absl::Status& why)>;
 
   // `api` must outlive this object.
-  JobCalls(Api* api, OnForbidden on_forbidden)
-      : api_(*api), on_forbidden_(std::move(on_forbidden)) {}
+  JobCalls(Api* api, OnShut on_shut) : api_(*api), on_shut_(std::move(on_shut)) {}
 
   // The run's Job, made now or earlier. A Job of that name that is another's ends the launch, and
   // so does a server that leaves out what decides of its success.
@@ -78,7 +76,7 @@ class JobCalls {
                                const std::string& run_key, Access needed);
 
   Api& api_;
-  const OnForbidden on_forbidden_;
+  const OnShut on_shut_;
 };
 
 }  // namespace muster::kubernetes

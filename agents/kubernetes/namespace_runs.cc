@@ -4,6 +4,7 @@
 
 #include "absl/time/clock.h"
 #include "agents/kubernetes/objects/objects.h"
+#include "contract/text.h"
 #include "fmt/format.h"
 
 namespace muster::kubernetes {
@@ -57,8 +58,40 @@ bool NamespaceRuns::Forbid(const std::string& run_key, Access what, absl::Status
   const bool is_news = !forbidden_.has_value();
   // Without its Job there is nothing of a run.
   if (what.resource == "jobs") unmade_.insert(run_key);
-  forbidden_ = {.what = std::move(what), .why = std::move(why), .asked = absl::Now()};
+  forbidden_ = {.what = std::move(what),
+                .why = absl::PermissionDeniedError(why.message()),
+                .asked = absl::Now()};
   return is_news;
+}
+
+SeenNamespace NamespaceRuns::LookAtNamespace() const {
+  SeenNamespace seen{.name = name_};
+  JudgeNamespace(api_->Get("/api/v1/namespaces/" + Escape(name_), "namespace " + name_),
+                 absl::OkStatus(), &seen);
+  return seen;
+}
+
+absl::Status NamespaceRuns::WhyUnmade() {
+  std::string why;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!forbidden_.has_value()) return absl::OkStatus();
+    if (absl::Now() - forbidden_->told_at < kRightsAreFresh) return forbidden_->told;
+    why = std::string(ToStd(forbidden_->why.message()));
+  }
+  const SeenNamespace seen = LookAtNamespace();
+  const absl::Status told = absl::PermissionDeniedError(
+      seen.state.empty()
+          ? why +
+                "; it waits for this right: tell the cluster's operator that the agent's account "
+                "lacks it (muster check names all that it needs)"
+          : fmt::format("{}; it waits for the namespace: {}", ProblemOf(seen), RemedyFor(seen)));
+  const std::lock_guard lock(mutex_);
+  if (forbidden_.has_value()) {
+    forbidden_->told = told;
+    forbidden_->told_at = absl::Now();
+  }
+  return told;
 }
 
 bool NamespaceRuns::is_forbidden() const {
@@ -86,9 +119,11 @@ absl::Status NamespaceRuns::AskLaunchRights(absl::Duration max_age) {
     what = forbidden_->what;
   }
   const absl::StatusOr<bool> is_allowed = IsAllowed(what, api_);
+  // Who may do everything may do so also where there is nothing.
+  const bool is_open = is_allowed.ok() && *is_allowed && LookAtNamespace().state.empty();
   const std::lock_guard lock(mutex_);
   if (!forbidden_.has_value()) return absl::OkStatus();
-  if (!is_allowed.ok() || !*is_allowed) return forbidden_->why;
+  if (!is_open) return forbidden_->why;
   forbidden_.reset();
   unmade_.clear();
   return absl::OkStatus();

@@ -15,6 +15,7 @@
 #include "agents/kubernetes/api/api.h"
 #include "agents/kubernetes/api/object_watch.h"
 #include "agents/kubernetes/cluster/access.h"
+#include "agents/kubernetes/cluster/inventory.h"
 #include "agents/kubernetes/run_store.h"
 
 namespace muster::kubernetes {
@@ -47,11 +48,14 @@ class NamespaceRuns {
   // words. Whether this is news.
   bool Forbid(const std::string& run_key, Access what, absl::Status why);
   bool is_forbidden() const;
+  // Why launches wait there, for people, as it is now or was within kRightsAreFresh: that the
+  // namespace is not there, or which right is missing; with what to do. OK: they do not.
+  absl::Status WhyUnmade();
   // Whether the launch of the run was forbidden at its first step, so that nothing of it is there.
   bool IsUnmade(const std::string& run_key) const;
   void ForgetUnmade(const std::string& run_key);
-  // PERMISSION_DENIED: launches are forbidden there, as the server says now, or has said within
-  // that time. OK else.
+  // PERMISSION_DENIED: launches are forbidden there, or the namespace is not, as the server says
+  // now, or has said within that time. OK else.
   absl::Status AskLaunchRights(absl::Duration max_age);
   // PERMISSION_DENIED: the agent may not make runs there; or it may not see them, and has not for a
   // while. OK else. What was refused is asked again: watches try again seldom.
@@ -62,9 +66,13 @@ class NamespaceRuns {
     Access what;
     absl::Status why;
     absl::Time asked;
+    absl::Status told = absl::OkStatus();  // by WhyUnmade
+    absl::Time told_at = absl::InfinitePast();
   };
 
   bool AreRunsHidden() const;
+  // What is known against the namespace, asked now.
+  SeenNamespace LookAtNamespace() const;
 
   const std::string name_;
   RunStore store_;

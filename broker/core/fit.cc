@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "broker/core/gpu_names.h"
+#include "contract/gpu_types.h"
 #include "contract/roles.h"
 #include "contract/states.h"
 #include "contract/units.h"
@@ -28,9 +29,35 @@ struct Need {
   // The type is the name of a resource, which is that of GPUs with any label for a type.
   bool is_of_any_label = false;
   uint64_t gpus = 0;
+  std::vector<std::string> gpu_types;  // that its type may mean, if these are several
 };
 
-Need NeedOf(const v1::JobSpec& shape, v1::ClusterKind kind) {
+// The types of GPUs that there are.
+std::set<std::string> GpuTypesOf(const v1::Pool& pool) {
+  std::set<std::string> types;
+  for (const v1::NodeGroup& group : pool.node_groups()) {
+    for (const auto& [type, count] : group.gpus()) {
+      if (count > 0 && group.count() > 0) types.insert(type);
+    }
+  }
+  return types;
+}
+
+// A type may be the name of a resource, "nvidia.com/mig-1g.5gb"; what is behind its '/' will do.
+bool IsOfType(std::string_view type, std::string_view wanted) {
+  return contract::IsSameGpuType(type, wanted) ||
+         contract::IsSameGpuType(type.substr(type.find('/') + 1), wanted);
+}
+
+// On Kubernetes, whose labels are long, a part of one that no other has will do.
+void SpellGpuType(const v1::Pool& pool, Need* need) {
+  std::set<std::string> labels = GpuTypesOf(pool);
+  std::erase_if(labels, [](const std::string& type) { return type.find('/') != type.npos; });
+  need->gpu_types = contract::FindGpuTypes(need->gpu_type, labels);
+  if (need->gpu_types.size() == 1) need->gpu_type = need->gpu_types.front();
+}
+
+Need NeedOf(const v1::JobSpec& shape, const v1::Pool& pool, v1::ClusterKind kind) {
   Need need;
   need.cpus = std::max<uint64_t>(1, (shape.resources().cpu_millis() + kMillis - 1) / kMillis);
   need.memory_bytes = shape.resources().memory_bytes();
@@ -40,13 +67,9 @@ Need NeedOf(const v1::JobSpec& shape, v1::ClusterKind kind) {
     need.is_of_any_label = kind == v1::CLUSTER_KIND_KUBERNETES && NamesAllGpus(gpus.type());
     need.gpus = (gpus.count_millis() + kMillis - 1) / kMillis;
   }
+  if (kind == v1::CLUSTER_KIND_KUBERNETES && !NamesGpuResource(need.gpu_type))
+    SpellGpuType(pool, &need);
   return need;
-}
-
-// A type may be the name of a resource, "nvidia.com/mig-1g.5gb"; what is behind its '/' will do.
-bool IsOfType(std::string_view type, std::string_view wanted) {
-  return SameIgnoringCase(type, wanted) ||
-         SameIgnoringCase(type.substr(type.find('/') + 1), wanted);
 }
 
 // The most GPUs that one node of the group can give to the job.
@@ -69,12 +92,7 @@ bool HasMemory(const Need& need, const v1::NodeGroup& group) {
 // "(it has A, B)": the types of GPUs there are; empty: there are none.
 std::string GpuTypesText(const v1::Pool& pool) {
   constexpr size_t kMaxNamed = 8;  // keeps the message readable
-  std::set<std::string_view> types;
-  for (const v1::NodeGroup& group : pool.node_groups()) {
-    for (const auto& [type, count] : group.gpus()) {
-      if (count > 0 && group.count() > 0) types.insert(type);
-    }
-  }
+  std::set<std::string> types = GpuTypesOf(pool);
   if (types.empty()) return "";
   const bool is_cut = types.size() > kMaxNamed;
   if (is_cut) types.erase(std::next(types.begin(), kMaxNamed), types.end());
@@ -94,10 +112,16 @@ std::string LacksOnANode(const Need& need, const v1::Pool& pool) {
   }
   const std::string kind =
       need.gpu_type.empty() ? std::string("GPUs") : fmt::format("GPUs of type {}", need.gpu_type);
+  if (need.gpus > 0 && need.gpu_types.size() > 1) {
+    return fmt::format("pool \"{}\": {}", pool.name(),
+                       contract::WhichGpuType(need.gpu_type, need.gpu_types, need.gpus));
+  }
   if (need.gpus > 0 && gpus == 0) {
     const std::string types = GpuTypesText(pool);
-    return fmt::format("pool \"{}\" has no {}{}; {} (resources.gpus)", pool.name(), kind, types,
-                       types.empty() ? "choose another pool or cluster" : "ask for one of these");
+    return fmt::format("pool \"{}\" has no {}{}; {}", pool.name(), kind, types,
+                       types.empty()
+                           ? "choose another pool or cluster (resources.gpus)"
+                           : contract::HowToAskForGpus(*GpuTypesOf(pool).begin(), need.gpus));
   }
   if (gpus < need.gpus) {
     return fmt::format(
@@ -122,7 +146,7 @@ std::string LacksOnANode(const Need& need, const v1::Pool& pool) {
 }
 
 Fit CheckNodes(const v1::JobSpec& shape, const v1::Pool& pool, v1::ClusterKind kind) {
-  const Need need = NeedOf(shape, kind);
+  const Need need = NeedOf(shape, pool, kind);
   const uint64_t nodes = std::max<uint32_t>(1, shape.nodes());
   uint64_t good = 0;
   for (const v1::NodeGroup& group : pool.node_groups()) {

@@ -7,8 +7,6 @@
 
 namespace muster::core {
 
-bool SameIgnoringCase(std::string_view a, std::string_view b);
-
 // "nvidia.com/gpu", "nvidia.com/mig-1g.5gb", or "gpu" alone.
 bool NamesGpuResource(std::string_view type);
 

@@ -1,6 +1,7 @@
 """Jobs that wait for room on Kubernetes, that never have any, and that are canceled wherever they are: by an agent with the
 least rights."""
 
+import json
 import pytest
 from muster.v1 import job_pb2, job_spec_pb2
 
@@ -80,7 +81,7 @@ def test_what_only_the_agent_can_judge_is_refused_at_once_as_by_the_plan(kuberne
 
 def test_gpus_are_asked_for_by_the_name_of_their_resource_or_by_a_type_that_there_is(world, agent, api):
     del agent
-    for kind in ("nvidia.com/gpu", "gpu", "nvidia-h100-80gb-hbm3"):
+    for kind in ("nvidia.com/gpu", "gpu", "nvidia-h100-80gb-hbm3", "H100"):
         spec = script_spec("echo $NUM_GPU_PER_NODE")
         spec.resources.gpus.add(type=kind, count_millis=1000)
         job_id = api.submit(spec)
@@ -88,9 +89,38 @@ def test_gpus_are_asked_for_by_the_name_of_their_resource_or_by_a_type_that_ther
         assert api.stdout(job_id) == b"1\n", kind
     told = world.cli("run", "--gpus", "amd.com/gpu:1", "--", "true", check=False)
     assert told.returncode == 13 and "amd.com/gpu: 0, 1 is needed" in told.stderr
-    told = world.cli("run", "--gpus", "H100:1", "--", "true", check=False)
+    told = world.cli("run", "--gpus", "A100:1", "--", "true", check=False)
     assert told.returncode == 13
-    assert "no GPUs of type H100 (it has NVIDIA-H100-80GB-HBM3)" in told.stderr
+    assert "no GPUs of type A100 (it has NVIDIA-H100-80GB-HBM3)" in told.stderr
+    assert "NVIDIA-H100-80GB-HBM3:1 (resources.gpus, --gpus or a SkyPilot task's accelerators; " in told.stderr
+
+
+def test_a_task_of_skypilots_that_names_its_gpus_as_there_runs_as_it_is(kubernetes, world, agent, api, namespace):
+    del agent
+    task = world.write("sky.yaml", "resources: {accelerators: H100:2}\nrun: echo $SKYPILOT_NUM_GPUS_PER_NODE\n")
+    assert "H100 is NVIDIA-H100-80GB-HBM3 here" in world.cli("plan", task).stdout
+    job_id = int(world.cli("submit", "-q", task).stdout)
+    run = api.wait_state(job_id, SUCCEEDED).runs[0]
+    assert api.stdout(job_id) == b"2\n"
+    (pod,) = kubernetes.objects("pods", run.run_key, namespace)
+    assert '"NVIDIA-H100-80GB-HBM3"' in json.dumps(pod["spec"]["affinity"])
+
+
+def test_a_type_of_gpus_that_may_be_several_is_refused_with_them(kubernetes, world, agent, api):
+    path = "/api/v1/nodes/node-2"
+    label = lambda value: kubernetes.must("PATCH", path, {"metadata": {"labels": {"nvidia.com/gpu.product": value}}})
+    label("NVIDIA-H100-PCIe")
+    try:
+        eventually(lambda: "NVIDIA-H100-PCIe" in world.cli("clusters", agent.cluster).stdout, "the agent has seen it")
+        # A new inventory comes within a minute; an agent that starts brings one.
+        agent.kill()
+        agent.start()
+        told = world.cli("run", "--gpus", "H100:1", "--", "true", check=False)
+        assert told.returncode == 13, told.stderr
+        assert 'GPUs of type "H100" may be NVIDIA-H100-80GB-HBM3 or NVIDIA-H100-PCIe; ask for' in told.stderr
+        api.wait_state(int(world.cli("run", "-q", "--gpus", "pcie:1", "--", "true").stdout), SUCCEEDED)
+    finally:
+        label("NVIDIA-H100-80GB-HBM3")
 
 
 def test_a_plan_says_whether_a_job_would_start_at_once(world, agent, api):

@@ -8,6 +8,8 @@
 #include "agents/kubernetes/manifest/manifest.h"
 #include "agents/kubernetes/manifest/pod_template.h"
 #include "agents/kubernetes/manifest/run_secret.h"
+#include "contract/errors.h"
+#include "contract/gpu_types.h"
 #include "contract/units.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -17,6 +19,7 @@ namespace {
 
 // Nodes that one message names.
 constexpr size_t kMaxNamed = 8;
+constexpr uint64_t kMillis = 1000;
 
 // One thing that a pod asks for.
 struct Want {
@@ -281,16 +284,36 @@ std::map<std::string, uint32_t> GpuTypesOf(const NodeObject& node, const Amounts
   return types;
 }
 
-std::string SpellGpuType(const std::string& type, const std::vector<NodeObject>& nodes,
+std::set<std::string> GpuLabelsOf(const std::vector<NodeObject>& nodes,
+                                  const KubernetesConfig& config) {
+  std::set<std::string> labels;
+  if (config.gpu_resources.empty()) return labels;
+  for (const NodeObject& node : nodes) {
+    if (CapacityOf(node).Gpus(config.gpu_resources.front()) == 0) continue;
+    const auto label = node.labels.find(config.gpu_type_label);
+    if (label != node.labels.end() && !label->second.empty()) labels.insert(label->second);
+  }
+  return labels;
+}
+
+std::string SpellGpuType(const std::string& type, const std::set<std::string>& labels,
                          const KubernetesConfig& config) {
   for (const std::string& resource : config.gpu_resources) {
     if (NamesResource(type, resource)) return resource;
   }
-  for (const NodeObject& node : nodes) {
-    const auto label = node.labels.find(config.gpu_type_label);
-    if (label != node.labels.end() && SameIgnoringCase(label->second, type)) return label->second;
-  }
-  return type;
+  const std::vector<std::string> types = contract::FindGpuTypes(type, labels);
+  return types.size() == 1 ? types.front() : type;
+}
+
+absl::Status CheckGpuType(const v1::GpuRequest& gpus, const std::set<std::string>& labels,
+                          const KubernetesConfig& config) {
+  if (gpus.type().empty() || SpellGpuType(gpus.type(), labels, config) != gpus.type())
+    return absl::OkStatus();
+  const std::vector<std::string> types = contract::FindGpuTypes(gpus.type(), labels);
+  if (types.size() < 2) return absl::OkStatus();
+  return contract::BadField(
+      "resources.gpus",
+      contract::WhichGpuType(gpus.type(), types, (gpus.count_millis() + kMillis - 1) / kMillis));
 }
 
 }  // namespace muster::kubernetes

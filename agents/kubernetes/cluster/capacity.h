@@ -3,10 +3,13 @@
 #define MUSTER_AGENTS_KUBERNETES_CLUSTER_CAPACITY_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "agents/kubernetes/kubernetes.h"
 #include "agents/kubernetes/objects/node_objects.h"
 #include "muster/v1/agent_link.pb.h"
@@ -83,10 +86,18 @@ Amounts CapacityOf(const NodeObject& node);
 std::map<std::string, uint32_t> GpuTypesOf(const NodeObject& node, const Amounts& amounts,
                                            const KubernetesConfig& config);
 
-// The type as the nodes spell it: labels are compared with regard to case, and jobs are not. As it
-// is, if no node has it.
-std::string SpellGpuType(const std::string& type, const std::vector<NodeObject>& nodes,
+// The values of the label on nodes that have GPUs of the first of gpu_resources.
+std::set<std::string> GpuLabelsOf(const std::vector<NodeObject>& nodes,
+                                  const KubernetesConfig& config);
+
+// The type as the cluster spells it, where `labels` are those of GpuLabelsOf: they are compared
+// with regard to case by selectors, and a part of one will do that no other has. As it is, if it is
+// none of them, or may be several.
+std::string SpellGpuType(const std::string& type, const std::set<std::string>& labels,
                          const KubernetesConfig& config);
+// INVALID_ARGUMENT: it may be several; names them.
+absl::Status CheckGpuType(const v1::GpuRequest& gpus, const std::set<std::string>& labels,
+                          const KubernetesConfig& config);
 
 }  // namespace muster::kubernetes
 

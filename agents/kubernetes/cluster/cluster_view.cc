@@ -31,7 +31,7 @@ class Snapshot final : public RoomLeft {
   Snapshot(Seen seen, const KubernetesConfig& config) : seen_(std::move(seen)), config_(config) {}
 
   std::optional<Misfit> WaitsFor(const v1::Assignment& run) const override {
-    RunNeed need = NeedOf(run, config_);
+    RunNeed need = NeedIn(run, config_, seen_);
     need.has_objects = true;
     return FindObstacle(need, seen_);
   }
@@ -111,12 +111,20 @@ class ClusterView::Impl {
 
   // Nothing: it fits now, or what would tell is not known.
   std::optional<Misfit> FindObstacle(const v1::Assignment& run) {
-    return kubernetes::FindObstacle(NeedOf(run, config_), Look());
+    const Seen seen = Look();
+    return kubernetes::FindObstacle(NeedIn(run, config_, seen), seen);
   }
   std::unique_ptr<RoomLeft> TakeSnapshot() { return std::make_unique<Snapshot>(Look(), config_); }
 
-  std::string Spelled(const std::string& type) const {
-    return kubernetes::SpellGpuType(type, kept_nodes_.All(), config_);
+  absl::Status SpellGpuType(v1::JobSpec* spec) const {
+    std::set<std::string> labels;
+    for (v1::GpuRequest& gpus : *spec->mutable_resources()->mutable_gpus()) {
+      if (gpus.type().empty()) continue;
+      if (labels.empty()) labels = GpuLabelsOf(kept_nodes_.All(), config_);
+      if (absl::Status clear = CheckGpuType(gpus, labels, config_); !clear.ok()) return clear;
+      gpus.set_type(kubernetes::SpellGpuType(gpus.type(), labels, config_));
+    }
+    return absl::OkStatus();
   }
 
  private:
@@ -157,6 +165,7 @@ class ClusterView::Impl {
     std::sort(nodes.begin(), nodes.end(),
               [](const NodeObject& a, const NodeObject& b) { return a.name < b.name; });
     LookAtPods(&seen);
+    seen.gpu_types = GpuLabelsOf(nodes, config_);
     seen.rooms = RoomOf(std::move(nodes), seen.pods);
     for (const auto& space : namespaces_) seen.namespaces.push_back(space->Look());
     return seen;
@@ -191,10 +200,6 @@ std::optional<std::string> ClusterView::Refusal(const v1::Assignment& run) {
 
 std::unique_ptr<RoomLeft> ClusterView::TakeSnapshot() { return impl_->TakeSnapshot(); }
 
-void ClusterView::SpellGpuType(v1::JobSpec* spec) {
-  for (v1::GpuRequest& gpus : *spec->mutable_resources()->mutable_gpus()) {
-    if (!gpus.type().empty()) gpus.set_type(impl_->Spelled(gpus.type()));
-  }
-}
+absl::Status ClusterView::SpellGpuType(v1::JobSpec* spec) { return impl_->SpellGpuType(spec); }
 
 }  // namespace muster::kubernetes

@@ -55,7 +55,8 @@ class ClusterView {
   std::unique_ptr<RoomLeft> TakeSnapshot();
 
   // Writes the type of the run's GPUs as the nodes' labels have it; manifests need that.
-  void SpellGpuType(v1::JobSpec* spec);
+  // INVALID_ARGUMENT: it may be several.
+  absl::Status SpellGpuType(v1::JobSpec* spec);
 
  private:
   class Impl;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "absl/strings/numbers.h"
+#include "contract/gpu_types.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
@@ -73,7 +74,7 @@ std::string GpuObjection(const RunNeed& need, const NodeObject& node) {
   const std::string* type = LabelOf(node, need.gpu_type_label);
   if (type == nullptr)
     return fmt::format("does not tell the type of its GPUs (label {})", need.gpu_type_label);
-  if (SameIgnoringCase(*type, need.gpu_type)) return "";
+  if (contract::IsSameGpuType(*type, need.gpu_type)) return "";
   return fmt::format("has GPUs of type {}, not {}", *type, need.gpu_type);
 }
 

@@ -147,26 +147,6 @@ auto* FindIn(Spaces& spaces, const std::string& name) {
   return found == spaces.end() ? nullptr : &*found;
 }
 
-std::string ProblemOf(const SeenNamespace& space) {
-  return fmt::format("namespace {} is {}: {}", space.name, space.state, space.problem);
-}
-
-std::string RemedyFor(const SeenNamespace& space) {
-  const std::string rights = fmt::format(
-      "give the agent's account its rights there (kubectl apply -n {} -f rights.yaml, of "
-      "deploy/kubernetes)",
-      space.name);
-  if (space.state == kForbidden) {
-    return fmt::format(
-        "{}, make the namespace first if it is not there (kubectl create namespace {}), or take "
-        "it out of kubernetes.namespaces",
-        rights, space.name);
-  }
-  return fmt::format(
-      "make it (kubectl create namespace {}) and {}, or take it out of kubernetes.namespaces",
-      space.name, rights);
-}
-
 // What of the use cannot be seen; empty: nothing.
 std::string UnknownUse(const Seen& seen) {
   switch (seen.pod_scope) {
@@ -224,6 +204,26 @@ void JudgeNamespace(const absl::StatusOr<Json>& answer, const absl::Status& runs
     space->state = kForbidden;
     space->problem = std::string(ToStd(runs.message()));
   }
+}
+
+std::string ProblemOf(const SeenNamespace& space) {
+  return fmt::format("namespace {} is {}: {}", space.name, space.state, space.problem);
+}
+
+std::string RemedyFor(const SeenNamespace& space) {
+  const std::string rights = fmt::format(
+      "give the agent's account its rights there (kubectl apply -n {} -f rights.yaml, of "
+      "deploy/kubernetes)",
+      space.name);
+  if (space.state == kForbidden) {
+    return fmt::format(
+        "{}, make the namespace first if it is not there (kubectl create namespace {}), or take "
+        "it out of kubernetes.namespaces",
+        rights, space.name);
+  }
+  return fmt::format(
+      "make it (kubectl create namespace {}) and {}, or take it out of kubernetes.namespaces",
+      space.name, rights);
 }
 
 std::vector<v1::Pool> PoolsOf(const Seen& seen, const KubernetesConfig& config) {

@@ -2,6 +2,7 @@
 #ifndef MUSTER_AGENTS_KUBERNETES_CLUSTER_INVENTORY_H_
 #define MUSTER_AGENTS_KUBERNETES_CLUSTER_INVENTORY_H_
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,8 @@ struct Seen {
   // False: they were never listed, because of nodes_problem, and `rooms` says nothing.
   bool knows_nodes = false;
   absl::Status nodes_problem;
-  std::vector<NodeRoom> rooms;  // by name
+  std::vector<NodeRoom> rooms;      // by name
+  std::set<std::string> gpu_types;  // as labels tell them
   PodScope pod_scope = PodScope::kNone;
   absl::Status pods_problem;  // why not those of the whole cluster
   std::vector<PodUse> pods;
@@ -49,6 +51,10 @@ struct Seen {
 // whether what runs make there can be seen.
 void JudgeNamespace(const absl::StatusOr<Json>& answer, const absl::Status& runs,
                     SeenNamespace* space);
+
+// "namespace lab is missing: ...", of one with a state; and what to do about it.
+std::string ProblemOf(const SeenNamespace& space);
+std::string RemedyFor(const SeenNamespace& space);
 
 // The namespaces as pools. Without node groups if nodes are not known; on a cluster that has none
 // they are not available, and neither is one that the server takes no runs in.

@@ -7,8 +7,9 @@
 namespace muster::kubernetes {
 namespace {
 
-RunNeed RestOf(const v1::Assignment& run, const KubernetesConfig& config, int64_t pods_there) {
-  RunNeed need = NeedOf(run, config);
+RunNeed RestOf(const v1::Assignment& run, const KubernetesConfig& config, const Seen& seen,
+               int64_t pods_there) {
+  RunNeed need = NeedIn(run, config, seen);
   need.has_objects = true;
   need.pods = std::max<int64_t>(0, need.pods - pods_there);
   return need;
@@ -16,24 +17,30 @@ RunNeed RestOf(const v1::Assignment& run, const KubernetesConfig& config, int64_
 
 }  // namespace
 
+RunNeed NeedIn(const v1::Assignment& run, const KubernetesConfig& config, const Seen& seen) {
+  RunNeed need = NeedOf(run, config);
+  if (!need.gpu_type.empty()) need.gpu_type = SpellGpuType(need.gpu_type, seen.gpu_types, config);
+  return need;
+}
+
 void LeaveRoom(const v1::Assignment& run, const KubernetesConfig& config, Seen* seen) {
   LeaveLimits(run, config, seen);
   const auto placed = std::count_if(seen->pods.begin(), seen->pods.end(), [&](const PodUse& pod) {
     return !pod.run_key.empty() && pod.run_key == run.run_key() && !pod.node.empty();
   });
-  Reserve(RestOf(run, config, placed), &seen->rooms);
+  Reserve(RestOf(run, config, *seen, placed), &seen->rooms);
 }
 
 void LeaveLimits(const v1::Assignment& run, const KubernetesConfig& config, Seen* seen) {
   const auto made = std::count_if(seen->pods.begin(), seen->pods.end(), [&](const PodUse& pod) {
     return !pod.run_key.empty() && pod.run_key == run.run_key();
   });
-  const RunNeed need = RestOf(run, config, made);
+  const RunNeed need = RestOf(run, config, *seen, made);
   if (SeenNamespace* space = seen->Find(need.name_space)) Keep(need, &space->quotas);
 }
 
 bool LeaveShares(const v1::Assignment& run, const KubernetesConfig& config, Seen* seen) {
-  const RunNeed need = NeedOf(run, config);
+  const RunNeed need = NeedIn(run, config, *seen);
   if (!FitsBesideOthers(need, seen->rooms)) return false;
   LeaveLimits(run, config, seen);
   KeepShares(need, &seen->rooms);

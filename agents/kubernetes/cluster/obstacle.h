@@ -35,6 +35,9 @@ class RoomLeft {
   virtual bool Leave(const Claim& claim) = 0;
 };
 
+// What the run needs of that cluster, with the type of its GPUs as this spells it.
+RunNeed NeedIn(const v1::Assignment& run, const KubernetesConfig& config, const Seen& seen);
+
 // Takes the room of a run that comes first: of the nodes for its pods that are on none yet, and of
 // the quotas for those that are not made yet. Quotas have counted the others.
 void LeaveRoom(const v1::Assignment& run, const KubernetesConfig& config, Seen* seen);

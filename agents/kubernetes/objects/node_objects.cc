@@ -1,11 +1,11 @@
 #include "agents/kubernetes/objects/node_objects.h"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 
 #include "agents/kubernetes/objects/objects.h"
 #include "agents/kubernetes/objects/quantity.h"
+#include "contract/gpu_types.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -170,15 +170,9 @@ Json TrimPod(const Json& object) {
   return pod;
 }
 
-bool SameIgnoringCase(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
-    return std::tolower(x) == std::tolower(y);
-  });
-}
-
 bool NamesResource(std::string_view type, std::string_view resource) {
-  return SameIgnoringCase(type, resource) ||
-         SameIgnoringCase(type, resource.substr(resource.find('/') + 1));
+  return contract::IsSameGpuType(type, resource) ||
+         contract::IsSameGpuType(type, resource.substr(resource.find('/') + 1));
 }
 
 bool HasPodEnded(const Json& object) {

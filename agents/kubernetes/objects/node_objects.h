@@ -70,7 +70,6 @@ PodUse ParsePodUse(const Json& object, const std::vector<std::string>& gpu_resou
 // Whether a GPU type that a job asks for is that resource: by its name, or by what is behind its
 // '/'.
 bool NamesResource(std::string_view type, std::string_view resource);
-bool SameIgnoringCase(std::string_view a, std::string_view b);
 bool HasPodEnded(const Json& object);
 // What ParsePodUse and HasPodEnded read, and no more: a pod has some ten thousand bytes.
 Json TrimPod(const Json& object);

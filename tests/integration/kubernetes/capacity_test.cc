@@ -239,9 +239,11 @@ TEST(KubernetesCapacityOnClusterTest, WhatCouldNeverFitIsRefusedInWordsForItsUse
   EXPECT_THAT(Refusal(*view, Spec(1, 1, "A100")).value_or(""),
               HasSubstr("it has GPUs of type NVIDIA-H100-80GB-HBM3, not A100"));
   v1::JobSpec typed = Spec(1, 1, "nvidia-h100-80gb-hbm3");
-  view->SpellGpuType(&typed);
+  EXPECT_TRUE(view->SpellGpuType(&typed).ok());
   EXPECT_EQ(typed.resources().gpus(0).type(), kType);
   EXPECT_TRUE(FitsNow(*view, typed));
+  EXPECT_TRUE(FitsNow(*view, Spec(8, 1, "h100")));
+  EXPECT_THAT(Refusal(*view, Spec(9, 1, "h100")).value_or(""), HasSubstr("9 are needed"));
 }
 
 TEST(KubernetesCapacityOnClusterTest, AQuotaAndALimitRangeCount) {

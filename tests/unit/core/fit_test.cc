@@ -65,10 +65,26 @@ TEST(Fit, AnUnknownGpuTypeIsToldWithThoseThatThereAre) {
   EXPECT_EQ(
       CheckFit(SpecWithGpus("H100", 1), Cluster({pool})).lacks,
       "pool \"lab\" has no GPUs of type H100 (it has NVIDIA-H100-80GB-HBM3, a100); ask for one "
-      "of these (resources.gpus)");
+      "of these by its whole name: NVIDIA-H100-80GB-HBM3:1 (resources.gpus, --gpus or a SkyPilot "
+      "task's accelerators; with sbatch --gres=gpu:NVIDIA-H100-80GB-HBM3:1)");
   EXPECT_EQ(
       CheckFit(SpecWithGpus("H100", 1), Cluster({PoolOf("cpu")})).lacks,
       "pool \"cpu\" has no GPUs of type H100; choose another pool or cluster (resources.gpus)");
+}
+
+TEST(Fit, OnKubernetesAPartOfALabelWillDoThatNoOtherHas) {
+  v1::Pool pool =
+      PoolOf("lab", {.gpus = {{"NVIDIA-H100-80GB-HBM3", 4}, {"nvidia.com/mig-h100", 2}}});
+  const auto fit = [&](uint32_t count) {
+    return CheckFit(SpecWithGpus("h100", count), Cluster({pool}, v1::CLUSTER_KIND_KUBERNETES));
+  };
+  EXPECT_TRUE(fit(4).now());
+  EXPECT_THAT(fit(5).lacks, HasSubstr("has at most 4 GPUs of type NVIDIA-H100-80GB-HBM3"));
+  EXPECT_FALSE(CheckFit(SpecWithGpus("h100", 1), Cluster({pool})).ever()) << "not of Slurm's";
+  *pool.add_node_groups() = PoolOf("", {.gpus = {{"NVIDIA-H100-PCIe", 8}}}).node_groups(0);
+  EXPECT_FALSE(fit(1).ever());
+  EXPECT_THAT(fit(1).lacks, HasSubstr("pool \"lab\": GPUs of type \"h100\" may be "
+                                      "NVIDIA-H100-80GB-HBM3 or NVIDIA-H100-PCIe; ask for"));
 }
 
 TEST(Fit, AnUnknownNamespaceIsToldByItsField) {
@@ -289,9 +305,9 @@ TEST(Fit, GpuTypesAreComparedWithoutCase) {
   const auto cluster = Cluster({PoolOf("gpu", {.gpus = {{"h100", 8}}})});
   EXPECT_TRUE(CheckFit(SpecWithGpus("H100", 8), cluster).now());
   EXPECT_TRUE(CheckFit(SpecWithGpus("", 8), cluster).now());
-  EXPECT_EQ(
+  EXPECT_THAT(
       CheckFit(SpecWithGpus("A100", 1), cluster).lacks,
-      "pool \"gpu\" has no GPUs of type A100 (it has h100); ask for one of these (resources.gpus)");
+      HasSubstr("pool \"gpu\" has no GPUs of type A100 (it has h100); ask for one of these"));
   EXPECT_EQ(
       CheckFit(SpecWithGpus("H100", 9), cluster).lacks,
       "pool \"gpu\" has at most 8 GPUs of type H100 on a node, 9 are needed; ask for at most 8 "

@@ -95,6 +95,44 @@ TEST_F(BackendLaunchTest, ARunThatMayNotBeMadeWaitsForTheRightAndItsPoolTakesNoO
   EXPECT_EQ(backend_->Launch(assignment_).kind, Kind::kLaunched);
 }
 
+TEST_F(BackendLaunchTest, ARunWhoseNamespaceIsNotThereWaitsForItAndSaysSo) {
+  for (const bool is_admin : {false, true}) {
+    if (is_admin) words_ = R"(namespaces "lab" not found)";
+    Serve();
+    answer_first_ = [this, is_admin, serve = answer_first_](
+                        const ScriptedRequest& request) -> std::optional<ScriptedReply> {
+      const bool is_namespace = request.target.ends_with("/api/v1/namespaces/lab");
+      if (is_namespace && refuses_) {
+        constexpr char kGone[] =
+            R"({"kind": "Status", "reason": "NotFound", "message": "namespaces \"lab\" not found"})";
+        return ScriptedReply{.status = 404, .body = kGone};
+      }
+      std::optional<ScriptedReply> reply = serve(request);
+      // Who may do everything may do so where there is nothing.
+      if (is_admin && reply.has_value() && request.target.ends_with("reviews"))
+        reply->body = R"({"status": {"allowed": true}})";
+      if (is_admin && reply.has_value() && reply->status == 403) reply->status = 404;
+      return reply;
+    };
+    Set([this] { refuses_ = true; });
+    Start({});
+    const agent::LaunchOutcome outcome = backend_->Launch(assignment_);
+    EXPECT_EQ(outcome.kind, Kind::kUnclear) << "no run is used up";
+    EXPECT_THAT(outcome.evidence.detail(),
+                HasSubstr("namespace lab is missing: get namespace lab: the API server answered"));
+    EXPECT_THAT(outcome.evidence.detail(),
+                HasSubstr("it waits for the namespace: make it (kubectl create namespace lab)"));
+    EXPECT_TRUE(backend_->TakeInventoryNews());
+    EXPECT_EQ(StateOfPool(), "missing");
+    const agent::LookupOutcome looked = backend_->Lookup(Handle(kRun));
+    EXPECT_EQ(looked.kind, Found::kCouldNotAsk);
+    EXPECT_THAT(looked.evidence.detail(), HasSubstr("namespace lab is missing"));
+    Set([this] { refuses_ = false; });
+    EXPECT_EQ(StateOfPool(), "");
+    EXPECT_EQ(backend_->Launch(assignment_).kind, Kind::kLaunched);
+  }
+}
+
 TEST_F(BackendLaunchTest, ARunThatMayNotBeMadeCanBeCanceledAndForgotten) {
   Serve();
   refuses_lists_ = refuses_jobs_ = true;

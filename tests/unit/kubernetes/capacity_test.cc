@@ -373,12 +373,33 @@ TEST(KubernetesCapacityTest, TypesOfGpusAreLabelsForTheFirstResourceAndNamesForT
   const std::map<std::string, uint32_t> expected = {{"NVIDIA-H100-80GB-HBM3", 2},
                                                     {"nvidia.com/mig-1g.5gb", 7}};
   EXPECT_EQ(GpuTypesOf(node, node.allocatable, config), expected);
-  EXPECT_EQ(SpellGpuType("nvidia-h100-80gb-hbm3", {node}, config), "NVIDIA-H100-80GB-HBM3");
-  EXPECT_EQ(SpellGpuType("Nvidia.com/MIG-1g.5gb", {node}, config), "nvidia.com/mig-1g.5gb");
-  EXPECT_EQ(SpellGpuType("mig-1g.5gb", {node}, config), "nvidia.com/mig-1g.5gb");
-  EXPECT_EQ(SpellGpuType("other", {node}, config), "other");
+  const std::set<std::string> labels = GpuLabelsOf({node, NodeObject()}, config);
+  EXPECT_THAT(labels, testing::ElementsAre("NVIDIA-H100-80GB-HBM3"));
+  EXPECT_EQ(SpellGpuType("nvidia-h100-80gb-hbm3", labels, config), "NVIDIA-H100-80GB-HBM3");
+  EXPECT_EQ(SpellGpuType("Nvidia.com/MIG-1g.5gb", labels, config), "nvidia.com/mig-1g.5gb");
+  EXPECT_EQ(SpellGpuType("mig-1g.5gb", labels, config), "nvidia.com/mig-1g.5gb");
+  EXPECT_EQ(SpellGpuType("h100", labels, config), "NVIDIA-H100-80GB-HBM3");
+  EXPECT_EQ(SpellGpuType("other", labels, config), "other");
   node.labels.clear();
   EXPECT_EQ(GpuTypesOf(node, node.allocatable, config).count("nvidia.com/gpu"), 1);
+  EXPECT_TRUE(GpuLabelsOf({node}, config).empty());
+}
+
+TEST(KubernetesCapacityTest, ATypeThatMayBeSeveralIsRefusedWithThem) {
+  KubernetesConfig config;
+  config.gpu_resources = kGpus;
+  v1::GpuRequest gpus;
+  gpus.set_count_millis(2000);
+  const std::set<std::string> labels = {"NVIDIA-H100-80GB-HBM3", "NVIDIA-H100-PCIe"};
+  for (const char* clear : {"", "PCIe", "nvidia-h100-pcie", "A100", "nvidia.com/gpu", "gpu"}) {
+    gpus.set_type(clear);
+    EXPECT_TRUE(CheckGpuType(gpus, labels, config).ok()) << clear;
+  }
+  gpus.set_type("H100");
+  EXPECT_EQ(SpellGpuType("H100", labels, config), "H100");
+  const absl::Status status = CheckGpuType(gpus, labels, config);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("NVIDIA-H100-80GB-HBM3:2"));
 }
 
 }  // namespace
