@@ -103,8 +103,8 @@ class KubernetesBackend final : public agent::Backend {
   // The rest of a plan: what the API server says of the objects, and when the run would start.
   void PlanOnServer(const v1::Assignment& planned, const RunObjects& objects, v1::JobPlan* plan,
                     agent::CheckList* checks);
-  // What the job names that is not there yet.
-  void WarnOfAwaited(const v1::JobSpec& spec, const std::string& name_space,
+  // What the job names that is not there yet. Whether there is such.
+  bool WarnOfAwaited(const v1::JobSpec& spec, const std::string& name_space,
                      agent::CheckList* checks);
   // A launch that was cut short leaves a Job that never starts; it goes at once if nobody may come
   // back to it.

@@ -80,6 +80,20 @@ void TellGpuType(const v1::JobSpec& spec, const v1::JobSpec& spelled, agent::Che
   }
 }
 
+// What pods wait for, and only they can tell of: the agent's account may read neither.
+void TellUnseen(const v1::JobSpec& spec, agent::CheckList* checks) {
+  for (int i = 0; i < spec.kubernetes().volumes_size(); ++i) {
+    const v1::KubernetesVolume& volume = spec.kubernetes().volumes(i);
+    const bool is_secret = !volume.secret().empty();
+    if (!is_secret && volume.config_map().empty()) continue;
+    checks->Skip(fmt::format("kubernetes.volumes[{}].{}", i, is_secret ? "secret" : "config_map"),
+                 fmt::format("\"{}\" could not be asked for: the agent's account may not read {}; "
+                             "a run waits for one that is not there, and fails then",
+                             is_secret ? volume.secret() : volume.config_map(),
+                             is_secret ? "Secrets" : "ConfigMaps"));
+  }
+}
+
 constexpr char kMayBeQueued[] =
     "the Job is made with the queue muster-held, which there is not, so that Kueue cannot start it "
     "half made; if its namespace has a queue default, which cannot be seen from here, it goes "
@@ -174,14 +188,15 @@ absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
   return plan;
 }
 
-void KubernetesBackend::WarnOfAwaited(const v1::JobSpec& spec, const std::string& name_space,
+bool KubernetesBackend::WarnOfAwaited(const v1::JobSpec& spec, const std::string& name_space,
                                       agent::CheckList* checks) {
-  for (const auto& [field, words] : things_.FindAwaited(spec, name_space)) {
-    checks->Warn(
-        field, words,
-        fmt::format("Make it, or name another: the run waits for it for {} and fails then.",
-                    contract::FormatDuration(config_.start_grace)));
+  const auto awaited = things_.FindAwaited(spec, name_space);
+  for (const auto& [field, words, remedy] : awaited) {
+    checks->Warn(field, words,
+                 fmt::format("{}: the run waits for it for {} and fails then.", remedy,
+                             contract::FormatDuration(config_.start_grace)));
   }
+  return !awaited.empty();
 }
 
 void KubernetesBackend::PlanOnServer(const v1::Assignment& planned, const RunObjects& objects,
@@ -194,7 +209,8 @@ void KubernetesBackend::PlanOnServer(const v1::Assignment& planned, const RunObj
   const absl::StatusOr<std::optional<std::string>> refusal = calls_.Try(objects);
   CheckDryRun(refusal, checks);
   WarnOfDirectory(planned.spec(), objects, checks);
-  WarnOfAwaited(planned.spec(), objects.name_space, checks);
+  const bool is_awaited = WarnOfAwaited(planned.spec(), objects.name_space, checks);
+  TellUnseen(planned.spec(), checks);
   if (may_be_queued) checks->Ok("queue", kMayBeQueued);
   if (HasOwnGangScheduler(placed->spec())) {
     checks->Ok("room", WhoStarts(planned.spec(), queue));
@@ -202,10 +218,11 @@ void KubernetesBackend::PlanOnServer(const v1::Assignment& planned, const RunObj
   }
   const std::optional<Misfit> waits = queue_.WouldWait(planned);
   checks->Ok("room", waits.has_value() ? "it would wait: " + waits->words
-                                       : "nothing stands against its start");
+                                       : "there is room for all of its pods");
   // When Kueue will let a run go, only Kueue knows.
   const bool starts = refusal.ok() && !refusal->has_value() && !waits.has_value();
-  if (starts && !may_be_queued) *plan->mutable_estimated_start_time() = agent::ToProto(absl::Now());
+  if (starts && !is_awaited && !may_be_queued)
+    *plan->mutable_estimated_start_time() = agent::ToProto(absl::Now());
 }
 
 }  // namespace muster::kubernetes

@@ -47,9 +47,14 @@ absl::StatusOr<RunObjects> KubernetesBackend::Prepare(const v1::Assignment& assi
   if (const std::optional<std::string> refusal = view_.Refusal(own))
     return absl::InvalidArgumentError(*refusal);
   const std::string name_space = kubernetes::NamespaceOf(own.spec(), config_.name_space);
-  if (const std::optional<std::string> missing = things_.FindMissing(own.spec(), name_space))
-    return absl::InvalidArgumentError(*missing);
-  if (absl::Status good = queues_.Check(own.spec(), name_space); !good.ok()) return good;
+  const std::string missing = things_.FindMissing(own.spec(), name_space);
+  const absl::Status good = queues_.Check(own.spec(), name_space);
+  if (!missing.empty()) {
+    const bool is_all = !absl::IsInvalidArgument(good);
+    return absl::InvalidArgumentError(missing +
+                                      (is_all ? "" : "; " + std::string(ToStd(good.message()))));
+  }
+  if (!good.ok()) return good;
   absl::StatusOr<RunObjects> objects = MakeObjects(own, config_, config_.name_space);
   // Kueue would let it go at once from a default queue, without what it owns, or held.
   if (objects.ok() && own.spec().kubernetes().queue().empty() &&

@@ -147,6 +147,8 @@ absl::StatusOr<std::optional<RunFacts>> KubernetesBackend::Gather(const RunHandl
   facts.last_state = run.state;
   facts.cancel_asked = WasCancelAsked(run);
   facts.given_up = given_up_.Find(run.run_key).has_value();
+  if (run.assignment != nullptr && WaitsForClaims(facts.pods))
+    facts.unbound_claims = things_.FindUnbound(run.assignment->spec(), name_space);
   if (facts.job.has_value() && facts.job->is_suspended && !facts.job->queue.empty()) {
     QueueWait wait = queues_.WaitOf(*facts.job);
     facts.queue_wait = std::move(wait.words);

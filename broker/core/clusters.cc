@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "broker/core/impl.h"
 #include "broker/core/timestamps.h"
@@ -43,6 +46,23 @@ v1::Cluster Describe(const Cluster& cluster) {
   return out;
 }
 
+// The clusters that have the same identity: several agents may speak for one.
+using Identities = std::map<std::string_view, std::vector<std::string_view>>;
+
+void WarnOfTwins(const Identities& identities, v1::Cluster* cluster) {
+  const auto found = identities.find(cluster->inventory().identity());
+  if (found == identities.end()) return;
+  for (std::string_view name : found->second) {
+    if (name == cluster->name()) continue;
+    cluster->mutable_inventory()->add_warnings(fmt::format(
+        "cluster \"{}\" is the same Kubernetes cluster (the UID of its namespace kube-system is), "
+        "so that its nodes, cores and GPUs are listed twice; one agent can work in several "
+        "namespaces (kubernetes.namespaces)",
+        name));
+    return;  // one tells it
+  }
+}
+
 }  // namespace
 
 void Core::Impl::On(ListClusters& in, Step& step) {
@@ -53,6 +73,13 @@ void Core::Impl::On(ListClusters& in, Step& step) {
       in.name.empty() ? clusters_by_name_.upper_bound(in.after) : clusters_by_name_.find(in.name);
   const auto end = in.name.empty() || next == clusters_by_name_.end() ? clusters_by_name_.end()
                                                                       : std::next(next);
+  Identities identities;
+  for (const auto& [name, cluster] : clusters_by_name_) {
+    const v1::Inventory& inventory = cluster->saved.inventory;
+    if (!in.that_could_take && cluster->saved.kind == v1::CLUSTER_KIND_KUBERNETES &&
+        !inventory.identity().empty())
+      identities[inventory.identity()].push_back(name);
+  }
   for (; next != end; ++next) {
     const Cluster& cluster = *next->second;
     if (in.that_could_take && !CouldTake(cluster, *in.that_could_take, in.at_once)) continue;
@@ -64,6 +91,8 @@ void Core::Impl::On(ListClusters& in, Step& step) {
     }
     reply.clusters.push_back(in.that_could_take ? DescribeWithoutInventory(cluster)
                                                 : Describe(cluster));
+    if (cluster.saved.kind == v1::CLUSTER_KIND_KUBERNETES && !in.that_could_take)
+      WarnOfTwins(identities, &reply.clusters.back());
   }
   step.out->effects.push_back(std::move(reply));
 }

@@ -388,11 +388,40 @@ def test_a_claim_that_is_not_there_is_warned_of_and_waited_for_by_its_fields_nam
     assert told.stderr.startswith("muster: warning: on cluster "), told.stderr
     assert f': kubernetes.volumes[0].claim "nosuch": there is none in namespace {namespace}' in told.stderr
     assert told.stderr.count("\n") == 1, "a line for each"
+    assert "Would start at once" not in plan.stdout
     quiet = world.cli("submit", "-q", path)
     assert quiet.stderr == ""
     message = api.wait_state(int(quiet.stdout), FAILED).failure.message
+    assert message.startswith("The pod cannot start: Unschedulable: "), message
     assert 'persistentvolumeclaim "nosuch" not found (kubernetes.volumes[0].claim)' in message
-    assert "not found. not found" not in message
+    assert "not found. not found" not in message and "resourceVersion" not in message
+
+
+def test_a_claim_that_nothing_gives_a_volume_is_told_by_its_name_and_ends_the_run(kubernetes, world, api):
+    namespace = kubernetes.make_namespace()
+    kubernetes.make_least_agent(world, namespace, start_grace="1s").start()
+    kubernetes.must("POST", f"/api/v1/namespaces/{namespace}/persistentvolumeclaims", {
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}})
+    path = world.write("job.yaml", "run: 'true'\nkubernetes: {volumes: [{mount_path: /data, claim: data}]}\n")
+    plan = world.cli("plan", path).stdout
+    assert 'kubernetes.volumes[0].claim  "data" has no volume, and no storage class that makes one' in plan, plan
+    assert "Would start at once" not in plan
+    failure = api.wait_state(int(world.cli("submit", "-q", path).stdout), FAILED).failure
+    assert failure.message.startswith('The pod cannot start: kubernetes.volumes[0].claim "data" has no volume'), failure
+    assert "kubectl get storageclass" in failure.suggestion
+
+
+def test_a_plan_says_of_what_it_cannot_ask_and_names_all_that_is_missing(kubernetes, world, broker):
+    del broker
+    namespace = kubernetes.make_namespace()
+    kubernetes.make_least_agent(world, namespace).start()
+    unseen = world.write("unseen.yaml", "run: 'true'\nkubernetes: {volumes: [{mount_path: /a, secret: key}]}\n")
+    assert 'kubernetes.volumes[0].secret  "key" could not be asked for' in world.cli("plan", unseen).stdout
+    path = world.write("job.yaml", "run: 'true'\nkubernetes: {priority_class: a, service_account: b, runtime_class: c}\n")
+    told = world.cli("plan", path, check=False).stdout
+    for words in ('kubernetes.priority_class "a": ', 'kubernetes.service_account "b": ', 'kubernetes.runtime_class "c": '):
+        assert words in told, told
 
 
 @pytest.mark.parametrize("text", ["resources: {memory: 1Qx}", "resources: {memory: lots}", "resources: {cpus: -1}",

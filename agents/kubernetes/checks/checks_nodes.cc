@@ -1,5 +1,6 @@
 // Nodes, their GPUs, and what bounds a namespace.
 #include <algorithm>
+#include <utility>
 
 #include "agents/kubernetes/checks/checks.h"
 #include "agents/kubernetes/cluster/capacity.h"
@@ -33,6 +34,18 @@ std::vector<std::string> NamesWhere(const std::vector<NodeObject>& nodes, Predic
   return names;
 }
 
+// The commands, for as many nodes as one line names.
+std::string RemedyFor(std::vector<std::string> lost, std::vector<std::string> cordoned) {
+  std::vector<std::string> words;
+  for (auto& [names, command] : {std::pair(&lost, "see kubectl describe node"),
+                                 std::pair(&cordoned, "let pods in again: kubectl uncordon")}) {
+    if (names->empty()) continue;
+    if (names->size() > kMaxNamed) names->resize(kMaxNamed);
+    words.push_back(fmt::format("{} {}", command, fmt::join(*names, " ")));
+  }
+  return fmt::format("{}", fmt::join(words, "; "));
+}
+
 bool HasGpus(const NodeObject& node) { return !node.allocatable.gpus.empty(); }
 
 }  // namespace
@@ -56,8 +69,9 @@ void JudgeNodes(const absl::StatusOr<std::vector<NodeObject>>& nodes, agent::Che
   if (!lost.empty()) seen += fmt::format("; not ready: {}", Named(lost));
   if (!cordoned.empty()) seen += fmt::format("; cordoned: {}", Named(cordoned));
   if (lost.size() + cordoned.size() == nodes->size())
-    return checks->Fail(kSubject, seen, "see kubectl describe node");
-  if (!lost.empty()) return checks->Warn(kSubject, seen, "see kubectl describe node");
+    return checks->Fail(kSubject, seen,
+                        nodes->empty() ? "see kubectl get nodes" : RemedyFor(lost, cordoned));
+  if (!lost.empty()) return checks->Warn(kSubject, seen, RemedyFor(lost, {}));
   checks->Ok(kSubject, seen);
 }
 

@@ -1,5 +1,6 @@
 #include "agents/kubernetes/cluster/named_things.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -10,8 +11,14 @@ namespace {
 
 // More of a kind than that in one place are taken for all that there may be.
 constexpr int kMostListed = 500;
+// Claims that runs wait for change seldom, and one request serves all of them.
+constexpr absl::Duration kClaimsAreFresh = absl::Seconds(10);
 // Named in words for people.
 constexpr size_t kMostNamed = 8;
+
+std::string ClaimsPath(const std::string& name_space) {
+  return fmt::format("/api/v1/namespaces/{}/persistentvolumeclaims", Escape(name_space));
+}
 
 std::string NamesIn(const std::set<std::string>& names) {
   if (names.empty()) return "it has none";
@@ -46,8 +53,7 @@ std::optional<std::string> NamedThings::Lacks(const std::string& name, const std
   return is_there ? std::nullopt : std::optional(std::move(words));
 }
 
-std::optional<std::string> NamedThings::FindMissing(const v1::JobSpec& spec,
-                                                    const std::string& name_space) {
+std::string NamedThings::FindMissing(const v1::JobSpec& spec, const std::string& name_space) {
   const v1::KubernetesOptions& options = spec.kubernetes();
   const std::string accounts =
       fmt::format("/api/v1/namespaces/{}/serviceaccounts", Escape(name_space));
@@ -62,22 +68,73 @@ std::optional<std::string> NamedThings::FindMissing(const v1::JobSpec& spec,
       {"runtime_class", options.runtime_class(), "/apis/node.k8s.io/v1/runtimeclasses", ""},
       {"service_account", options.service_account(), accounts, " in namespace " + name_space},
   };
+  std::string missing;
   for (const auto& need : needs) {
     if (const auto lacks = Lacks(need.name, need.path, need.where))
-      return fmt::format("kubernetes.{} {}", need.field, *lacks);
+      missing += fmt::format("{}kubernetes.{} {}", missing.empty() ? "" : "; ", need.field, *lacks);
   }
-  return std::nullopt;
+  return missing;
+}
+
+std::map<std::string, NamedThings::ClaimState> NamedThings::ClaimsOf(
+    const std::string& name_space) {
+  {
+    const std::lock_guard lock(mutex_);
+    const KnownClaims& known = claims_[name_space];
+    if (absl::Now() - known.seen < kClaimsAreFresh) return known.claims;
+  }
+  KnownClaims now{.seen = absl::Now(), .claims = {}};
+  const std::string path = ClaimsPath(name_space);
+  const absl::StatusOr<Json> list = api_.Get(fmt::format("{}?limit={}", path, kMostListed), path);
+  if (list.ok()) {
+    for (const Json& item : At(*list, "items")) {
+      now.claims[TextAt(item, "metadata/name")] = {TextAt(item, "status/phase"),
+                                                   TextAt(item, "spec/storageClassName")};
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  claims_[name_space] = now;
+  return now.claims;
+}
+
+std::vector<UnboundClaim> NamedThings::FindUnbound(const v1::JobSpec& spec,
+                                                   const std::string& name_space) {
+  std::vector<UnboundClaim> unbound;
+  const std::map<std::string, ClaimState> claims = ClaimsOf(name_space);
+  for (int i = 0; i < spec.kubernetes().volumes_size(); ++i) {
+    const std::string& name = spec.kubernetes().volumes(i).claim();
+    const auto found = claims.find(name);
+    if (name.empty() || found == claims.end() || found->second.phase == "Bound") continue;
+    const ClaimState& claim = found->second;
+    UnboundClaim& one = unbound.emplace_back();
+    one.field = fmt::format("kubernetes.volumes[{}].claim", i);
+    one.is_stuck = claim.phase == "Lost" || claim.storage_class.empty();
+    one.words = claim.phase == "Lost" ? fmt::format("\"{}\": its volume is lost", name)
+                : claim.storage_class.empty()
+                    ? fmt::format("\"{}\" has no volume, and no storage class that makes one", name)
+                    : fmt::format("\"{}\" has no volume yet, which its storage class {} is to make",
+                                  name, claim.storage_class);
+  }
+  return unbound;
 }
 
 std::vector<NamedThings::Missing> NamedThings::FindAwaited(const v1::JobSpec& spec,
                                                            const std::string& name_space) {
   std::vector<Missing> missing;
-  const std::string claims =
-      fmt::format("/api/v1/namespaces/{}/persistentvolumeclaims", Escape(name_space));
+  if (std::none_of(spec.kubernetes().volumes().begin(), spec.kubernetes().volumes().end(),
+                   [](const v1::KubernetesVolume& volume) { return !volume.claim().empty(); }))
+    return missing;
+  const std::string claims = ClaimsPath(name_space);
   for (int i = 0; i < spec.kubernetes().volumes_size(); ++i) {
     auto lacks = Lacks(spec.kubernetes().volumes(i).claim(), claims, " in namespace " + name_space);
-    if (lacks.has_value())
-      missing.push_back({fmt::format("kubernetes.volumes[{}].claim", i), *std::move(lacks)});
+    if (lacks.has_value()) {
+      missing.push_back({fmt::format("kubernetes.volumes[{}].claim", i), *std::move(lacks),
+                         "Make it, or name another"});
+    }
+  }
+  for (UnboundClaim& claim : FindUnbound(spec, name_space)) {
+    if (claim.is_stuck)
+      missing.push_back({std::move(claim.field), std::move(claim.words), kBindClaim});
   }
   return missing;
 }

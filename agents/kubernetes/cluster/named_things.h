@@ -12,6 +12,7 @@
 
 #include "absl/time/time.h"
 #include "agents/kubernetes/api/api.h"
+#include "agents/kubernetes/verdict/verdict.h"
 #include "muster/v1/job_spec.pb.h"
 
 namespace muster::kubernetes {
@@ -27,18 +28,32 @@ class NamedThings {
   NamedThings& operator=(const NamedThings&) = delete;
 
   // Without which the API server refuses all pods of the job: 'kubernetes.priority_class "nosuch":
-  // there is none; it has "high", "low"'. Nothing: all are there.
-  std::optional<std::string> FindMissing(const v1::JobSpec& spec, const std::string& name_space);
+  // there is none; it has "high", "low"', one after the other. Empty: all are there.
+  std::string FindMissing(const v1::JobSpec& spec, const std::string& name_space);
 
   struct Missing {
-    std::string field;  // "kubernetes.volumes[0].claim"
-    std::string words;  // '"nosuch": there is none in namespace lab; it has "data"'
+    std::string field;   // "kubernetes.volumes[0].claim"
+    std::string words;   // '"nosuch": there is none in namespace lab; it has "data"'
+    std::string remedy;  // "Make it, or name another"
   };
-  // For which pods wait, because they may still come. Only claims can be looked for: the agent's
-  // account may read neither Secrets nor ConfigMaps.
+  // For which pods wait, because they may still come: claims that are not there, and those that
+  // have no volume and nothing that would make one.
   std::vector<Missing> FindAwaited(const v1::JobSpec& spec, const std::string& name_space);
+  // The job's claims that have no volume, as they were within the last ten seconds.
+  std::vector<UnboundClaim> FindUnbound(const v1::JobSpec& spec, const std::string& name_space);
 
  private:
+  // What tells whether a claim has a volume.
+  struct ClaimState {
+    std::string phase;
+    std::string storage_class;
+  };
+  struct KnownClaims {
+    absl::Time seen = absl::InfinitePast();
+    std::map<std::string, ClaimState> claims;  // by name; empty as well: they may not be seen
+  };
+  std::map<std::string, ClaimState> ClaimsOf(const std::string& name_space);
+
   // A kind's names in one place.
   struct Known {
     absl::Time seen;
@@ -51,7 +66,8 @@ class NamedThings {
   Api& api_;
   const absl::Duration memory_;
   std::mutex mutex_;
-  std::map<std::string, Known> known_;  // by path; guarded by mutex_
+  std::map<std::string, Known> known_;         // by path; guarded by mutex_
+  std::map<std::string, KnownClaims> claims_;  // by namespace; guarded by mutex_
 };
 
 // ---- pure

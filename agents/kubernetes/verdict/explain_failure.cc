@@ -56,16 +56,6 @@ v1::ExitStatus ExitOf(const Culprit& culprit) {
   return MakeExit(culprit.container->exit_code, culprit.container->signal, culprit.pod->index);
 }
 
-// For people, the cause first: tables cut what is behind it. The evidence has the versions.
-std::string Told(const PodObject& pod, std::string_view what) {
-  return fmt::format("{} (pod {}{}{})", what, pod.name.name, pod.node.empty() ? "" : " on ",
-                     pod.node);
-}
-
-std::string Told(const JobObject& job, std::string_view what) {
-  return fmt::format("{} (Job {}/{})", what, job.name.name_space, job.name.name);
-}
-
 // Why the cluster itself ended the pod; nothing if it did not. Source:
 // https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions.
 std::optional<v1::Failure> ExplainDisruption(const PodObject& pod) {
@@ -211,6 +201,15 @@ const PodObject* FindOverdue(const Culprit& culprit, const std::vector<PodObject
 }
 
 }  // namespace
+
+std::string Told(const PodObject& pod, std::string_view what) {
+  return fmt::format("{} (pod {}{}{})", what, pod.name.name, pod.node.empty() ? "" : " on ",
+                     pod.node);
+}
+
+std::string Told(const JobObject& job, std::string_view what) {
+  return fmt::format("{} (Job {}/{})", what, job.name.name_space, job.name.name);
+}
 
 absl::Time Culprit::end() const {
   if (container == nullptr) return absl::InfiniteFuture();

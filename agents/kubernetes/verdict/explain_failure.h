@@ -58,6 +58,9 @@ absl::Time EndOf(const PodObject& pod);
 // "pod NAME (resourceVersion 9) on node-1: what".
 std::string PodWords(const PodObject& pod, std::string_view what);
 std::string JobWords(const JobObject& job, std::string_view what);
+// For people, the cause first: tables cut what is behind it. The evidence has the versions.
+std::string Told(const PodObject& pod, std::string_view what);
+std::string Told(const JobObject& job, std::string_view what);
 // "reason: message", or that of the two that there is.
 std::string Joined(const std::string& reason, const std::string& message);
 

@@ -25,8 +25,23 @@ v1::ReadinessIssue MakeIssue(const std::string& reason, const std::string& messa
   return issue;
 }
 
+// Whether it was ended because all that lead had succeeded: how it ends then does not count.
+bool WasEndedBySuccess(const PodObject& pod, const JobObject* job) {
+  if (job == nullptr || job->leading.empty() || !pod.deletion_time.has_value()) return false;
+  const bool has_succeeded =
+      job->Find("SuccessCriteriaMet") != nullptr || job->Find("Complete") != nullptr;
+  const bool leads =
+      std::find(job->leading.begin(), job->leading.end(), pod.index) != job->leading.end();
+  return has_succeeded && !leads && *pod.deletion_time <= EndOf(pod);
+}
+
 // Of a pod that has started.
-std::optional<v1::ReadinessIssue> LaterIssue(const PodObject& pod) {
+std::optional<v1::ReadinessIssue> LaterIssue(const PodObject& pod, const JobObject* job) {
+  if (WasEndedBySuccess(pod, job)) {
+    return MakeIssue("SuccessPolicy",
+                     "all roles that lead had succeeded, and so the others were ended",
+                     pod.deletion_time);
+  }
   if (const Condition* target = pod.Find("DisruptionTarget"))
     return MakeIssue(target->reason, target->message, target->since);
   if (!pod.reason.empty()) return MakeIssue(pod.reason, pod.message, pod.deletion_time);
@@ -50,7 +65,8 @@ std::optional<v1::ReadinessIssue> LaterIssue(const PodObject& pod) {
 }  // namespace
 
 std::vector<v1::Replica> MakeReplicas(const std::vector<PodObject>& pods,
-                                      const std::vector<EventObject>& events, absl::Time now) {
+                                      const std::vector<EventObject>& events, absl::Time now,
+                                      const JobObject* job) {
   std::vector<const PodObject*> by_rank;
   for (const PodObject& pod : pods) by_rank.push_back(&pod);
   std::stable_sort(by_rank.begin(), by_rank.end(),
@@ -65,7 +81,7 @@ std::vector<v1::Replica> MakeReplicas(const std::vector<PodObject>& pods,
     replica.set_phase(pod->phase);
     if (const std::optional<StartTrouble> trouble = FindStartTrouble(*pod, events, now)) {
       *replica.mutable_issue() = MakeIssue(trouble->reason, trouble->message, trouble->since);
-    } else if (std::optional<v1::ReadinessIssue> issue = LaterIssue(*pod)) {
+    } else if (std::optional<v1::ReadinessIssue> issue = LaterIssue(*pod, job)) {
       *replica.mutable_issue() = *std::move(issue);
     }
   }

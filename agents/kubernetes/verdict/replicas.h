@@ -10,9 +10,11 @@
 namespace muster::kubernetes {
 
 // By rank, the first agent::kMaxReplicas. The issue of a pod that has not started is its
-// StartTrouble; of another one, why the cluster takes it away, or how its container failed.
+// StartTrouble; of another one, why the cluster takes it away, or how its container failed. `job`
+// is theirs; null: not known.
 std::vector<v1::Replica> MakeReplicas(const std::vector<PodObject>& pods,
-                                      const std::vector<EventObject>& events, absl::Time now);
+                                      const std::vector<EventObject>& events, absl::Time now,
+                                      const JobObject* job);
 
 }  // namespace muster::kubernetes
 

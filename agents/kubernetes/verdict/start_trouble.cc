@@ -87,13 +87,6 @@ constexpr absl::Duration kMountIsTriedAgain = absl::Minutes(3);
 
 bool Has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
-// The scheduler ends what it says of claims with that, also of one that is there.
-std::string WithoutEcho(std::string words) {
-  constexpr std::string_view kEcho = ". not found";
-  if (words.ends_with(kEcho)) words.resize(words.size() - kEcho.size());
-  return words;
-}
-
 // What the scheduler says of a claim without a volume, and who knows why it has none.
 constexpr char kUnbound[] = "unbound immediate PersistentVolumeClaims";
 constexpr char kWhyUnbound[] =
@@ -161,10 +154,13 @@ std::optional<StartTrouble> OfScheduling(const PodObject& pod, absl::Time now) {
   StartTrouble trouble;
   trouble.reason = found->reason;
   trouble.message = WithoutEcho(found->message);
-  if (Has(found->message, kUnbound)) trouble.message += kWhyUnbound;
+  trouble.is_of_claims = Has(found->message, kUnbound);
+  if (trouble.is_of_claims) trouble.message += kWhyUnbound;
   trouble.since = found->since;
-  if (Has(found->message, "persistentvolumeclaim") && Has(found->message, "not found"))
+  if (Has(found->message, "persistentvolumeclaim") && Has(found->message, "not found")) {
     trouble.failure_class = v1::FAILURE_CLASS_CONFIG;
+    trouble.is_of_missing = true;
+  }
   return trouble;
 }
 
@@ -232,6 +228,7 @@ std::optional<StartTrouble> OfEvents(const PodObject& pod, const std::vector<Eve
   trouble.since = latest->first_seen;
   if (!IsOfAMissingVolume(*latest)) return trouble;
   trouble.failure_class = v1::FAILURE_CLASS_CONFIG;
+  trouble.is_of_missing = true;
   trouble.since = FirstSeen(events, now, [&](const EventObject& event) {
     return IsOfAMissingVolume(event) && RankOf(event.object) == RankOf(pod.name.name);
   });
@@ -264,6 +261,19 @@ std::string WithoutTry(std::string message, const std::string& job_name) {
 }
 
 }  // namespace
+
+std::string WithoutEcho(std::string words) {
+  constexpr std::string_view kEcho = ". not found";
+  if (words.ends_with(kEcho)) words.resize(words.size() - kEcho.size());
+  return words;
+}
+
+bool WaitsForClaims(const std::vector<PodObject>& pods) {
+  return std::any_of(pods.begin(), pods.end(), [](const PodObject& pod) {
+    const Condition* found = pod.phase == "Pending" ? FindUnscheduled(pod) : nullptr;
+    return found != nullptr && Has(found->message, kUnbound);
+  });
+}
 
 bool IsKeptWaiting(const PodObject& pod) {
   return pod.phase == "Pending" &&

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -72,7 +73,7 @@ Observation MakeObservation(const RunFacts& facts, v1::RunState state) {
   for (const PodObject& pod : facts.pods) {
     if (!pod.node.empty()) seen.nodes.push_back(pod.node);
   }
-  seen.replicas = MakeReplicas(facts.pods, facts.events, facts.now);
+  seen.replicas = MakeReplicas(facts.pods, facts.events, facts.now, job);
   return seen;
 }
 
@@ -93,11 +94,16 @@ void SetTimes(const RunFacts& facts, Observation* seen) {
 
 // ---- the end
 
+// Each once, whatever pods it is about, and not what the failure says itself.
 void QuoteEvents(const RunFacts& facts, v1::Failure* failure) {
+  std::set<std::string> quoted;
   for (const EventObject& event : facts.events) {
-    if (event.is_warning)
-      agent::AddQuote("event", fmt::format("{}: {}: {}", event.object, event.reason, event.message),
-                      failure);
+    if (!event.is_warning) continue;
+    const std::string message = WithoutEcho(event.message);
+    const bool is_said = failure->message().find(message) != std::string::npos;
+    if (is_said || !quoted.insert(event.reason + message).second) continue;
+    agent::AddQuote("event", fmt::format("{}: {}: {}", event.object, event.reason, message),
+                    failure);
   }
 }
 
@@ -241,17 +247,34 @@ Observation Pending(const RunFacts& facts, const std::string& reason, const std:
   return seen;
 }
 
-const char* WhatHelps(const StartTrouble& trouble) {
+std::string WhatHelps(const StartTrouble& trouble) {
   if (trouble.is_nodes)
     return "Tell the cluster's operator that the node has no room for images; on another node the "
            "job may run.";
   if (trouble.is_registrys)
     return "Submit the job again later; if it lasts, tell the cluster's operator: its nodes cannot "
            "have images from this registry.";
+  if (trouble.is_of_claims) return std::string(kBindClaim) + ".";
+  if (trouble.is_of_missing) return "Make it in the run's namespace, or name another.";
   return trouble.failure_class == v1::FAILURE_CLASS_IMAGE
              ? "Check the image's name, and that the namespace has a pull secret for its registry."
              : "Check that what the job names is in its namespace, and that pods like it are let "
                "in.";
+}
+
+// What keeps the pod from starting, the claims without a volume by their names.
+std::optional<StartTrouble> TroubleOf(const PodObject& pod, const RunFacts& facts) {
+  std::optional<StartTrouble> trouble = FindStartTrouble(pod, facts.events, facts.now);
+  if (!trouble.has_value() || !trouble->is_of_claims || facts.unbound_claims.empty())
+    return trouble;
+  trouble->reason.clear();
+  trouble->message.clear();
+  for (const UnboundClaim& claim : facts.unbound_claims) {
+    trouble->message +=
+        fmt::format("{}{} {}", trouble->message.empty() ? "" : "; ", claim.field, claim.words);
+    if (claim.is_stuck) trouble->failure_class = v1::FAILURE_CLASS_CONFIG;
+  }
+  return trouble;
 }
 
 // What is told of a trouble while Muster waits for it to pass.
@@ -265,19 +288,22 @@ std::string WhileItLasts(const RunFacts& facts, const StartTrouble& trouble,
                      WhatHelps(trouble));
 }
 
-// The trouble has lasted too long, or cannot pass: the run is over, and the caller deletes the Job.
-// `words`: whose trouble it is, and which.
-std::optional<Observation> GiveUp(const RunFacts& facts, const std::string& words,
-                                  const StartTrouble& trouble, const Patience& patience) {
+// The trouble of the pod, or of the Job, has lasted too long, or cannot pass: the run is over, and
+// the caller deletes the Job.
+template <typename Object>
+std::optional<Observation> GiveUp(const RunFacts& facts, const Object& whose,
+                                  const std::string& evidence, const StartTrouble& trouble,
+                                  const Patience& patience) {
   if (trouble.failure_class == v1::FAILURE_CLASS_UNSPECIFIED) return std::nullopt;
   const absl::Time since = trouble.since.value_or(facts.now);
   if (!trouble.is_final && facts.now - since < patience.start_grace) return std::nullopt;
   Observation seen = MakeObservation(facts, v1::RUN_STATE_FAILED);
-  SetEvidence(facts, words, &seen);
+  SetEvidence(facts, evidence, &seen);
   const bool is_image = trouble.failure_class == v1::FAILURE_CLASS_IMAGE;
   seen.failure = MakeFailure(
       trouble.failure_class, trouble.is_registrys || trouble.is_nodes,
-      fmt::format("{} {}", is_image ? "The image cannot be had:" : "The pod cannot start:", words),
+      fmt::format("{} {}", is_image ? "The image cannot be had:" : "The pod cannot start:",
+                  Told(whose, Joined(trouble.reason, trouble.message))),
       WhatHelps(trouble));
   QuoteEvents(facts, &*seen.failure);
   return seen;
@@ -337,7 +363,7 @@ Observation JudgeIncomplete(const RunFacts& facts, const JobObject& job, const P
     return Pending(facts, "its pods are about to be made",
                    JobWords(job, fmt::format("{} pods", facts.pods.size())));
   const std::string words = Joined(trouble->reason, trouble->message);
-  if (std::optional<Observation> end = GiveUp(facts, JobWords(job, words), *trouble, patience))
+  if (auto end = GiveUp(facts, job, JobWords(job, words), *trouble, patience))
     return *std::move(end);
   return Pending(facts, WhileItLasts(facts, *trouble, patience), JobWords(job, words));
 }
@@ -359,18 +385,16 @@ Observation JudgePods(const RunFacts& facts, const Patience& patience) {
   const PodObject* slowest = &facts.pods.front();
   for (const PodObject& pod : facts.pods) {
     if (IsSlower(pod, *slowest)) slowest = &pod;
-    const std::optional<StartTrouble> trouble = FindStartTrouble(pod, facts.events, facts.now);
+    const std::optional<StartTrouble> trouble = TroubleOf(pod, facts);
     if (!trouble.has_value()) continue;
     const std::string words = PodWords(pod, Joined(trouble->reason, trouble->message));
-    if (std::optional<Observation> end = GiveUp(facts, words, *trouble, patience))
-      return *std::move(end);
+    if (auto end = GiveUp(facts, pod, words, *trouble, patience)) return *std::move(end);
   }
   // PENDING after RUNNING would say that it has been queued anew.
   const bool has_run = facts.last_state == v1::RUN_STATE_RUNNING;
   Observation seen = MakeObservation(facts, has_run ? v1::RUN_STATE_RUNNING : StateOf(*slowest));
   std::string words = slowest->phase;
-  if (const std::optional<StartTrouble> trouble =
-          FindStartTrouble(*slowest, facts.events, facts.now)) {
+  if (const std::optional<StartTrouble> trouble = TroubleOf(*slowest, facts)) {
     words = Joined(trouble->reason, trouble->message);
     seen.reason = WhileItLasts(facts, *trouble, patience);
   }

@@ -16,6 +16,17 @@ namespace muster::kubernetes {
 inline constexpr char kHeldWords[] = "held: it starts once it is released";
 inline constexpr char kBeingHeldWords[] = "about to be held: its pods are being taken away";
 
+// A claim of the job's that has no volume.
+struct UnboundClaim {
+  std::string field;  // that names it
+  std::string words;  // '"data" has no volume yet, ...'
+  // Nothing is about to make one: nothing changes before somebody does something.
+  bool is_stuck = false;
+};
+// What somebody can do about a stuck one.
+inline constexpr char kBindClaim[] =
+    "Give it a volume, or make it anew with a storage class (kubectl get storageclass)";
+
 // Everything that is known of a run at one moment.
 struct RunFacts {
   std::string run_key;
@@ -30,6 +41,8 @@ struct RunFacts {
   std::string queue_wait;  // what its Job waits for in its queue, in words; empty: in none
   // Kueue itself will not let it go any more; queue_wait says why.
   bool queue_has_given_up = false;
+  // Of its claims, if a pod of it waits for their volumes.
+  std::vector<UnboundClaim> unbound_claims;
   bool given_up = false;  // by Muster, which has deleted its Job for that, or is about to
 };
 
@@ -54,12 +67,19 @@ struct StartTrouble {
   bool is_final = false;
   // The registry does not answer, or limits pulls: another run may be luckier.
   bool is_registrys = false;
-  bool is_nodes = false;  // the node has no room for the image: another one may have
+  bool is_of_claims = false;   // the scheduler waits for volumes of claims
+  bool is_of_missing = false;  // a volume names what is not there
+  bool is_nodes = false;       // the node has no room for the image: another one may have
   v1::FailureClass failure_class = v1::FAILURE_CLASS_UNSPECIFIED;
 };
 std::optional<StartTrouble> FindStartTrouble(const PodObject& pod,
                                              const std::vector<EventObject>& events,
                                              absl::Time now);
+// Whether a pod of it waits for volumes of claims that are there.
+bool WaitsForClaims(const std::vector<PodObject>& pods);
+// The scheduler ends what it says of claims with " not found", also of one that is there.
+std::string WithoutEcho(std::string words);
+
 // Why the Job controller cannot make pods, from the Events about the Job: a quota that is used up,
 // an admission that refuses them.
 std::optional<StartTrouble> FindCreateTrouble(const JobObject& job,

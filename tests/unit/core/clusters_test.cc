@@ -8,6 +8,7 @@ namespace muster::core {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class ClustersTest : public CoreTest {
@@ -45,6 +46,23 @@ TEST_F(ClustersTest, APageEndsBeforeTheClusterThatMakesItTooLarge) {
   EXPECT_TRUE(more_);
   EXPECT_THAT(Names({.after = "c", .max_bytes = 1}), ElementsAre("d")) << "one is always given";
   EXPECT_FALSE(more_);
+}
+
+TEST_F(ClustersTest, AKubernetesClusterThatTwoAgentsSpeakForIsWarnedOfInBoth) {
+  for (const char* name : {"k1", "k2", "k3"}) {
+    v1::AgentHello hello = Hello(name);
+    hello.set_kind(v1::CLUSTER_KIND_KUBERNETES);
+    hello.mutable_inventory()->set_identity(std::string_view(name) == "k3" ? "other" : "same");
+    Connect(hello);
+  }
+  const auto warnings = [&](const char* name) {
+    const auto& inventory = ListClusters({.name = name}).clusters.at(0).inventory();
+    return std::vector<std::string>(inventory.warnings().begin(), inventory.warnings().end());
+  };
+  EXPECT_THAT(warnings("k1"), ElementsAre(HasSubstr("cluster \"k2\" is the same Kubernetes")));
+  EXPECT_THAT(warnings("k2"), ElementsAre(HasSubstr("cluster \"k1\" is the same Kubernetes")));
+  EXPECT_THAT(warnings("k3"), IsEmpty());
+  EXPECT_THAT(warnings("a"), IsEmpty());
 }
 
 TEST_F(ClustersTest, DataOfAClusterKeepsItFromNoJobAndFilesOfAMachineDo) {

@@ -200,6 +200,12 @@ TEST(KubernetesChecksTest, NodesThatMayNotBeListedAreNotTakenForNone) {
              "1 of 3 in service; not ready: node-2; cordoned: node-3");
   ExpectLine(judge(std::vector{Node("node-1", 8), cordoned}), v1::CHECK_RESULT_OK, "1 of 2");
   ExpectLine(judge(std::vector{lost}), v1::CHECK_RESULT_FAIL, "0 of 1");
+  NodeObject other = cordoned;
+  other.name = "node-4";
+  EXPECT_EQ(judge(std::vector{cordoned, other}).remedy(),
+            "let pods in again: kubectl uncordon node-3 node-4");
+  EXPECT_EQ(judge(std::vector{lost, cordoned}).remedy(),
+            "see kubectl describe node node-2; let pods in again: kubectl uncordon node-3");
 }
 
 TEST(KubernetesChecksTest, GpusAreCountedByTypeAndTheirSignsCompared) {

@@ -10,7 +10,8 @@
 namespace muster::kubernetes {
 namespace {
 
-using ::testing::Optional;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 class NamedThingsTest : public ::testing::Test {
  protected:
@@ -25,6 +26,7 @@ class NamedThingsTest : public ::testing::Test {
     Json list = {{"metadata", {{"continue", more_ ? "next" : ""}}}, {"items", Json::array()}};
     for (int i = 0; i < 10; ++i)
       list["items"].push_back({{"metadata", {{"name", "class-" + std::to_string(i)}}}});
+    for (const Json& item : items_) list["items"].push_back(item);
     if (has_high_) list["items"].push_back({{"metadata", {{"name", "high"}}}});
     reply.body = list.dump();
     return reply;
@@ -39,6 +41,7 @@ class NamedThingsTest : public ::testing::Test {
   std::atomic<int> status_ = 200;
   std::atomic<bool> more_ = false;
   std::atomic<bool> has_high_ = true;
+  Json items_ = Json::array();  // before the first question
   v1::JobSpec spec_;
   ScriptedServer server_;
   hosts::LocalHost host_;
@@ -47,38 +50,82 @@ class NamedThingsTest : public ::testing::Test {
 
 TEST_F(NamedThingsTest, OneRequestServesAllThatNameWhatIsThere) {
   NamedThings things(&api_);
-  for (int launch = 0; launch < 5; ++launch)
-    EXPECT_EQ(things.FindMissing(spec_, "lab"), std::nullopt);
+  for (int launch = 0; launch < 5; ++launch) EXPECT_EQ(things.FindMissing(spec_, "lab"), "");
   EXPECT_EQ(asked_, 1);
 }
 
 TEST_F(NamedThingsTest, WhatIsMissingIsToldWithSomeOfWhatIsThereAndLookedForAnew) {
   has_high_ = false;
   NamedThings things(&api_);
-  EXPECT_THAT(things.FindMissing(spec_, "lab"),
-              Optional(std::string(
-                  "kubernetes.priority_class \"high\": there is none; it has \"class-0\", "
-                  "\"class-1\", \"class-2\", \"class-3\", \"class-4\", \"class-5\", \"class-6\", "
-                  "\"class-7\" and 2 more")));
+  EXPECT_EQ(things.FindMissing(spec_, "lab"),
+            "kubernetes.priority_class \"high\": there is none; it has \"class-0\", "
+            "\"class-1\", \"class-2\", \"class-3\", \"class-4\", \"class-5\", \"class-6\", "
+            "\"class-7\" and 2 more");
   has_high_ = true;
-  EXPECT_EQ(things.FindMissing(spec_, "lab"), std::nullopt) << "it has been made";
+  EXPECT_EQ(things.FindMissing(spec_, "lab"), "") << "it has been made";
+}
+
+TEST_F(NamedThingsTest, AllThatIsMissingIsToldAtOnce) {
+  has_high_ = false;
+  spec_.mutable_kubernetes()->set_runtime_class("fast");
+  spec_.mutable_kubernetes()->set_service_account("trainer");
+  const std::string missing = NamedThings(&api_).FindMissing(spec_, "lab");
+  for (const char* words :
+       {"kubernetes.priority_class \"high\": there is none; it has",
+        "; kubernetes.runtime_class \"fast\": there is none; it has",
+        "; kubernetes.service_account \"trainer\": there is none in namespace lab"})
+    EXPECT_THAT(missing, HasSubstr(words));
+}
+
+TEST_F(NamedThingsTest, OfAClaimWithoutAVolumeItIsToldWhetherAnythingMakesOne) {
+  const auto claim = [](const char* name, const char* phase, const char* storage_class) {
+    Json item = {{"metadata", {{"name", name}}}, {"status", {{"phase", phase}}}};
+    if (*storage_class != 0) item["spec"]["storageClassName"] = storage_class;
+    return item;
+  };
+  items_ = {claim("bound", "Bound", ""), claim("slow", "Pending", "nfs"),
+            claim("stuck", "Pending", ""), claim("lost", "Lost", "nfs")};
+  v1::JobSpec spec;
+  for (const char* name : {"bound", "slow", "stuck", "lost", "nosuch"})
+    spec.mutable_kubernetes()->add_volumes()->set_claim(name);
+  NamedThings things(&api_);
+  const std::vector<UnboundClaim> unbound = things.FindUnbound(spec, "lab");
+  ASSERT_EQ(unbound.size(), 3u);
+  EXPECT_EQ(unbound[0].field, "kubernetes.volumes[1].claim");
+  EXPECT_EQ(unbound[0].words, "\"slow\" has no volume yet, which its storage class nfs is to make");
+  EXPECT_FALSE(unbound[0].is_stuck) << "a provisioner may take long";
+  EXPECT_EQ(unbound[1].words, "\"stuck\" has no volume, and no storage class that makes one");
+  EXPECT_TRUE(unbound[1].is_stuck);
+  EXPECT_EQ(unbound[2].words, "\"lost\": its volume is lost");
+  EXPECT_TRUE(unbound[2].is_stuck);
+  const int asked = asked_;
+  EXPECT_EQ(things.FindUnbound(spec, "lab").size(), 3u);
+  EXPECT_EQ(asked_, asked) << "one request serves all that look";
+  std::vector<std::string> awaited;
+  for (const NamedThings::Missing& missing : things.FindAwaited(spec, "lab"))
+    awaited.push_back(missing.field + ": " + missing.remedy);
+  EXPECT_THAT(awaited, ElementsAre("kubernetes.volumes[4].claim: Make it, or name another",
+                                   "kubernetes.volumes[2].claim: " + std::string(kBindClaim),
+                                   "kubernetes.volumes[3].claim: " + std::string(kBindClaim)));
+  status_ = 403;
+  EXPECT_TRUE(NamedThings(&api_).FindUnbound(spec, "lab").empty());
 }
 
 TEST_F(NamedThingsTest, WhatMayNotBeSeenOrIsTooMuchCountsAsThere) {
   has_high_ = false;
   NamedThings things(&api_);
   status_ = 403;
-  EXPECT_EQ(things.FindMissing(spec_, "lab"), std::nullopt);
+  EXPECT_EQ(things.FindMissing(spec_, "lab"), "");
   status_ = 200;
   more_ = true;
-  EXPECT_EQ(things.FindMissing(spec_, "lab"), std::nullopt);
+  EXPECT_EQ(things.FindMissing(spec_, "lab"), "");
 }
 
 TEST_F(NamedThingsTest, WhatNamesNothingAsksNothing) {
   NamedThings things(&api_);
   v1::JobSpec plain;
   plain.mutable_kubernetes()->add_volumes()->set_secret("key");
-  EXPECT_EQ(things.FindMissing(plain, "lab"), std::nullopt);
+  EXPECT_EQ(things.FindMissing(plain, "lab"), "");
   EXPECT_TRUE(things.FindAwaited(plain, "lab").empty());
   EXPECT_EQ(asked_, 0);
 }

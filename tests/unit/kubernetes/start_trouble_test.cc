@@ -1,5 +1,6 @@
 // Why runs do not start, and how long that is waited for, of objects of a real cluster (1.36),
 // shortened.
+#include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/kubernetes/told_run.h"
@@ -124,6 +125,69 @@ TEST_F(StartTroubleTest, AClaimWithoutAVolumeIsWaitedForAndSaysWhoKnowsWhy) {
             "Unschedulable: 0/2 nodes are available: pod has unbound immediate "
             "PersistentVolumeClaims; the run waits until its claim has a volume: kubectl describe "
             "pvc, in its namespace, tells why it has none");
+  unbound_claims_ = {{"kubernetes.volumes[1].claim", "\"slow\" has no volume yet", false}};
+  EXPECT_EQ(SeeNow("16:02:25").reason, "kubernetes.volumes[1].claim \"slow\" has no volume yet");
+}
+
+TEST_F(StartTroubleTest, AClaimThatNothingMakesAVolumeForIsWaitedForAsLongAsOneThatIsMissing) {
+  Json pod = Pod(0, R"({"phase": "Pending", "conditions": [{"type": "PodScheduled",
+      "status": "False", "reason": "Unschedulable", "lastTransitionTime": "2026-11-21T16:00:00Z",
+      "message": "pod has unbound immediate PersistentVolumeClaims. not found"}]})");
+  pod["spec"].erase("nodeName");
+  Tell(pod);
+  TellEvent("k7m2-42-1-0-x8f2p", "FailedScheduling",
+            "pod has unbound immediate PersistentVolumeClaims. not found", "16:00:00", "16:04:00");
+  unbound_claims_ = {{"kubernetes.volumes[1].claim", "\"data\" has no volume", true}};
+  EXPECT_EQ(
+      See(Job(), "16:04:59").reason,
+      "kubernetes.volumes[1].claim \"data\" has no volume; Muster gives the run up at 16:05:00 "
+      "UTC (kubernetes.start_grace). " +
+          std::string(kBindClaim) + ".");
+  const agent::Observation seen = SeeNow("16:05:00");
+  EXPECT_EQ(seen.state, v1::RUN_STATE_FAILED);
+  EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_EQ(seen.failure->message(),
+            "The pod cannot start: kubernetes.volumes[1].claim \"data\" has "
+            "no volume (pod k7m2-42-1-0-x8f2p)");
+  EXPECT_EQ(seen.failure->suggestion(), std::string(kBindClaim) + ".");
+}
+
+TEST_F(StartTroubleTest, TheEndOfAMissingClaimSaysItOnceAndTheCauseFirst) {
+  const std::string words = "0/2 nodes are available: persistentvolumeclaim \"nosuch\" not found";
+  for (const int rank : {0, 1}) {
+    Json pod = Pod(rank, R"({"phase": "Pending", "conditions": [{"type": "PodScheduled",
+        "status": "False", "reason": "Unschedulable", "lastTransitionTime": "2026-11-21T16:00:00Z"}]})");
+    pod["spec"].erase("nodeName");
+    pod["status"]["conditions"][0]["message"] = words + ". not found";
+    Tell(pod);
+    TellEvent(fmt::format("k7m2-42-1-{}-x8f2p", rank), "FailedScheduling", words + ". not found",
+              "16:00:00", "16:05:00");
+    TellEvent(fmt::format("k7m2-42-1-{}-x8f2p", rank), "Other", "something else", "16:00:00",
+              "16:05:00");
+  }
+  const agent::Observation seen = See(Job("[]", 2), "16:06:00");
+  EXPECT_EQ(seen.failure->message(),
+            "The pod cannot start: Unschedulable: " + words + " (pod k7m2-42-1-0-x8f2p)");
+  EXPECT_EQ(seen.failure->suggestion(), "Make it in the run's namespace, or name another.");
+  ASSERT_EQ(seen.failure->quotes_size(), 1);
+  EXPECT_THAT(seen.failure->quotes(0).text(), HasSubstr("Other: something else"));
+}
+
+TEST_F(StartTroubleTest, ARankThatTheSuccessOfThoseThatLeadHasEndedIsShownAsEndedByThat) {
+  Tell(Pod(0, R"({"phase": "Succeeded", "containerStatuses": [{"name": "main", "state": {
+      "terminated": {"exitCode": 0, "finishedAt": "2026-11-21T15:02:30Z"}}}]})"));
+  Tell(Pod(1, Ended(143, "32"), Deleted("31", 0)));
+  Json job = Job(R"([{"type": "SuccessCriteriaMet", "status": "True"},
+                     {"type": "Complete", "status": "True"}])",
+                 2);
+  job["metadata"]["annotations"][kLeadingAnnotation] = "0";
+  agent::Observation seen = See(job);
+  ASSERT_EQ(seen.replicas.size(), 2u);
+  EXPECT_FALSE(seen.replicas[0].has_issue());
+  EXPECT_EQ(seen.replicas[1].issue().reason(), "SuccessPolicy");
+  job["metadata"]["annotations"].erase(kLeadingAnnotation);
+  seen = See(job);
+  EXPECT_EQ(seen.replicas[1].issue().reason(), "Error") << "all count";
 }
 
 TEST_F(StartTroubleTest, WordsThatStandInASentenceEndWithoutALine) {

@@ -3,6 +3,7 @@
 #define MUSTER_TESTS_UNIT_KUBERNETES_TOLD_RUN_H_
 
 #include <string>
+#include <vector>
 
 #include "agents/kubernetes/run_store.h"
 #include "agents/kubernetes/verdict/verdict.h"
@@ -93,9 +94,11 @@ class ToldRunTest : public testing::Test {
     RunFacts facts = store_.Facts(kRun);
     facts.now = At(clock);
     facts.last_state = last;
+    facts.unbound_claims = unbound_claims_;
     return Judge(facts, Patience()).value_or(agent::Observation());
   }
 
+  std::vector<UnboundClaim> unbound_claims_;
   RunStore store_{[](const PodObject&) {}};
 };
 

@@ -257,7 +257,8 @@ TEST(KubernetesVerdictTest, ASecretThatIsNotThereIsTheConfigurationsAfterAWhile)
   world.facts().now += absl::Minutes(10);
   world.facts().events[0].last_seen = world.facts().now - absl::Minutes(2);  // tried once more
   EXPECT_EQ(world.Seen().failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
-  EXPECT_THAT(world.Seen().failure->quotes(0).text(), HasSubstr("secret \"keys\" not found"));
+  EXPECT_THAT(world.Seen().failure->message(), HasSubstr("secret \"keys\" not found"));
+  EXPECT_EQ(world.Seen().failure->quotes_size(), 0) << "that is said";
 }
 
 TEST(KubernetesVerdictTest, ItsPodsAreToldByRankWithWhatKeepsThemFromRunning) {
