@@ -56,7 +56,8 @@ TEST_F(ClustersTest, AKubernetesClusterThatTwoAgentsSpeakForIsWarnedOfInBoth) {
     Connect(hello);
   }
   const auto warnings = [&](const char* name) {
-    const auto& inventory = ListClusters({.name = name}).clusters.at(0).inventory();
+    const ClustersReply reply = ListClusters({.name = name});
+    const v1::Inventory& inventory = reply.clusters.at(0).inventory();
     return std::vector<std::string>(inventory.warnings().begin(), inventory.warnings().end());
   };
   EXPECT_THAT(warnings("k1"), ElementsAre(HasSubstr("cluster \"k2\" is the same Kubernetes")));
