@@ -86,8 +86,9 @@ Setter RootsInto(std::map<std::string, std::string>* out) {
 // "a100:4,h100:2"; empty: none.
 absl::Status SetGpus(machines::MachinesConfig* machines, const std::string& value) {
   auto gpus = ParseGpuCounts(value);
-  if (gpus.ok()) machines->gpus = *std::move(gpus);
-  return gpus.status();
+  if (!gpus.ok()) return gpus.status();
+  machines->gpus = *std::move(gpus);
+  return absl::OkStatus();
 }
 
 // The SSH settings of Slurm's login hosts, but for the hosts, which are in their own file.

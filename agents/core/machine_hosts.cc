@@ -70,8 +70,9 @@ std::vector<Setting> SettingsOf(machines::HostConfig* host) {
        .help = "",
        .set = [host](const std::string& value) -> absl::Status {
          auto gpus = ParseGpuCounts(value);
-         if (gpus.ok()) host->gpus = *std::move(gpus);
-         return gpus.status();
+         if (!gpus.ok()) return gpus.status();
+         host->gpus = *std::move(gpus);
+         return absl::OkStatus();
        },
        .is_mapping = true},
       {.key = key("labels"),

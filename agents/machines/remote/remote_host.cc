@@ -66,6 +66,7 @@ absl::StatusOr<SupervisorProgram> ReadSupervisorProgram(const std::string& path)
 }
 
 absl::StatusOr<std::unique_ptr<RemoteHost>> RemoteHost::Create(Options options, Listener listener) {
+  options.config.ssh.max_backoff = std::min(options.config.ssh.max_backoff, kMaxConnectPause);
   absl::StatusOr<std::unique_ptr<hosts::SshHost>> ssh = hosts::SshHost::Create(options.config.ssh);
   if (!ssh.ok()) {
     return absl::InvalidArgumentError(
