@@ -9,6 +9,7 @@
 #include "contract/kubernetes_names.h"
 #include "contract/kubernetes_options.h"
 #include "contract/parts.h"
+#include "contract/run_key.h"
 #include "fmt/format.h"
 
 namespace muster::contract {
@@ -57,6 +58,15 @@ void CheckPaths(const std::string& field, const v1::KubernetesVolume& volume, Fi
   }
 }
 
+// What a run's own Secret holds, its script and environment, is its user's alone.
+void CheckSecret(const std::string& field, const std::string& name, FieldErrors* errors) {
+  CheckName(field, name, errors);
+  if (!RunKey::Parse(name).ok()) return;
+  errors->Add(field, fmt::format("{} is a name that Muster gives to the Secrets of runs, which no "
+                                 "other job may read; name a Secret of your own",
+                                 Quoted(name)));
+}
+
 void CheckSource(const std::string& field, const v1::KubernetesVolume& volume,
                  FieldErrors* errors) {
   switch (volume.source_case()) {
@@ -65,7 +75,7 @@ void CheckSource(const std::string& field, const v1::KubernetesVolume& volume,
     case v1::KubernetesVolume::kConfigMap:
       return CheckName(field + ".config_map", volume.config_map(), errors);
     case v1::KubernetesVolume::kSecret:
-      return CheckName(field + ".secret", volume.secret(), errors);
+      return CheckSecret(field + ".secret", volume.secret(), errors);
     case v1::KubernetesVolume::kEmptyDirectory:
       return CheckBytes(field + ".empty_directory.size_bytes",
                         volume.empty_directory().size_bytes(), errors);
