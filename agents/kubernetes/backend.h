@@ -155,17 +155,21 @@ class KubernetesBackend final : public agent::Backend {
   void Queue(const agent::RunHandle& run, const RunFacts& facts, agent::Observation* seen);
   // Of one whose Job has not been let go, or was taken back for a hold.
   void QueueAgain(const agent::RunHandle& run, const RunFacts& facts, agent::Observation* seen);
+  // Its Job has not been let go, or was taken back, as far as is known now.
+  bool StillWaits(const agent::RunHandle& run);
   // Takes a Job that was let go back if it is to be held, and tells why that is not done yet. Those
   // that wait in queue_ are held there, and go on from there. Nothing else changes a Job for a
   // hold.
   void HeedHold(const agent::RunHandle& run, const RunFacts& facts, agent::Observation* seen);
   // How long that has been wished of the run, as far as looks at it have noticed.
   absl::Duration HoldWishedFor(const std::string& run_key);
-  // Has the Job changed, unless that is under way or was refused a moment ago. Returns why the last
-  // try of it has failed; empty: it has not, or there was none.
-  std::string TryHold(const agent::RunHandle& run, const JobObject& job);
-  // Whether a hold has taken the Job back, as far as queue_ has not been told of it. Once.
-  bool TakeHeldBack(const std::string& run_key);
+  // Takes the Job back as it is once the server can be asked, if that is still right then. Errors:
+  // ABORTED, it has changed; as those of JobCalls::PatchJob.
+  absl::Status TakeBack(const agent::RunHandle& run);
+  // Has the run's Job changed on a thread of its own, unless that is under way or was refused a
+  // moment ago. Returns why the last try has failed; empty: it has not, or there was none.
+  std::string TryChange(const agent::RunHandle& run, std::function<absl::Status()> change);
+  bool IsChangeUnderWay(const std::string& run_key) const;
   // Nobody wishes it any longer.
   void DropHold(const std::string& run_key);
   void ForgetHold(const std::string& run_key);
@@ -208,15 +212,14 @@ class KubernetesBackend final : public agent::Backend {
   std::function<void()> wake_;       // guarded by mutex_
   std::set<std::string> canceled_;   // by Muster; guarded by mutex_
   std::set<std::string> instances_;  // of the runs that were here; guarded by mutex_
-  struct HoldTry {
-    // Since when, as far as a look has noticed; none: a hold is not wished.
-    std::optional<absl::Time> wished;
+  struct JobChange {
+    // Since when a hold is wished, as far as a look has noticed; none: it is not.
+    std::optional<absl::Time> hold_wished;
     bool is_under_way = false;
-    bool may_be_done = false;                 // and queue_ has not been told
-    absl::Time ended = absl::InfinitePast();  // of the last try
-    std::string trouble;                      // what came of it; empty: it was done
+    absl::Time not_before = absl::InfinitePast();  // the next try
+    std::string trouble;                           // what came of the last one; empty: it was done
   };
-  std::map<std::string, HoldTry> hold_tries_;  // by run key; guarded by mutex_
+  std::map<std::string, JobChange> changes_;  // by run key; guarded by mutex_
   std::atomic<bool> log_news_ = false;
   std::atomic<bool> inventory_news_ = false;
 

@@ -1,4 +1,6 @@
-// Holds and releases of runs: the latest wish is noted, and looks at the run make its Job so.
+// Holds and releases of runs: the latest wish is noted, and looks at the run make its Job so. What
+// a look changes of a Job, it changes by TryChange.
+#include <functional>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -12,7 +14,9 @@ namespace muster::kubernetes {
 namespace {
 
 // After the answer to one try, so that what is refused does not burden the server.
-constexpr absl::Duration kHoldPause = absl::Seconds(10);
+constexpr absl::Duration kChangePause = absl::Seconds(10);
+// If the Job was another by then: the watch tells in a moment what it is.
+constexpr absl::Duration kConflictPause = absl::Milliseconds(200);
 
 }  // namespace
 
@@ -27,71 +31,82 @@ absl::Status KubernetesBackend::SetHeld(const RunHandle& run, bool held) {
 
 void KubernetesBackend::HeedHold(const RunHandle& run, const RunFacts& facts, Observation* seen) {
   const JobObject& job = *facts.job;
-  // Nobody lets it go before its turn, which waits for its release.
-  if (!job.is_launch_complete && job.is_suspended && !IsInQueue(job)) return;
   // As long as the broker has not spoken nobody knows what is wished.
   if (!queue_.is_open()) return;
   if (!queue_.WishOf(run.run_key).value_or(run.held)) return DropHold(run.run_key);
+  // Nobody lets it go before its turn, which waits for its release.
+  if (!job.is_launch_complete && job.is_suspended && !IsInQueue(job)) return;
   HoldAdvice advice = AdviseHold(job, facts.pods, PodsOf(run), HoldWishedFor(run.run_key));
-  if (advice.step == HoldStep::kNow) advice.why = TryHold(run, job);
+  if (advice.step == HoldStep::kNow)
+    advice.why = TryChange(run, [this, run] { return TakeBack(run); });
   if (advice.why.empty() || seen->state != v1::RUN_STATE_PENDING) return;
   seen->reason +=
       fmt::format("{}the hold {}: {}", seen->reason.empty() ? "" : "; ",
                   advice.step == HoldStep::kTooLate ? "comes too late" : "waits", advice.why);
 }
 
+absl::Status KubernetesBackend::TakeBack(const RunHandle& run) {
+  if (WasCanceled(run.run_key) || !queue_.WishOf(run.run_key).value_or(run.held))
+    return absl::OkStatus();
+  const RunFacts facts = HomeOf(run).store().Facts(run.run_key);
+  if (!facts.job.has_value()) return absl::OkStatus();
+  const HoldAdvice advice =
+      AdviseHold(*facts.job, facts.pods, PodsOf(run), HoldWishedFor(run.run_key));
+  if (advice.step != HoldStep::kNow) return absl::OkStatus();
+  // If Kueue lets it go in this moment, it refuses the change, and the next look finds that.
+  return ChangeJob(facts.job->name, HoldPatch(*facts.job));
+}
+
 absl::Duration KubernetesBackend::HoldWishedFor(const std::string& run_key) {
   const absl::Time now = absl::Now();
   const std::lock_guard lock(mutex_);
-  HoldTry& last = hold_tries_[run_key];
-  if (!last.wished.has_value()) last.wished = now;
-  return now - *last.wished;
+  JobChange& last = changes_[run_key];
+  if (!last.hold_wished.has_value()) last.hold_wished = now;
+  return now - *last.hold_wished;
 }
 
-std::string KubernetesBackend::TryHold(const RunHandle& run, const JobObject& job) {
+std::string KubernetesBackend::TryChange(const RunHandle& run,
+                                         std::function<absl::Status()> change) {
   const std::lock_guard lock(mutex_);
-  HoldTry& last = hold_tries_[run.run_key];
-  if (last.is_under_way || absl::Now() - last.ended < kHoldPause) return last.trouble;
+  JobChange& last = changes_[run.run_key];
+  if (last.is_under_way || absl::Now() < last.not_before) return last.trouble;
   last.is_under_way = true;
-  // Also if the answer is lost.
-  last.may_be_done = true;
-  // On a thread of its own: a webhook that takes its time keeps nobody from being seen.
-  holds_.Post([this, run, job] {
-    // If Kueue lets it go in this moment, it refuses the change, and the next look finds that.
-    const absl::Status done = ChangeJob(job.name, HoldPatch(job));
+  // A webhook that takes its time keeps nobody from being seen.
+  holds_.Post([this, run, change = std::move(change)] {
+    const absl::Status done = change();
+    const bool is_another = absl::IsAborted(done);
     {
       const std::lock_guard lock_again(mutex_);
-      HoldTry& tried = hold_tries_[run.run_key];
+      JobChange& tried = changes_[run.run_key];
       tried.is_under_way = false;
-      tried.ended = absl::Now();
-      tried.trouble = ToStd(done.message());
+      tried.not_before = absl::Now() + (is_another ? kConflictPause : kChangePause);
+      tried.trouble = is_another ? "" : std::string(ToStd(done.message()));
     }
     HomeOf(run).store().MarkNews(run.run_key);
   });
   return last.trouble;
 }
 
-bool KubernetesBackend::TakeHeldBack(const std::string& run_key) {
+bool KubernetesBackend::IsChangeUnderWay(const std::string& run_key) const {
   const std::lock_guard lock(mutex_);
-  const auto found = hold_tries_.find(run_key);
-  return found != hold_tries_.end() && std::exchange(found->second.may_be_done, false);
+  const auto found = changes_.find(run_key);
+  return found != changes_.end() && found->second.is_under_way;
 }
 
 void KubernetesBackend::DropHold(const std::string& run_key) {
   const std::lock_guard lock(mutex_);
-  const auto found = hold_tries_.find(run_key);
-  if (found == hold_tries_.end()) return;
-  HoldTry& last = found->second;
-  last.wished.reset();
-  last.trouble.clear();
+  const auto found = changes_.find(run_key);
+  if (found == changes_.end() || !found->second.hold_wished.has_value()) return;
+  found->second.hold_wished.reset();
+  found->second.trouble.clear();
   // The next hold is tried at once.
-  last.ended = absl::InfinitePast();
+  found->second.not_before = absl::InfinitePast();
 }
 
 void KubernetesBackend::ForgetHold(const std::string& run_key) {
   const std::lock_guard lock(mutex_);
-  const auto found = hold_tries_.find(run_key);
-  if (found != hold_tries_.end() && !found->second.is_under_way) hold_tries_.erase(found);
+  const auto found = changes_.find(run_key);
+  if (found != changes_.end() && !found->second.is_under_way) changes_.erase(found);
 }
 
 }  // namespace muster::kubernetes

@@ -149,17 +149,23 @@ void KubernetesBackend::StartReady(const std::string& only) {
       queue_.PutBack(run_key);
       continue;
     }
-    if (troubled.contains(name_space)) {
+    // What waits for the server's answer to a hold may not be let go before it, nor after it
+    // unseen.
+    if (troubled.contains(name_space) || IsChangeUnderWay(run_key)) {
       queue_.Postpone(run_key);
       continue;
     }
+    DropHold(run_key);  // what is wished from now on is another one
     absl::Status status = LetGo(*run);
     if (absl::IsNotFound(status)) {
       queue_.Remove(run_key);  // a look at the run tells what that means
       continue;
     }
     if (absl::IsInvalidArgument(status)) status = GiveUp(*run, status);
-    if (status.ok()) continue;
+    if (status.ok()) {
+      queue_.SetLetGo(run_key);
+      continue;
+    }
     queue_.Return(run_key,
                   "its Job could not be let go yet: " + std::string(ToStd(status.message())),
                   IsServersTrouble(status));
@@ -222,6 +228,8 @@ absl::StatusOr<std::optional<JobObject>> KubernetesBackend::FindLaunched(
   for (const std::string& name_space : places) {
     if (!asked.insert(name_space).second) continue;
     absl::StatusOr<std::optional<JobObject>> job = calls_.FindRun(name_space, run.run_key);
+    // Where there is no namespace there are no rights either, which says nothing of the run.
+    if (absl::IsPermissionDenied(job.status()) && HomeOf(name_space).IsMissing()) continue;
     if (!job.ok() || job->has_value()) return job;
   }
   return std::nullopt;

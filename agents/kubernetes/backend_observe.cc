@@ -249,7 +249,14 @@ void KubernetesBackend::Queue(const RunHandle& run, const RunFacts& facts, Obser
     return QueueAgain(run, facts, seen);
   }
   // Kueue has let it go before its turn came, or in spite of a hold that came late.
-  if (!job.is_launch_complete) (void)ChangeJob(job.name, CompletePatch(job.name.uid));
+  if (!job.is_launch_complete) {
+    const std::string trouble = TryChange(
+        run, [this, name = job.name] { return ChangeJob(name, CompletePatch(name.uid)); });
+    if (!trouble.empty() && seen->state == v1::RUN_STATE_PENDING) {
+      seen->reason += fmt::format("{}it has been let go, which could not be noted at its Job: {}",
+                                  seen->reason.empty() ? "" : "; ", trouble);
+    }
+  }
   const auto has_node = [](const PodObject& pod) { return !pod.node.empty(); };
   const auto placed =
       static_cast<size_t>(std::count_if(facts.pods.begin(), facts.pods.end(), has_node));
@@ -266,7 +273,8 @@ void KubernetesBackend::QueueAgain(const RunHandle& run, const RunFacts& facts, 
   const JobObject& job = *facts.job;
   const HoldAdvice advice = AdviseRelease(job, facts.pods);
   if (advice.step == HoldStep::kNow) {
-    if (TakeHeldBack(run.run_key)) queue_.PutBack(run.run_key);
+    // What is let go in this moment may be seen as it was before.
+    if (!queue_.IsBeingLetGo(run.run_key) && StillWaits(run)) queue_.TakeBack(run.run_key);
     // Also the runs of an agent that was started anew come here.
     // What `run` says of holds may be older than what SetHeld has said since.
     queue_.Add(InPlace(run), run.held);
@@ -277,6 +285,11 @@ void KubernetesBackend::QueueAgain(const RunHandle& run, const RunFacts& facts, 
   } else if (!queue_.WishOf(run.run_key).value_or(run.held)) {
     seen->reason = "the release waits: " + advice.why;
   }
+}
+
+bool KubernetesBackend::StillWaits(const RunHandle& run) {
+  const std::optional<JobObject> job = HomeOf(run).store().FindJob(run.run_key);
+  return job.has_value() && job->is_suspended && !job->is_launch_complete;
 }
 
 std::string KubernetesBackend::ReasonInQueue(const JobObject& job, const std::string& seen) const {

@@ -16,7 +16,8 @@ absl::Time EndOf(const JobObject& job) {
 CleanUp CleanUpOf(const JobObject& job, bool was_let_go, absl::Time now) {
   if (job.deletion_time.has_value()) return CleanUp::kNothing;
   const absl::Time latest = was_let_go ? absl::InfiniteFuture() : now - kAbandonedAfter;
-  if (!job.is_launch_complete) {
+  // One that others have let go before its launch was through may run.
+  if (!job.is_launch_complete && (job.is_suspended || was_let_go)) {
     const bool is_abandoned = job.created.value_or(absl::InfiniteFuture()) <= latest;
     return is_abandoned ? CleanUp::kDelete : CleanUp::kNothing;
   }

@@ -71,6 +71,11 @@ SeenNamespace NamespaceRuns::LookAtNamespace() const {
   return seen;
 }
 
+bool NamespaceRuns::IsMissing() const {
+  return api_ != nullptr &&
+         absl::IsNotFound(api_->Get("/api/v1/namespaces/" + Escape(name_), "namespace").status());
+}
+
 absl::Status NamespaceRuns::WhyUnmade() {
   std::string why;
   {

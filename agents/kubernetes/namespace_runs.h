@@ -51,6 +51,8 @@ class NamespaceRuns {
   // Why launches wait there, for people, as it is now or was within kRightsAreFresh: that the
   // namespace is not there, or which right is missing; with what to do. OK: they do not.
   absl::Status WhyUnmade();
+  // Whether the server says that there is no such namespace, so that nothing can be in it. Asks it.
+  bool IsMissing() const;
   // Whether the launch of the run was forbidden at its first step, so that nothing of it is there.
   bool IsUnmade(const std::string& run_key) const;
   void ForgetUnmade(const std::string& run_key);

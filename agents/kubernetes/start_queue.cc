@@ -217,7 +217,7 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady(const std::string& 
   });
   for (const AssignmentPtr& run : ready) {
     Entry& entry = entries_[run->run_key()];
-    entry.starting = true;
+    entry.starting = entry.being_let_go = true;
     entry.since = now;
     entry.reason.clear();
     order_.erase(PlaceOf(*run));
@@ -246,9 +246,10 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::Waiting() const {
 
 StartQueue::Entry* StartQueue::WaitAgainLocked(const std::string& run_key, absl::Time not_before) {
   const auto found = entries_.find(run_key);
-  if (found == entries_.end()) return nullptr;
+  // What has its nodes was let go, whatever became of the answer.
+  if (found == entries_.end() || found->second.placed) return nullptr;
   Entry& entry = found->second;
-  entry.starting = false;
+  entry.starting = entry.being_let_go = false;
   entry.not_before = not_before;
   order_[PlaceOf(*entry.run)] = run_key;
   return &entry;
@@ -273,6 +274,26 @@ void StartQueue::Postpone(const std::string& run_key) {
 
 void StartQueue::PutBack(const std::string& run_key) {
   const std::lock_guard lock(mutex_);
+  WaitAgainLocked(run_key, absl::InfinitePast());
+}
+
+void StartQueue::SetLetGo(const std::string& run_key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(run_key);
+  if (found != entries_.end()) found->second.being_let_go = false;
+}
+
+bool StartQueue::IsBeingLetGo(const std::string& run_key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(run_key);
+  return found != entries_.end() && found->second.being_let_go;
+}
+
+void StartQueue::TakeBack(const std::string& run_key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(run_key);
+  if (found == entries_.end() || !found->second.starting) return;
+  found->second.placed = false;
   WaitAgainLocked(run_key, absl::InfinitePast());
 }
 

@@ -72,6 +72,14 @@ class StartQueue {
   void Postpone(const std::string& run_key);
   // Likewise, and it is ready as soon as it may be: it is held.
   void PutBack(const std::string& run_key);
+  // It has been let go. Whoever is told of a run by TakeReady says this, or one of the three above,
+  // or Remove.
+  void SetLetGo(const std::string& run_key);
+  // TakeReady has told of it, and nothing has been said since.
+  bool IsBeingLetGo(const std::string& run_key) const;
+  // Its Job, which had been let go, waits again, and nothing of it is on nodes: it is ready as soon
+  // as it may be.
+  void TakeBack(const std::string& run_key);
 
   // Why a run of this need and priority that came last would wait; nothing: it would not, or what
   // would tell is not known. Its run key counts for nothing.
@@ -94,6 +102,7 @@ class StartQueue {
     bool held = false;
     bool launching = false;  // Expect, and no Add yet
     bool starting = false;
+    bool being_let_go = false;   // starting, and the server has not answered
     bool may_be_let_go = false;  // nobody knows what came of the last try
     bool placed = false;         // starting, and its pods are on their nodes
     absl::Time since = {};       // launching, starting, placed
@@ -112,7 +121,7 @@ class StartQueue {
   static Entry MakeEntry(AssignmentPtr run, bool held);
   // Takes what it needs for those that start.
   void LeaveStartingLocked(absl::Time now, RoomLeft* room) const;
-  // Null: it does not start.
+  // Null: it is not there, or has its nodes.
   Entry* WaitAgainLocked(const std::string& run_key, absl::Time not_before);
   void ForgetWish(const std::string& run_key);
   // What is wished of it, or else what Expect or Add has said.

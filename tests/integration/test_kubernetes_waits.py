@@ -226,9 +226,10 @@ def test_a_hold_during_the_launch_is_kept_or_the_history_says_that_it_came_too_l
 
 
 def test_a_job_that_was_let_go_and_finds_no_node_is_held_and_goes_on_after_its_release(kubernetes, world, broker, api, namespace):
+    """Also if its agent is killed and started meanwhile."""
     del broker
     # Who may not list nodes cannot tell that there is no room, and lets the run go.
-    kubernetes.make_least_agent(world, namespace, cluster_rights=False, allow_host_path="yes").start()
+    agent = kubernetes.make_least_agent(world, namespace, cluster_rights=False, allow_host_path="yes").start()
     path = take_node(kubernetes, namespace, "node-2")
     gate = world.gate()
     blocker = api.submit(show_directory(whole_node(gate.script()), world.root))
@@ -238,6 +239,8 @@ def test_a_job_that_was_let_go_and_finds_no_node_is_held_and_goes_on_after_its_r
     api.hold(job_id)
     eventually(lambda: "held: it starts once it is released" in api.get(job_id).runs[0].reason, "it is held")
     assert not kubernetes.objects("pods", run_key, namespace), "nothing of it is there"
+    agent.kill()
+    agent.start()
     api.release(job_id)
     assert run_that_finds_no_node(kubernetes, api, job_id, namespace) == run_key, "it waits as before"
     gate.open()

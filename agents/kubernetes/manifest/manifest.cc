@@ -227,12 +227,12 @@ Json OwnedBy(Json object, const std::string& job_name, const std::string& job_ui
 Json CompletePatch(const std::string& uid) {
   Json patch = PatchOf(uid);
   patch["metadata"]["annotations"][kLaunchAnnotation] = kLaunchComplete;
+  patch["metadata"]["annotations"][kHeldAnnotation] = Json();
   return patch;
 }
 
 Json LaunchPatch(const std::string& uid, const v1::Assignment& assignment) {
   Json patch = CompletePatch(uid);
-  patch["metadata"]["annotations"][kHeldAnnotation] = Json();
   const std::string& queue = assignment.spec().kubernetes().queue();
   if (queue.empty()) {
     patch["spec"]["suspend"] = false;
@@ -244,6 +244,7 @@ Json LaunchPatch(const std::string& uid, const v1::Assignment& assignment) {
 
 Json HoldPatch(const JobObject& job) {
   Json patch = job.queue.empty() ? PatchOf(job.name.uid) : QueuePatch(job.name.uid, kHeldQueue);
+  patch["metadata"]["resourceVersion"] = job.name.resource_version;
   patch["metadata"]["annotations"][kLaunchAnnotation] = Json();
   if (!job.queue.empty()) return patch;
   patch["metadata"]["annotations"][kHeldAnnotation] = "true";

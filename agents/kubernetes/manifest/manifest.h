@@ -61,12 +61,13 @@ Json OwnedBy(Json object, const std::string& job_name, const std::string& job_ui
 // JSON merge patches of a Job. Each is refused as invalid (422: metadata.uid is immutable) if the
 // Job is not the one of this uid.
 
-// The Job has all that it needs; whether it may start stays as it is.
+// The Job has all that it needs, and no hold keeps it; whether it may start stays as it is.
 Json CompletePatch(const std::string& uid);
 // The Job has all that it needs: lets it start, or has its queue do so.
 Json LaunchPatch(const std::string& uid, const v1::Assignment& assignment);
 // Takes a Job that was let go back: it is as before its launch patch, suspended, and out of the
-// queue of Kueue's that it may be in.
+// queue of Kueue's that it may be in. Refused (409) if the Job has changed since it was seen so: a
+// program may have begun.
 Json HoldPatch(const JobObject& job);
 // Another queue of Kueue's: a suspended Job may change it (kueue:
 // pkg/controller/jobframework/validation.go). Empty: none, which Kueue refuses where there is a

@@ -245,6 +245,21 @@ Culprit FindCulprit(const JobObject& job, const std::vector<PodObject>& pods) {
   return first;
 }
 
+// The Job controller took it away because of the culprit's end, and its node lived on to tell its
+// own: a disruption that came in between has changed nothing. (A node that dies is noticed late.)
+bool WasGoingAnyway(const PodObject& pod, const Culprit& culprit) {
+  if (culprit.container == nullptr || culprit.pod == &pod || !pod.deletion_time.has_value())
+    return false;
+  const Condition* disruption = pod.Find("DisruptionTarget");
+  const bool came_later = disruption != nullptr && disruption->since.has_value() &&
+                          *disruption->since > *pod.deletion_time &&
+                          *pod.deletion_time >= culprit.end();
+  return came_later && std::any_of(pod.containers.begin(), pod.containers.end(),
+                                   [](const ContainerObject& container) {
+                                     return container.finished.has_value() && !IsLost(container);
+                                   });
+}
+
 Ending ExplainFailure(const JobObject& job, const Condition& failed,
                       const std::vector<PodObject>& pods) {
   const Culprit culprit = FindCulprit(job, pods);
@@ -260,6 +275,7 @@ Ending ExplainFailure(const JobObject& job, const Condition& failed,
   std::optional<v1::ExitStatus> exit;
   if (culprit.container != nullptr) exit = ExitOf(culprit);
   for (const PodObject& pod : pods) {
+    if (WasGoingAnyway(pod, culprit)) continue;
     if (std::optional<v1::Failure> disruption = ExplainDisruption(pod))
       return {*std::move(disruption), exit};
   }

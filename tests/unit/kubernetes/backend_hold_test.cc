@@ -10,6 +10,7 @@ namespace muster::kubernetes {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -78,7 +79,7 @@ TEST_F(BackendHoldTest, TheLaunchOfWhatKueueHasStartedIsCompletedInSpiteOfALateH
   ASSERT_EQ(outcome.observations.size(), 1) << outcome.scheduler;
   EXPECT_EQ(outcome.observations[0].state, v1::RUN_STATE_RUNNING);
   EXPECT_EQ(outcome.observations[0].reason, "");
-  EXPECT_THAT(TakeChanges(),
+  EXPECT_THAT(AwaitChange("PATCH "),
               ElementsAre(AllOf(HasSubstr(kLaunchComplete), Not(HasSubstr("suspend")),
                                 Not(HasSubstr(kQueueLabel)))));
 }
@@ -245,6 +246,105 @@ TEST_F(BackendHoldTest, WhatOthersHaveSuspendedIsNotCalledHeld) {
   EXPECT_EQ(backend_->Observe({Held()}).observations[0].reason, "suspended by others");
 }
 
+TEST_F(BackendHoldTest, AReleaseLetsAJobGoAlsoIfTheServerCarriesOutTheHoldAfterIt) {
+  Start({});
+  TakeChanges();
+  hold_at_ = "/secrets ";  // the hold comes in the midst of the launch
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  hold_at_.clear();
+  // The server carries out the change for the hold only after the one that lets the Job go.
+  Json late;
+  const auto keeps = answer_first_;
+  answer_first_ = [&](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
+    if (request.method == "PATCH" && request.body.find(kHeldQueue) != std::string::npos) {
+      late = Json::parse(request.body);
+      return ScriptedReply{.hangs_up = true};
+    }
+    std::optional<ScriptedReply> reply = keeps(request);
+    if (request.method == "PATCH" && !late.is_null()) {
+      jobs_[0].merge_patch(std::exchange(late, nullptr));
+      return ScriptedReply{.body = jobs_[0].dump()};  // as the watch would tell
+    }
+    return reply;
+  };
+  (void)backend_->Observe({Held()});
+  (void)AwaitChange(kHeldQueue);
+  (void)AwaitReason(Held(), "the hold waits");
+  EXPECT_TRUE(backend_->SetHeld(Launched(), false).ok());
+  (void)backend_->Observe({Launched()});
+  (void)AwaitChange(kLaunchComplete);
+  // As looks find it: nobody else would let it go again.
+  EXPECT_THAT(AwaitChangeByLooks(Launched()), ElementsAre(HasSubstr(kLaunchComplete)));
+}
+
+TEST_F(BackendHoldTest, WhatCannotBeNotedAtAJobIsTriedAgainAfterAPauseAndSaysSo) {
+  jobs_ = Json::array({HalfLaunched(false)});
+  forbids_patches_ = true;
+  Start({kRun});
+  backend_->AllowStarts();
+  TakeChanges();
+  EXPECT_THAT(AwaitReason(Launched(), "could not be noted"), HasSubstr("cannot patch"));
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_TRUE(backend_->SetHeld(Launched(), false).ok());  // there are news of it
+    (void)backend_->Observe({Launched()});
+  }
+  EXPECT_EQ(TakeChanges().size(), 1) << "not with each look";
+}
+
+TEST_F(BackendHoldTest, AHoldThatIsReleasedBeforeItsTurnIsNotCarriedOut) {
+  std::vector<agent::RunHandle> runs;
+  std::vector<std::string> keys;
+  for (int job = 1; job <= kHoldThreads + 2; ++job) {
+    const std::string key = "k7m2-" + std::to_string(job) + "-1";
+    Json object = HalfLaunched(true);
+    object["metadata"]["name"] = object["metadata"]["labels"][kRunLabel] = key;
+    object["metadata"]["uid"] = "u-" + key;
+    jobs_.push_back(object);
+    agent::RunHandle run = Held();
+    run.run_key = key;
+    run.external_id = "lab/" + key;
+    auto assignment = std::make_shared<v1::Assignment>(*assignment_);
+    assignment->set_run_key(key);
+    run.assignment = assignment;
+    runs.push_back(run);
+    keys.push_back(key);
+  }
+  Start(keys);
+  backend_->AllowStarts();
+  AwaitWatches();
+  std::promise<void> go_on;
+  answer_first_ = [&, is_told = go_on.get_future().share()](
+                      const ScriptedRequest& request) -> std::optional<ScriptedReply> {
+    if (request.method != "PATCH") return std::nullopt;
+    is_told.wait_for(std::chrono::seconds(20));  // a webhook that takes its time
+    return ScriptedReply{.status = 503};
+  };
+  TakeChanges();
+  for (const agent::RunHandle& run : runs) EXPECT_TRUE(backend_->SetHeld(run, true).ok());
+  EXPECT_EQ(backend_->Observe(runs).observations.size(), runs.size());
+  const agent::RunHandle& released = runs[kHoldThreads];
+  EXPECT_TRUE(backend_->SetHeld(released, false).ok());
+  go_on.set_value();
+  std::vector<std::string> changes = AwaitChange(keys.back());
+  backend_.reset();  // all is done that was begun, and the last has begun after it
+  std::ranges::move(TakeChanges(), std::back_inserter(changes));
+  EXPECT_THAT(changes, Not(Contains(AllOf(HasSubstr(released.run_key), HasSubstr(kHeldQueue)))));
+}
+
+TEST_F(BackendHoldTest, ASecondHoldWaitsForTheSchedulersWordAsTheFirstDid) {
+  assignment_->mutable_spec()->clear_kubernetes();
+  Start({});
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  EXPECT_TRUE(backend_->SetHeld(Launched(), true).ok());
+  EXPECT_THAT(AwaitReason(Held(), "held: "), HasSubstr("held: it starts")) << "nobody says a word";
+  EXPECT_TRUE(backend_->SetHeld(Launched(), false).ok());
+  hold_at_ = kLaunchComplete;  // the next one comes in the moment in which it is let go
+  TakeChanges();
+  EXPECT_THAT(AwaitChangeByLooks(Launched()), ElementsAre(HasSubstr(kLaunchComplete)));
+  EXPECT_THAT(AwaitReason(Held(), "the hold waits"), HasSubstr("it was let go in that moment"));
+  EXPECT_THAT(TakeChanges(), IsEmpty());
+}
+
 // ---- what may start although it is not to
 
 TEST_F(BackendHoldTest, ARunIsNotCalledHeldWhoseLastAnswerWasLostUntilTheServerHasSaidHowItIs) {
@@ -284,13 +384,12 @@ TEST_F(BackendHoldTest, ARunThatIsToBeCanceledIsNotLetGoThoughItsDeletionFails) 
 
 TEST_F(BackendHoldTest, WhatKueueHasLetGoSaysAtEachLookThatItsHoldWaits) {
   jobs_ = Json::array({HalfLaunched(false)});
+  Start({kRun});
   for (const bool is_again : {false, true}) {
-    if (!is_again) Start({kRun});
     backend_->AllowStarts();
-    const agent::ObserveOutcome seen = backend_->Observe({Held()});
-    ASSERT_EQ(seen.observations.size(), 1) << is_again;
-    EXPECT_THAT(seen.observations[0].reason,
-                HasSubstr("; the hold waits: Kueue has let it go, and it waits for nodes"));
+    EXPECT_THAT(AwaitReason(Held(), "hold"),
+                HasSubstr("; the hold waits: Kueue has let it go, and it waits for nodes"))
+        << is_again;
   }
 }
 

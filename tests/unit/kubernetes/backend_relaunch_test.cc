@@ -29,6 +29,24 @@ TEST_F(BackendRelaunchTest, WhatHasBegunBeforeItsLaunchWasThroughIsFound) {
   EXPECT_EQ(backend_->Lookup(Handle(kRun)).kind, agent::LookupOutcome::Kind::kFound);
 }
 
+TEST_F(BackendRelaunchTest, ARunThatWasNeverMadeIsAbsentAlsoIfAnotherNamespaceIsMissing) {
+  config_.namespaces = {"lab", "gone"};
+  bool is_there = false;
+  answer_first_ = [&is_there](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
+    if (request.target.find("/namespaces/gone/") != std::string::npos)
+      return ScriptedReply{.status = 403, .body = kForbidden};
+    if (request.target.ends_with("/namespaces/gone"))
+      return ScriptedReply{.status = is_there ? 200 : 404, .body = "{}"};
+    return std::nullopt;
+  };
+  Start({});
+  EXPECT_EQ(backend_->Lookup(Handle(kRun)).kind, agent::LookupOutcome::Kind::kAbsent);
+  Set([&is_there] { is_there = true; });
+  EXPECT_EQ(backend_->Lookup(Handle(kRun)).kind, agent::LookupOutcome::Kind::kCouldNotAsk)
+      << "it may be where the agent may not look";
+  backend_.reset();
+}
+
 TEST_F(BackendRelaunchTest, TheSecretIsMadeLastForPodsWaitForThatAlone) {
   assignment_->mutable_spec()->set_nodes(2);
   Start({});

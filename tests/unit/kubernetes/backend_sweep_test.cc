@@ -108,6 +108,7 @@ TEST_F(BackendSweepTest, AJobThatMayRunAndNobodyWantsIsToldOfAndLeftAlone) {
 TEST_F(BackendSweepTest, HalfALaunchThatNobodyComesBackToIsDeleted) {
   jobs_.push_back(MakeJob("k7m2-1-1"));
   jobs_[0]["metadata"].erase("annotations");
+  jobs_[0]["spec"]["suspend"] = true;
   Start({"k7m2-9-1"});
   EXPECT_THAT(Warnings(), Not(Contains(HasSubstr("no run of theirs"))));
   EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr("DELETE /apis/batch/v1/namespaces/lab/jobs/"

@@ -15,6 +15,7 @@ constexpr int64_t kWeek = 604800;
 JobObject HalfLaunched(absl::Time created) {
   JobObject job;
   job.created = created;
+  job.is_suspended = true;
   job.time_to_live = kWeek;
   return job;
 }
@@ -22,6 +23,7 @@ JobObject HalfLaunched(absl::Time created) {
 JobObject Ended(const char* how, absl::Time end) {
   JobObject job = HalfLaunched(kLongAgo);
   job.is_launch_complete = true;
+  job.is_suspended = false;
   job.conditions.push_back({how, true, "", "", end});
   return job;
 }
@@ -53,6 +55,12 @@ TEST(CleanUpTest, WhatMayRunIsToldOfAndLeftAloneUnlessItsRunHasEnded) {
   job.is_launch_complete = true;
   EXPECT_EQ(CleanUpOf(job, false, kNow), CleanUp::kTell);
   EXPECT_EQ(CleanUpOf(job, true, kNow), CleanUp::kDelete);
+}
+
+TEST(CleanUpTest, WhatOthersHaveLetGoBeforeItsLaunchWasThroughMayRunAndIsToldOf) {
+  JobObject job = HalfLaunched(kLongAgo);
+  job.is_suspended = false;
+  EXPECT_EQ(CleanUpOf(job, false, kNow), CleanUp::kTell);
 }
 
 TEST(CleanUpTest, WhatIsBeingDeletedGoesByItself) {

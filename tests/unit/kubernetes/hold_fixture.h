@@ -136,6 +136,17 @@ class BackendHoldTest : public ScriptedClusterTest {
     }
     return changes;
   }
+  // The first changes that looks at the run set going.
+  std::vector<std::string> AwaitChangeByLooks(const agent::RunHandle& run) {
+    std::vector<std::string> changes;
+    const absl::Time end = absl::Now() + absl::Seconds(20);
+    while (changes.empty() && absl::Now() < end) {
+      absl::SleepFor(absl::Milliseconds(2));
+      (void)backend_->Observe({run});
+      changes = TakeChanges();
+    }
+    return changes;
+  }
   // The reason at the first look at which it has such words, or at the last of 20 s.
   std::string AwaitReason(const agent::RunHandle& run, const std::string& words) {
     std::string reason;

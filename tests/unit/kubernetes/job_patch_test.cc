@@ -24,16 +24,17 @@ TEST(JobPatchTest, TheLaunchPatchLetsTheJobGoOrHasItsQueueDoSo) {
 TEST(JobPatchTest, AHoldTakesTheJobBackToWhereItWasBeforeItWasLetGo) {
   JobObject job;
   job.name.uid = "u";
-  EXPECT_EQ(
-      HoldPatch(job),
-      Json({{"metadata",
-             {{"uid", "u"},
-              {"annotations", {{"muster.dev/launch", nullptr}, {"muster.dev/held", "true"}}}}},
-            {"spec", {{"suspend", true}}}}));
+  job.name.resource_version = "5";
+  const Json launched_not = {{"muster.dev/launch", nullptr}};
+  const Json held = {{"muster.dev/launch", nullptr}, {"muster.dev/held", "true"}};
+  EXPECT_EQ(HoldPatch(job),
+            Json({{"metadata", {{"uid", "u"}, {"resourceVersion", "5"}, {"annotations", held}}},
+                  {"spec", {{"suspend", true}}}}));
   job.queue = "team";
   EXPECT_EQ(HoldPatch(job), Json({{"metadata",
                                    {{"uid", "u"},
-                                    {"annotations", {{"muster.dev/launch", nullptr}}},
+                                    {"resourceVersion", "5"},
+                                    {"annotations", launched_not},
                                     {"labels", {{"kueue.x-k8s.io/queue-name", "muster-held"}}}}}}))
       << "Kueue has it suspended";
 }

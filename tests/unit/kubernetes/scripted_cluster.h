@@ -53,7 +53,7 @@ class ScriptedClusterTest : public testing::Test {
     endpoint.server = server_.url();
     endpoint.name_space = "lab";
     backend_.reset();
-    backend_.emplace(KubernetesConfig(), endpoint, directory_ / "state");
+    backend_.emplace(config_, endpoint, directory_ / "state");
     ASSERT_TRUE(backend_->Probe().ok());
     ASSERT_TRUE(backend_->Adopt(runs).ok());
   }
@@ -75,6 +75,7 @@ class ScriptedClusterTest : public testing::Test {
 
   // Asked before all else what to answer, if it has something to say.
   std::function<std::optional<ScriptedReply>(const ScriptedRequest&)> answer_first_;
+  KubernetesConfig config_;
   std::string identity_ = "cluster-1";
   Json jobs_ = Json::array();
   Json pods_ = Json::array();

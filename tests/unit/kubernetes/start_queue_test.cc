@@ -398,6 +398,34 @@ TEST_F(StartQueueTest, WhatOthersHaveLetGoTakesItsRoom) {
   EXPECT_THAT(Ready(), IsEmpty());
 }
 
+TEST_F(StartQueueTest, WhatHasItsNodesThoughTheAnswerWasLostIsNotAskedForAgain) {
+  queue.Add(MakeRun(1, 3), false);
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-1-1"));
+  queue.SetPlaced("k7m2-1-1");  // the watch was faster
+  nodes.free = 1;
+  queue.Return("k7m2-1-1", "cut off", /*may_be_let_go=*/true);
+  queue.SetAsked("k7m2-1-1");
+  queue.SetPlaced("k7m2-1-1");
+  now += absl::Seconds(11);
+  nodes.asked_for.clear();
+  EXPECT_THAT(Ready(), IsEmpty());
+  EXPECT_THAT(nodes.asked_for, IsEmpty());
+}
+
+TEST_F(StartQueueTest, WhatIsTakenBackAfterItHadItsNodesWaitsForItsTurn) {
+  queue.Add(MakeRun(1, 3), false);
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-1-1"));
+  queue.SetPlaced("k7m2-1-1");
+  now += absl::Seconds(30);
+  queue.SetHeld("k7m2-1-1", true);
+  queue.TakeBack("k7m2-1-1");
+  EXPECT_THAT(Ready(), IsEmpty());
+  EXPECT_TRUE(queue.IsKeptBack("k7m2-1-1"));
+  for (const auto& run : queue.Waiting()) EXPECT_NE(run, nullptr);
+  queue.SetHeld("k7m2-1-1", false);
+  EXPECT_THAT(Ready(), ElementsAre("k7m2-1-1"));
+}
+
 TEST_F(StartQueueTest, NothingIsReadyBeforeTheQueueIsOpen) {
   StartQueue closed([this] { return std::make_unique<NodesLeft>(&nodes); });
   closed.Add(MakeRun(1, 1), false);

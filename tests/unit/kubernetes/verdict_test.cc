@@ -97,6 +97,19 @@ TEST(KubernetesVerdictTest, AZeroOfAPodThatWasToldToStopIsNoSuccess) {
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
 }
 
+TEST(KubernetesVerdictTest, AProgramThatFailedBeforeAnotherPodWasEvictedHasFailedByItself) {
+  World world = FailedWorld();
+  world.Ended(3, "Error", 0, "10").Ended(143, "Error", 1, "40");
+  const absl::Time evicted = *world.facts().pods[1].containers[0].finished - absl::Seconds(5);
+  world.facts().pods[1].deletion_time = evicted - absl::Seconds(20);
+  world.facts().pods[1].conditions.push_back(
+      {"DisruptionTarget", true, "DeletionByTaintManager", "node gone", evicted});
+  const agent::Observation seen = world.Seen();
+  EXPECT_EQ(seen.exit->code(), 3);
+  EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM) << seen.failure->message();
+  EXPECT_FALSE(seen.failure->retriable());
+}
+
 TEST(KubernetesVerdictTest, APodThatWasEvictedAfterItsEndHasEndedByItself) {
   std::string pod = kDoneAtHalf;
   pod.replace(pod.find("%s"), 2, "31");
