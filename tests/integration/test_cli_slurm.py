@@ -39,6 +39,8 @@ def test_one_that_needs_slurm_is_refused_where_there_is_none(world, agent):
 def test_each_task_of_an_array_is_a_job_that_knows_which_it_is(world, api, agent):
     del agent
     path = world.write("array.sh", ARRAY)
+    tried = world.cli("sbatch", "--test-only", "--chdir=/", "--array=1,5-9:2", path).stderr
+    assert "sbatch: Job to start" in tried, "what the submission takes"
     first = int(world.cli("sbatch", "--wait", "--parsable", "--chdir=/", "--array=1,5-9:2", path).stdout)
     for place, task in enumerate((1, 5, 7, 9)):
         assert api.stdout(first + place).decode() == f"task {task} of 4 (1 to 9 by 2) of the array {first}\n"

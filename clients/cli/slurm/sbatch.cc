@@ -139,7 +139,8 @@ void TellWarnings(Session& session, const v1::JobPlan& plan) {
   }
 }
 
-// sbatch --test-only: on standard error, and nothing is submitted.
+// sbatch --test-only: on standard error, and nothing is submitted. Of an array its first task, for
+// the others differ from it by their numbers alone.
 int TestOnly(Session& session, const v1::JobSpec& spec) {
   v1::PlanJobRequest request;
   *request.mutable_spec() = spec;
@@ -248,9 +249,9 @@ int Sbatch(Session& session) {
   if (absl::Status status = TranslateDependency(session.client, &spec); !status.ok()) {
     return Fail(session, status);
   }
-  if (options.Find("test-only") != nullptr) return TestOnly(session, spec);
   absl::StatusOr<std::vector<v1::JobSpec>> jobs = JobsOf(asked->job);
   if (!jobs.ok()) return Fail(session, jobs.status());
+  if (options.Find("test-only") != nullptr) return TestOnly(session, jobs->front());
   const auto sent = SendJobs(session, *std::move(jobs), {}, kFlags, false);
   if (const int* code = std::get_if<int>(&sent)) return *code;
   const auto& accepted = std::get<v1::SubmitJobsResponse>(sent);

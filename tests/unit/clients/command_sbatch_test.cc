@@ -1,5 +1,6 @@
 // muster sbatch, against a fake broker.
 #include <gmock/gmock.h>
+#include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -232,6 +233,23 @@ TEST_F(ArrayTest, WhatIsWrongWithItsScriptIsSaidAsOfOneJob) {
   const Outcome outcome = Run({"sbatch", "--array=1-3", "--wrap", "true"});
   EXPECT_EQ(outcome.code, 13);
   EXPECT_EQ(outcome.err, "muster: no cluster can ever run this job\n");
+}
+
+TEST_F(ArrayTest, TestOnlyPlansItsFirstTaskAsItWouldBeSubmitted) {
+  std::vector<v1::JobSpec> planned;
+  broker_.plan_job = [&](const v1::PlanJobRequest& request) -> absl::StatusOr<v1::PlanJobResponse> {
+    planned.push_back(request.spec());
+    v1::PlanJobResponse response;
+    response.add_plans()->set_cluster("lab");
+    return response;
+  };
+  EXPECT_EQ(Run({"sbatch", "--test-only", "-a", "5-7", script_}).code, 0);
+  EXPECT_THAT(submitted_, IsEmpty());
+  EXPECT_EQ(Run({"sbatch", "-a", "5-7", script_}).code, 0);
+  ASSERT_EQ(planned.size(), 1u);
+  ASSERT_EQ(submitted_.size(), 3u);
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(planned[0], submitted_[0].spec()));
+  EXPECT_EQ(planned[0].env().at("SLURM_ARRAY_TASK_ID"), "5");
 }
 
 TEST_F(ArrayTest, WhatIsTooLargeForOneCallIsRefusedBeforeItIsSent) {
