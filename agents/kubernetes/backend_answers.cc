@@ -58,11 +58,12 @@ void WarnOfDirectory(const v1::JobSpec& spec, const RunObjects& objects, agent::
   if (wanted.empty() || wanted == "/" || IsOnVolume(objects, wanted)) return;
   const std::string quoted = contract::Quoted(wanted);
   if (contract::IsDirectoryImplied(spec)) {
-    checks->Warn(kSubject,
-                 quoted +
-                     ", where you stand: the script starts there if the image has it, and in "
-                     "an empty directory of its own else",
-                 "Say which with --chdir (--chdir=/ is in each image).");
+    checks->Warn(
+        kSubject,
+        quoted +
+            ", where you stand: the script starts there if the image has it, and in "
+            "an empty directory of its own else",
+        "Nothing, if it names files by whole paths; else name one in the image (--chdir).");
   } else {
     checks->Warn(kSubject, quoted + ": if the image does not have it, the run fails",
                  "Leave it out, name one that the image has (/ is in each), or mount it "
