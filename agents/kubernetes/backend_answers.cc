@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "agents/core/batch_output.h"
 #include "agents/core/check_list.h"
 #include "agents/core/job_storage.h"
 #include "agents/core/proto_time.h"
@@ -69,6 +70,14 @@ void WarnOfDirectory(const v1::JobSpec& spec, const RunObjects& objects, agent::
                  "Leave it out, name one that the image has (/ is in each), or mount it "
                  "(kubernetes.volumes).");
   }
+}
+
+// What a cluster of this kind leaves out, whatever its image has.
+void WarnOfWhatIsOtherwise(const v1::JobSpec& spec, const RunObjects& objects,
+                           agent::CheckList* checks) {
+  WarnOfDirectory(spec, objects, checks);
+  if (auto output = agent::WarnOfBatchOutput(spec); output.has_value())
+    checks->Add(*std::move(output));
 }
 
 // `spelled`: the job as the cluster spells what it names.
@@ -178,7 +187,7 @@ absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
   } else if (user.empty()) {
     checks.Ok("the job",
               "nothing that the agent knows stands against it; the API server was not asked");
-    WarnOfDirectory(spec, *objects, &checks);
+    WarnOfWhatIsOtherwise(spec, *objects, &checks);
     WarnOfAwaited(spec, objects->name_space, &checks);
   } else {
     v1::JobSpec spelled = spec;
@@ -209,7 +218,7 @@ void KubernetesBackend::PlanOnServer(const v1::Assignment& planned, const RunObj
   plan->set_submission(ManifestOf(AsLetGo(objects, queue)));
   const absl::StatusOr<std::optional<std::string>> refusal = calls_.Try(objects);
   CheckDryRun(refusal, checks);
-  WarnOfDirectory(planned.spec(), objects, checks);
+  WarnOfWhatIsOtherwise(planned.spec(), objects, checks);
   const bool is_awaited = WarnOfAwaited(planned.spec(), objects.name_space, checks);
   TellUnseen(planned.spec(), checks);
   if (may_be_queued) checks->Ok("queue", kMayBeQueued);

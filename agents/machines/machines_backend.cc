@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "agents/core/batch_output.h"
 #include "agents/core/job_storage.h"
 #include "agents/core/launch_refusal.h"
 #include "agents/hosts/local_host.h"
@@ -216,6 +217,8 @@ absl::StatusOr<v1::JobPlan> MachinesBackend::Plan(const v1::JobSpec& spec,
   hosts::LocalHost host;
   if (auto inputs = agent::PlanInputs(resolved->spec(), &host); inputs.has_value())
     *plan.add_checks() = *std::move(inputs);
+  if (auto output = agent::WarnOfBatchOutput(spec); output.has_value())
+    *plan.add_checks() = *std::move(output);
   return plan;
 }
 

@@ -22,6 +22,7 @@ by $SLURM_ARRAY_TASK_STEP) of the array $SLURM_ARRAY_JOB_ID"
 
 def test_a_batch_script_that_needs_nothing_of_slurm_runs_on_a_machine(world, api, agent):
     path = world.write("script.sh", SCRIPT)
+    assert '"only-on-slurm-%j.out" only Slurm writes' in world.cli("sbatch", "--test-only", path).stderr
     done = world.cli("sbatch", "--wait", "--parsable", "--export=LR", path, "an argument", env={"LR": "0.1"})
     job = api.get(int(done.stdout))
     assert (job.state, job.name, job.cluster) == (SUCCEEDED, "portable", "box")

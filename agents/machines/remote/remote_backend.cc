@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "agents/core/batch_output.h"
 #include "agents/core/job_storage.h"
 #include "agents/core/launch_refusal.h"
 #include "agents/machines/answers.h"
@@ -150,8 +151,12 @@ absl::StatusOr<v1::JobPlan> RemoteBackend::Plan(const v1::JobSpec& spec, const s
   if (!own.ok()) return PlanRefusal(agent::WhatIsWrong(own.status()));
   const RemoteScheduler::Load load = scheduler_->load();
   const std::vector<std::string> addresses(std::max<size_t>(spec.nodes(), 1), "HOST");
-  return PlanRun(RankSpec(*own, config_.cluster, directory, 0, addresses, config_.cancel_grace),
-                 RefusalOf(spec), RequestOf(spec), load.ledger, load.waiting);
+  v1::JobPlan plan =
+      PlanRun(RankSpec(*own, config_.cluster, directory, 0, addresses, config_.cancel_grace),
+              RefusalOf(spec), RequestOf(spec), load.ledger, load.waiting);
+  if (auto output = agent::WarnOfBatchOutput(spec); output.has_value())
+    *plan.add_checks() = *std::move(output);
+  return plan;
 }
 
 std::optional<Misfit> RemoteBackend::RefusalOf(const v1::JobSpec& spec) const {

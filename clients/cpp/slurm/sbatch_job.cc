@@ -7,6 +7,7 @@
 #include "clients/cpp/slurm/sbatch_array.h"
 #include "clients/cpp/slurm/sbatch_shape.h"
 #include "clients/cpp/slurm/sbatch_values.h"
+#include "contract/batch_output.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
 #include "contract/parts.h"
@@ -108,7 +109,8 @@ class Mapper {
     spec().set_working_directory(place_.directory);
     spec().set_name(DefaultName(submission));
     MapArray(submission.options.Find("array"));
-    batch_script().set_output(job_.tasks.empty() ? "slurm-%j.out" : "slurm-%A_%a.out");
+    batch_script().set_output(
+        std::string(job_.tasks.empty() ? contract::kBatchOutput : contract::kArrayBatchOutput));
     if (!job_.tasks.empty() && HandsArrayToSlurm(submission.script)) {
       job_.notes.emplace_back(
           "SLURM_ARRAY_JOB_ID is Muster's number, not Slurm's: to scancel, scontrol and sbatch in "

@@ -74,6 +74,18 @@ TEST_F(BackendJudgeTest, ASubmitIsWarnedOfAClaimThatIsNotThere) {
   EXPECT_THAT(TakeChanges(), IsEmpty());
 }
 
+TEST_F(BackendJudgeTest, SubmitsAndPlansAreWarnedThatNoBatchScriptWritesItsFilesHere) {
+  Start({});
+  v1::JobSpec spec = Spec();
+  spec.mutable_slurm()->mutable_batch_script()->set_output("job.out");
+  for (const char* user : {"", "anna"}) {
+    const absl::StatusOr<v1::JobPlan> plan = backend_->Plan(spec, user);
+    ASSERT_TRUE(plan.ok());
+    EXPECT_THAT(SeenOf(*plan, "--output (slurm.batch_script.output)"),
+                HasSubstr("\"job.out\" only Slurm writes"));
+  }
+}
+
 TEST_F(BackendJudgeTest, WhatTheAgentItselfRefusesASubmitIsToldOf) {
   Start({});
   v1::JobSpec spec = Spec();
