@@ -29,6 +29,10 @@ struct Session {
   bool ids_only() const { return call.quiet || format == Format::kName; }
 };
 
+// If the verb named a single job that is a task of an array: which the others are, as other verbs
+// than those of Slurm's users take each task alone.
+void NoteOtherTasks(Session& session);
+
 int Submit(Session& session);
 int Run(Session& session);
 int List(Session& session);

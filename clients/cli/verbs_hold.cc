@@ -73,6 +73,7 @@ int Release(Session& session) {
     for (v1::Job& job : *response->mutable_jobs()) {
       if (SaysHeld(job.reason())) job.set_reason("released; its cluster is being told");
     }
+    NoteOtherTasks(session);
   }
   return Report(session, response);
 }

@@ -12,6 +12,7 @@
 #include "clients/cli/history.h"
 #include "clients/cli/report.h"
 #include "clients/cli/silent_clusters.h"
+#include "clients/cli/slurm/array_jobs.h"
 #include "clients/cli/text.h"
 #include "clients/cli/verbs.h"
 #include "contract/states.h"
@@ -157,6 +158,17 @@ void PrintMessage(Session& session, const google::protobuf::Message& message) {
   }
 }
 
+void NoteOtherTasks(Session& session) {
+  if (!session.for_people() || session.call.jobs.size() != 1) return;
+  v1::GetJobRequest request;
+  request.set_job_id(session.call.jobs[0].job);
+  const auto response = session.client.GetJob(request);
+  // The verb has done its work; a remark is not worth an error.
+  if (!response.ok()) return;
+  const std::string others = OtherTasksText(response->job());
+  if (!others.empty()) session.terminal.Note(others);
+}
+
 int List(Session& session) {
   v1::ListJobsRequest request;
   request.set_filter(FilterOf(session.call));
@@ -225,6 +237,7 @@ int Cancel(Session& session) {
   *jobs.mutable_jobs() = response->jobs();
   PrintJobs(session, jobs);
   NoteCanceled(session, *response);
+  NoteOtherTasks(session);
   return kOk;
 }
 

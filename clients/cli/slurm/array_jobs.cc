@@ -41,6 +41,12 @@ absl::StatusOr<uint64_t> NumberOfTask(client::Client& client, const JobName& nam
   return NoTask(name);
 }
 
+void AddRange(uint64_t first, uint64_t end, std::vector<std::string>* ranges) {
+  if (first >= end) return;
+  ranges->push_back(first + 1 == end ? fmt::format("{}", first)
+                                     : fmt::format("{} to {}", first, end - 1));
+}
+
 }  // namespace
 
 std::optional<JobName> ParseJobName(std::string_view text) {
@@ -57,6 +63,17 @@ std::string NameOf(const v1::Job& job) {
   const std::optional<ArrayTask> task = contract::FindArrayTask(job.spec());
   if (!task.has_value()) return fmt::format("{}", job.id());
   return fmt::format("{}_{}", contract::ArrayNumber(job.id(), *task), task->id);
+}
+
+std::string OtherTasksText(const v1::Job& job) {
+  const std::optional<ArrayTask> task = contract::FindArrayTask(job.spec());
+  if (!task.has_value() || task->count < 2) return "";
+  const uint64_t array = contract::ArrayNumber(job.id(), *task);
+  std::vector<std::string> others;
+  AddRange(array, job.id(), &others);
+  AddRange(job.id() + 1, array + task->count, &others);
+  return fmt::format("job {} is one of the {} tasks of the array {}; the other{}: {}", job.id(),
+                     task->count, array, task->count == 2 ? "" : "s", fmt::join(others, ", "));
 }
 
 absl::StatusOr<std::vector<uint64_t>> NumbersOf(client::Client& client,

@@ -25,6 +25,10 @@ std::optional<JobName> ParseJobName(std::string_view text);
 // "42_3" for a task of an array, else "42". The job has its spec.
 std::string NameOf(const v1::Job& job);
 
+// For whoever named this task alone: "job 43 is one of the 4 tasks of the array 42; the others: 42,
+// 44 to 45". Empty: there are no others. The job has its spec.
+std::string OtherTasksText(const v1::Job& job);
+
 // Muster's numbers of the jobs that are meant: of an array's number those of all tasks, one after
 // the other. A number that no job has stays as it is. NOT_FOUND: the array has no such task, or the
 // job is no array.

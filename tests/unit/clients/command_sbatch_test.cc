@@ -235,6 +235,25 @@ TEST_F(ArrayTest, WhatIsWrongWithItsScriptIsSaidAsOfOneJob) {
   EXPECT_EQ(outcome.err, "muster: no cluster can ever run this job\n");
 }
 
+TEST_F(ArrayTest, WhoReleasesOrCancelsOneTaskIsToldOfTheOthers) {
+  EXPECT_EQ(Run({"sbatch", "-a", "1,5-7", script_}).code, 0);
+  broker_.cancel_jobs = [](const auto&) -> absl::StatusOr<v1::CancelJobsResponse> {
+    return v1::CancelJobsResponse();
+  };
+  broker_.release_jobs = [](const auto&) -> absl::StatusOr<v1::ReleaseJobsResponse> {
+    return v1::ReleaseJobsResponse();
+  };
+  EXPECT_THAT(
+      Run({"release", "42"}).err,
+      HasSubstr("muster: job 42 is one of the 4 tasks of the array 42; the others: 43 to 45\n"));
+  EXPECT_EQ(Run({"cancel", "43"}).err,
+            "muster: job 43 is one of the 4 tasks of the array 42; the others: 42, 44 to 45\n");
+  EXPECT_THAT(Run({"cancel", "45"}).err, HasSubstr("the others: 42 to 44\n"));
+  EXPECT_EQ(Run({"cancel", "42", "43"}).err, "") << "who names several knows of them";
+  EXPECT_EQ(Run({"cancel", "7"}).err, "") << "no task of an array";
+  EXPECT_EQ(Run({"-q", "cancel", "43"}).err, "") << "programs read it";
+}
+
 TEST_F(ArrayTest, TestOnlyPlansItsFirstTaskAsItWouldBeSubmitted) {
   std::vector<v1::JobSpec> planned;
   broker_.plan_job = [&](const v1::PlanJobRequest& request) -> absl::StatusOr<v1::PlanJobResponse> {
