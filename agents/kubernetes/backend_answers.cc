@@ -124,15 +124,25 @@ std::string WhoStarts(const v1::JobSpec& spec, const std::string& queue) {
       spec.kubernetes().queue().empty() ? ", which takes each job that names none" : "");
 }
 
+const char* RemedyOfRefusal(const absl::Status& status) {
+  if (absl::IsPermissionDenied(status) &&
+      status.message().find("exceeded quota") != absl::string_view::npos) {
+    return "Wait: the job starts once the quota has room. Jobs that have ended count in it for "
+           "kubernetes.time_to_live.";
+  }
+  if (absl::IsPermissionDenied(status) || absl::IsNotFound(status)) {
+    return "Ask the cluster's operator, to whom muster check tells what is missing; until then the "
+           "job waits.";
+  }
+  return "Try again.";
+}
+
 void CheckDryRun(const absl::StatusOr<std::optional<std::string>>& refusal,
                  agent::CheckList* checks) {
   constexpr char kSubject[] = "dry run";
   if (!refusal.ok()) {
     checks->Warn(kSubject, "not now: " + std::string(ToStd(refusal.status().message())),
-                 absl::IsPermissionDenied(refusal.status()) || absl::IsNotFound(refusal.status())
-                     ? "Ask the cluster's operator, to whom muster check tells what is missing; "
-                       "until then the job waits."
-                     : "Try again.");
+                 RemedyOfRefusal(refusal.status()));
   } else if (refusal->has_value()) {
     checks->Fail(kSubject, **refusal, "Correct the job.");
   } else {

@@ -166,6 +166,15 @@ def test_what_a_quota_holds_back_says_so_and_goes_once_there_is_room(kubernetes,
     assert api.stdout(second) == b"at last\n"
 
 
+def test_a_plan_says_of_a_quota_of_jobs_that_is_full_that_waiting_helps(kubernetes, agent, api, namespace):
+    del agent
+    set_quota(kubernetes, namespace, **{"count/jobs.batch": "1"})
+    api.wait_state(api.submit(script_spec("true")), SUCCEEDED)
+    (plan,) = api.plan(script_spec("true"))
+    refused = next(check for check in plan.checks if "exceeded quota" in check.seen)
+    assert refused.remedy.startswith("Wait: the job starts once the quota has room.") and "time_to_live" in refused.remedy
+
+
 def test_a_job_that_is_larger_than_its_quota_fails_in_the_quotas_words(kubernetes, agent, api, namespace):
     del agent
     set_quota(kubernetes, namespace, requests_cpu="1")
