@@ -16,6 +16,7 @@
 #include "agents/core/launch_refusal.h"
 #include "agents/hosts/local_host.h"
 #include "agents/machines/answers.h"
+#include "agents/machines/launch_outcome.h"
 #include "agents/machines/machine.h"
 #include "agents/machines/machines.h"
 #include "agents/machines/process_search.h"
@@ -36,32 +37,11 @@ using agent::ObserveOutcome;
 using agent::RunHandle;
 using google::protobuf::util::TimeUtil;
 
-v1::Evidence AgentEvidence(const std::string& detail) {
-  v1::Evidence evidence;
-  evidence.set_source(v1::EVIDENCE_SOURCE_AGENT);
-  *evidence.mutable_observed_at() =
-      TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(absl::Now()));
-  evidence.set_detail(detail);
-  return evidence;
-}
-
-LaunchOutcome Refused(v1::FailureClass failure_class, const std::string& message,
-                      const std::string& suggestion) {
-  return agent::RefusedAs(failure_class, message, suggestion, AgentEvidence(message));
-}
-
 // What the job names is not as it says, or this machine could not look.
 LaunchOutcome RefusedBecause(const absl::Status& status) {
   return Refused(
       absl::IsInvalidArgument(status) ? v1::FAILURE_CLASS_CONFIG : v1::FAILURE_CLASS_INFRA,
       agent::WhatIsWrong(status), "correct the job, or put its data onto this machine");
-}
-
-LaunchOutcome LaunchedAs(const std::string& detail) {
-  LaunchOutcome outcome;
-  outcome.kind = LaunchOutcome::Kind::kLaunched;
-  outcome.evidence = AgentEvidence(detail);
-  return outcome;
 }
 
 // When the run is gone at the latest, from its start: after a limit it gets the grace as well.
@@ -242,22 +222,10 @@ std::string MachinesBackend::ResultsDirectory(const RunHandle& run) {
 }
 
 RunSpec MachinesBackend::SpecOf(const v1::Assignment& assignment) const {
-  const v1::JobSpec& job = assignment.spec();
-  const Request request = RequestOf(job);
   const std::string directory = DirectoryOf(assignment.run_key()).path();
-  RunSpec spec;
-  spec.run_key = assignment.run_key();
-  spec.priority = job.priority();
-  spec.cores = request.cores;
-  spec.memory_bytes = request.memory_bytes;
-  spec.gpu_type = request.gpu_type;
-  spec.gpu_millis = request.gpu_millis;
-  DescribeProgram(job, directory, &spec);
-  spec.environment =
-      Variables(RunEnvironment(assignment, config_.cluster, directory, BaseEnvironment()));
-  spec.time_limit_ms = TimeUtil::DurationToMilliseconds(job.time_limit());
-  spec.grace_ms = absl::ToInt64Milliseconds(config_.cancel_grace);
-  return spec;
+  return MakeRunSpec(assignment, directory,
+                     RunEnvironment(assignment, config_.cluster, directory, BaseEnvironment()),
+                     config_.cancel_grace);
 }
 
 absl::Status MachinesBackend::Adopt(const std::vector<RunHandle>& runs) {

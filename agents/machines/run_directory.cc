@@ -7,8 +7,10 @@
 #include <system_error>
 
 #include "agents/core/run_program.h"
+#include "agents/machines/run_request.h"
 #include "agents/machines/small_file.h"
 #include "fmt/format.h"
+#include "google/protobuf/util/time_util.h"
 
 namespace muster::machines {
 namespace {
@@ -41,14 +43,7 @@ absl::Status LoadRecord(const std::string& path, size_t max_bytes, std::optional
   return absl::OkStatus();
 }
 
-}  // namespace
-
-std::vector<std::string> Variables(const std::map<std::string, std::string>& environment) {
-  std::vector<std::string> variables;
-  for (const auto& [name, value] : environment) variables.push_back(name + "=" + value);
-  return variables;
-}
-
+// Setup and command.
 void DescribeProgram(const v1::JobSpec& job, const std::string& directory, RunSpec* spec) {
   const RunDirectory run(directory);
   spec->working_directory =
@@ -59,6 +54,32 @@ void DescribeProgram(const v1::JobSpec& job, const std::string& directory, RunSp
   }
   spec->command_script = job.command().script();
   spec->command_words = agent::WordsForCommand(job.command(), run.PathOf(kCommandFile));
+}
+
+}  // namespace
+
+std::vector<std::string> Variables(const std::map<std::string, std::string>& environment) {
+  std::vector<std::string> variables;
+  for (const auto& [name, value] : environment) variables.push_back(name + "=" + value);
+  return variables;
+}
+
+RunSpec MakeRunSpec(const v1::Assignment& assignment, const std::string& directory,
+                    const std::map<std::string, std::string>& environment, absl::Duration grace) {
+  const v1::JobSpec& job = assignment.spec();
+  const Request request = RequestOf(job);
+  RunSpec spec;
+  spec.run_key = assignment.run_key();
+  spec.priority = job.priority();
+  spec.cores = request.cores;
+  spec.memory_bytes = request.memory_bytes;
+  spec.gpu_type = request.gpu_type;
+  spec.gpu_millis = request.gpu_millis;
+  DescribeProgram(job, directory, &spec);
+  spec.environment = Variables(environment);
+  spec.time_limit_ms = google::protobuf::util::TimeUtil::DurationToMilliseconds(job.time_limit());
+  spec.grace_ms = absl::ToInt64Milliseconds(grace);
+  return spec;
 }
 
 std::string RunDirectory::PathOf(std::string_view name) const {

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "agents/machines/run_records.h"
 #include "muster/v1/agent_link.pb.h"
 
@@ -32,8 +33,10 @@ struct RunFiles {
 // "NAME=value" for each.
 std::vector<std::string> Variables(const std::map<std::string, std::string>& environment);
 
-// Setup and command of a spec, in a directory.
-void DescribeProgram(const v1::JobSpec& job, const std::string& directory, RunSpec* spec);
+// What a supervisor is told of a run, whose paths are in the `directory`. `grace`: between the TERM
+// and the KILL of a cancel.
+RunSpec MakeRunSpec(const v1::Assignment& assignment, const std::string& directory,
+                    const std::map<std::string, std::string>& environment, absl::Duration grace);
 
 class RunDirectory {
  public:

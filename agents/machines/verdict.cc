@@ -32,17 +32,6 @@ Observation Begin(const Witness& witness, v1::RunState state, v1::EvidenceSource
   return observation;
 }
 
-v1::Failure MakeFailure(v1::FailureClass failure_class, const std::string& message,
-                        const std::string& suggestion) {
-  v1::Failure failure;
-  failure.set_failure_class(failure_class);
-  failure.set_message(message);
-  failure.set_suggestion(suggestion);
-  // Another machine, or this one after its restart, may do better.
-  failure.set_retriable(failure_class == v1::FAILURE_CLASS_INFRA);
-  return failure;
-}
-
 std::string SignalText(int signal) {
   const char* name = sigabbrev_np(signal);
   return name == nullptr ? fmt::format("signal {}", signal)
@@ -173,6 +162,17 @@ std::string DetailOf(const ExitRecord& exit) {
 }
 
 }  // namespace
+
+v1::Failure MakeFailure(v1::FailureClass failure_class, const std::string& message,
+                        const std::string& suggestion) {
+  v1::Failure failure;
+  failure.set_failure_class(failure_class);
+  failure.set_message(message);
+  failure.set_suggestion(suggestion);
+  // Another machine, or this one after its restart, may do better.
+  failure.set_retriable(failure_class == v1::FAILURE_CLASS_INFRA);
+  return failure;
+}
 
 Observation PendingVerdict(const Witness& witness, const std::string& reason) {
   Observation observation =

@@ -17,6 +17,10 @@ struct Witness {
   absl::Time now;
 };
 
+// Retriable if it is the cluster's doing.
+v1::Failure MakeFailure(v1::FailureClass failure_class, const std::string& message,
+                        const std::string& suggestion);
+
 agent::Observation PendingVerdict(const Witness& witness, const std::string& reason);
 // A supervisor has it; the command has not started.
 agent::Observation StartingVerdict(const Witness& witness, pid_t supervisor);

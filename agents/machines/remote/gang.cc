@@ -102,7 +102,7 @@ Observation GangEnd(const std::string& run_key, const std::vector<Rank>& ranks, 
   if (end.state == v1::RUN_STATE_CANCELED && !cancel_asked) {
     // Because of a rank that could not be started; an agent that has died since has known why.
     end.state = v1::RUN_STATE_FAILED;
-    end.failure = RankFailure(v1::FAILURE_CLASS_INFRA,
+    end.failure = MakeFailure(v1::FAILURE_CLASS_INFRA,
                               "the run was ended because not all of its ranks could be started",
                               "submit the job again; the agent's log says which host it was");
   }
@@ -136,22 +136,12 @@ Observation GangLost(const std::string& run_key, const std::vector<Rank>& ranks,
   lost.nodes = NamesOf(ranks);
   lost.start_time = FirstStart(ranks);
   lost.evidence.set_detail(why);
-  lost.failure = RankFailure(v1::FAILURE_CLASS_INFRA,
+  lost.failure = MakeFailure(v1::FAILURE_CLASS_INFRA,
                              fmt::format("nobody knows what has become of the run: {}", why),
                              "see to the host; what it still has of the run is ended when it "
                              "answers again. Then submit the job again");
   lost.failure->set_retriable(false);
   return lost;
-}
-
-v1::Failure RankFailure(v1::FailureClass failure_class, const std::string& message,
-                        const std::string& suggestion) {
-  v1::Failure failure;
-  failure.set_failure_class(failure_class);
-  failure.set_message(message);
-  failure.set_suggestion(suggestion);
-  failure.set_retriable(failure_class == v1::FAILURE_CLASS_INFRA);
-  return failure;
 }
 
 }  // namespace muster::machines

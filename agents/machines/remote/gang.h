@@ -58,10 +58,6 @@ agent::Observation GangProgress(const std::string& run_key, const std::vector<Ra
 agent::Observation GangLost(const std::string& run_key, const std::vector<Rank>& ranks,
                             const std::string& why, absl::Time now);
 
-// Retriable if it is the cluster's fault.
-v1::Failure RankFailure(v1::FailureClass failure_class, const std::string& message,
-                        const std::string& suggestion);
-
 }  // namespace muster::machines
 
 #endif  // MUSTER_AGENTS_MACHINES_REMOTE_GANG_H_

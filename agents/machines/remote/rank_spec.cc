@@ -23,20 +23,9 @@ absl::StatusOr<v1::Assignment> OnHost(const v1::Assignment& assignment, const st
 RunSpec RankSpec(const v1::Assignment& assignment, const std::string& cluster,
                  const std::string& directory, size_t rank,
                  const std::vector<std::string>& addresses, absl::Duration cancel_grace) {
-  const v1::JobSpec& job = assignment.spec();
-  const Request request = RequestOf(job);
-  RunSpec spec;
-  spec.run_key = assignment.run_key();
-  spec.priority = job.priority();
-  spec.cores = request.cores;
-  spec.memory_bytes = request.memory_bytes;
-  spec.gpu_type = request.gpu_type;
-  spec.gpu_millis = request.gpu_millis;
-  DescribeProgram(job, directory, &spec);
-  spec.environment = Variables(RankEnvironment(assignment, cluster, directory, rank, addresses));
-  spec.time_limit_ms = google::protobuf::util::TimeUtil::DurationToMilliseconds(job.time_limit());
-  spec.grace_ms = absl::ToInt64Milliseconds(cancel_grace);
-  return spec;
+  return MakeRunSpec(assignment, directory,
+                     RankEnvironment(assignment, cluster, directory, rank, addresses),
+                     cancel_grace);
 }
 
 QueuedRun QueuedFrom(const v1::Assignment& assignment, uint64_t order, bool held,

@@ -11,6 +11,7 @@
 #include "agents/core/job_storage.h"
 #include "agents/core/launch_refusal.h"
 #include "agents/machines/answers.h"
+#include "agents/machines/launch_outcome.h"
 #include "agents/machines/remote/host_router.h"
 #include "agents/machines/remote/rank_spec.h"
 #include "agents/machines/remote/remote_answers.h"
@@ -20,7 +21,6 @@
 #include "agents/machines/verdict.h"
 #include "contract/text.h"
 #include "fmt/format.h"
-#include "google/protobuf/util/time_util.h"
 
 namespace muster::machines {
 namespace {
@@ -29,7 +29,6 @@ using agent::LaunchOutcome;
 using agent::LookupOutcome;
 using agent::ObserveOutcome;
 using agent::RunHandle;
-using google::protobuf::util::TimeUtil;
 
 // For the first word of every host; those that are slower are down until they answer.
 constexpr absl::Duration kFirstWord = absl::Seconds(20);
@@ -37,27 +36,6 @@ constexpr absl::Duration kFirstWord = absl::Seconds(20);
 constexpr char kSomeHost[] = "/HOST/runs/";
 
 std::string Words(const absl::Status& status) { return std::string(ToStd(status.message())); }
-
-v1::Evidence AgentEvidence(const std::string& detail) {
-  v1::Evidence evidence;
-  evidence.set_source(v1::EVIDENCE_SOURCE_AGENT);
-  *evidence.mutable_observed_at() =
-      TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(absl::Now()));
-  evidence.set_detail(detail);
-  return evidence;
-}
-
-LaunchOutcome Refused(v1::FailureClass failure_class, const std::string& message,
-                      const std::string& suggestion) {
-  return agent::RefusedAs(failure_class, message, suggestion, AgentEvidence(message));
-}
-
-LaunchOutcome LaunchedAs(const std::string& detail) {
-  LaunchOutcome outcome;
-  outcome.kind = LaunchOutcome::Kind::kLaunched;
-  outcome.evidence = AgentEvidence(detail);
-  return outcome;
-}
 
 class RemoteBackend : public agent::Backend {
  public:

@@ -4,6 +4,7 @@
 
 #include "absl/time/clock.h"
 #include "agents/machines/remote/remote_scheduler.h"
+#include "agents/machines/verdict.h"
 #include "contract/text.h"
 #include "daemon/log.h"
 #include "fmt/format.h"
@@ -95,7 +96,7 @@ void RemoteScheduler::On(size_t /*host*/, const StartDone& event) {
     return;
   } else if (!rank.HasBegun()) {
     const bool is_config = absl::IsInvalidArgument(event.status);
-    rank.refused = RankFailure(
+    rank.refused = MakeFailure(
         is_config ? v1::FAILURE_CLASS_CONFIG : v1::FAILURE_CLASS_INFRA,
         fmt::format("the run could not be started: {}", ToStd(event.status.message())),
         is_config ? "correct the job, or put its data onto every host"

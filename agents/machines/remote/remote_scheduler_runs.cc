@@ -140,7 +140,7 @@ void RemoteScheduler::StartRank(Active* run, size_t rank, HostEntry* host) {
   if (start.ok()) return host->link->Start(*std::move(start));
   run->ranks[rank].start_under_way = false;
   run->ranks[rank].refused =
-      RankFailure(v1::FAILURE_CLASS_CONFIG, Words(start.status()), "correct the job");
+      MakeFailure(v1::FAILURE_CLASS_CONFIG, Words(start.status()), "correct the job");
   run->ranks[rank].refused_at = absl::Now();
 }
 

@@ -1,6 +1,7 @@
 // What a run's ranks on several hosts mean for the run.
 #include "agents/machines/remote/gang.h"
 
+#include "agents/machines/verdict.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -79,7 +80,7 @@ TEST(GangTest, AVanishedRankIsAFaultOfTheCluster) {
 
 TEST(GangTest, ARefusedRankGivesItsOwnClass) {
   Rank refused = LivingRank("b", HostStage::kAbsent);
-  refused.refused = RankFailure(v1::FAILURE_CLASS_CONFIG, "no such input", "correct the job");
+  refused.refused = MakeFailure(v1::FAILURE_CLASS_CONFIG, "no such input", "correct the job");
   refused.refused_at = kNow;
   const auto end = GangEnd(
       "k-1-1", {EndedRank("a", Ended(ExitRecord::Cause::kCanceled, 10)), refused}, false, kNow);

@@ -1,0 +1,33 @@
+#include "agents/machines/launch_outcome.h"
+
+#include "absl/time/clock.h"
+#include "agents/core/launch_refusal.h"
+#include "google/protobuf/util/time_util.h"
+
+namespace muster::machines {
+
+using agent::LaunchOutcome;
+using google::protobuf::util::TimeUtil;
+
+v1::Evidence AgentEvidence(const std::string& detail) {
+  v1::Evidence evidence;
+  evidence.set_source(v1::EVIDENCE_SOURCE_AGENT);
+  *evidence.mutable_observed_at() =
+      TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(absl::Now()));
+  evidence.set_detail(detail);
+  return evidence;
+}
+
+LaunchOutcome Refused(v1::FailureClass failure_class, const std::string& message,
+                      const std::string& suggestion) {
+  return agent::RefusedAs(failure_class, message, suggestion, AgentEvidence(message));
+}
+
+LaunchOutcome LaunchedAs(const std::string& detail) {
+  LaunchOutcome outcome;
+  outcome.kind = LaunchOutcome::Kind::kLaunched;
+  outcome.evidence = AgentEvidence(detail);
+  return outcome;
+}
+
+}  // namespace muster::machines

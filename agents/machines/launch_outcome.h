@@ -1,0 +1,19 @@
+// What the machines backends say of a launch, with the agent's own word as evidence.
+#ifndef MUSTER_AGENTS_MACHINES_LAUNCH_OUTCOME_H_
+#define MUSTER_AGENTS_MACHINES_LAUNCH_OUTCOME_H_
+
+#include <string>
+
+#include "agents/core/backend.h"
+
+namespace muster::machines {
+
+// As seen now.
+v1::Evidence AgentEvidence(const std::string& detail);
+agent::LaunchOutcome Refused(v1::FailureClass failure_class, const std::string& message,
+                             const std::string& suggestion);
+agent::LaunchOutcome LaunchedAs(const std::string& detail);
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_LAUNCH_OUTCOME_H_
