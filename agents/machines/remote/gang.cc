@@ -53,9 +53,11 @@ std::optional<absl::Time> FirstStart(const std::vector<Rank>& ranks) {
 }  // namespace
 
 bool TakeReport(const RankReport& report, absl::Time now, Rank* rank) {
-  if (rank->IsOver() || report.stage == rank->stage) return false;
   // A look from before the start was answered.
-  if (report.stage == HostStage::kAbsent) return false;
+  if (report.stage == HostStage::kAbsent || report.stage == rank->stage) return false;
+  // What has begun was not refused, whatever the answer to a second start.
+  rank->refused.reset();
+  if (rank->IsOver()) return false;
   rank->stage = report.stage;
   if (report.started.has_value()) rank->started = report.started;
   rank->exit = report.exit;

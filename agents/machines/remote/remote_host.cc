@@ -180,12 +180,8 @@ absl::Status RemoteHost::Prepare() {
   const std::string program =
       fmt::format("{}/bin/{}/muster-supervisor", *directory, options_.program->digest);
   if (absl::Status s = PutSupervisor(program); !s.ok()) return s;
-  // An earlier agent's would be later than ours.
-  if (absl::Status s =
-          ssh_->WriteFile(runs + "/" + kQuestionFile, "0", {.mode = 0600, .sync = false});
-      !s.ok()) {
-    return s;
-  }
+  // An earlier agent's would be later than ours. To remove it a full disk is no obstacle.
+  if (absl::Status s = ssh_->RemoveTree(runs + "/" + kQuestionFile); !s.ok()) return s;
   absl::StatusOr<Machine> machine = ReadRemoteMachine(options_.config, *ssh_);
   if (!machine.ok()) return machine.status();
   {
@@ -290,14 +286,21 @@ void RemoteHost::Do(const RankStart& start) {
   listener_(StartDone{.run_key = start.run_key, .rank = start.rank, .status = status});
 }
 
-absl::Status RemoteHost::StartRank(const RankStart& start) {
-  if (start.job->inputs_size() > 0) {
-    if (absl::Status s = agent::CheckInputs(*start.job, ssh_.get()); !s.ok()) return s;
-  }
+// Of a run of which nothing shows a start: one that has begun may have moved its inputs.
+absl::Status RemoteHost::PrepareStart(const RankStart& start) {
   // The default one is in the run's own directory, and made there.
-  if (!start.job->results_directory().starts_with(start.directory + "/")) {
-    if (absl::Status s = agent::MakeResultsDirectory(*start.job, ssh_.get()); !s.ok()) return s;
-  }
+  const bool has_results = !start.job->results_directory().starts_with(start.directory + "/");
+  if (start.job->inputs_size() == 0 && !has_results) return absl::OkStatus();
+  const absl::StatusOr<std::vector<std::string>> files = ssh_->ListDirectory(start.directory);
+  if (files.ok() && !files->empty()) return absl::OkStatus();
+  if (!files.ok() && !absl::IsNotFound(files.status()))
+    return absl::UnavailableError(files.status().message());
+  if (absl::Status s = agent::CheckInputs(*start.job, ssh_.get()); !s.ok()) return s;
+  return has_results ? agent::MakeResultsDirectory(*start.job, ssh_.get()) : absl::OkStatus();
+}
+
+absl::Status RemoteHost::StartRank(const RankStart& start) {
+  if (absl::Status s = PrepareStart(start); !s.ok()) return s;
   return RunSupervisor(
              {"start", start.directory, start.devices, Question(), start.devices_variable},
              start.spec.Encode(), kCommandPatience)

@@ -146,6 +146,9 @@ class RemoteHost {
   void Do(const CleanCommand& clean);
   void Do(const QuestionCommand& question);
   std::string Question() const;
+  // What has to be there before a start. UNAVAILABLE: nobody knows; INVALID_ARGUMENT: the job is
+  // wrong.
+  absl::Status PrepareStart(const RankStart& start);
   absl::Status StartRank(const RankStart& start);
   // Runs the supervisor's program there. UNAVAILABLE: it may have run; FAILED_PRECONDITION: it says
   // that it could not.

@@ -23,7 +23,7 @@ int StopCommand(const std::string& directory);
 
 // Writes a HostReport of the runs on standard input, "KEY LETTER" in each line, to standard output:
 // once one of them is at another stage than its letter says, once there is a later question, or
-// when the patience is over.
+// when the patience is over. A run that could not be looked at is left out.
 int ReportCommand(const std::string& runs_directory, int64_t question, int patience_ms);
 
 // Tells reports of a later question.

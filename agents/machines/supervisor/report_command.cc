@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/inotify.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +24,8 @@
 namespace muster::machines {
 namespace {
 
+// How soon the end of a supervisor is noticed where the kernel has no pidfd (before 5.3).
+constexpr int kLookAgainMs = 1000;
 // A hundred thousand runs.
 constexpr size_t kMaxInputBytes = 16 << 20;
 
@@ -32,11 +35,17 @@ int64_t NowMs() {
   return static_cast<int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
 }
 
-template <typename T>
-std::optional<T> Load(const std::string& path) {
-  std::string bytes;
-  if (ReadSmallFile(path, kMaxRecordBytes, &bytes) != 0) return std::nullopt;
-  return T::Decode(bytes);
+// There is no such record: nothing of that name, or what a run has put there instead.
+bool IsAbsence(int error) {
+  return error == ENOENT || error == ENOTDIR || error == EISDIR || error == ELOOP || error == EFBIG;
+}
+
+// A descriptor for each run that lives; what cannot be had is noticed when it is wanted.
+void RaiseFileLimit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 class Reporter {
@@ -91,11 +100,15 @@ class Reporter {
 
   HostReport Look() {
     owners_.clear();
+    has_all_pidfds_ = true;
     HostReport report = {.boot_id = boot_id_, .runs = {}};
     for (const auto& [key, stage] : known_) {
       // What has ended stays so.
       if (stage == HostStage::kEnded || stage == HostStage::kVanished) continue;
-      report.runs.push_back(LookAt(key));
+      could_look_ = true;
+      RankReport rank = LookAt(key);
+      // Nothing is said of what could not be looked at: "could not look" is not "gone".
+      if (could_look_) report.runs.push_back(std::move(rank));
     }
     return report;
   }
@@ -111,6 +124,7 @@ class Reporter {
     const bool was_claimed = claim.has_value() ||
                              access((directory + "/" + kClaimFile).c_str(), F_OK) == 0 ||
                              known_[key] != HostStage::kAbsent;
+    if (!could_look_) return rank;
     if (rank.exit.has_value()) {
       rank.stage = HostStage::kEnded;
     } else if (lives) {
@@ -124,6 +138,9 @@ class Reporter {
   // It has begun, and the claim does not lead to a living supervisor: the run may have removed it.
   void LookForOwner(const std::string& directory, const std::optional<Claim>& claim,
                     RankReport* rank) {
+    // There is one process at least, this one.
+    could_look_ = !ListProcesses().empty();
+    if (!could_look_) return;
     const auto supervisors = ListSupervisors();
     const auto found = supervisors.find(directory);
     if (found != supervisors.end() && Watch(found->second.owner)) {
@@ -132,6 +149,7 @@ class Reporter {
     }
     // It may have written its record after that was looked for, and ended.
     rank->exit = Load<ExitRecord>(directory + "/" + kExitFile);
+    if (!could_look_) return;
     if (rank->exit.has_value()) {
       rank->stage = HostStage::kEnded;
       return;
@@ -150,8 +168,16 @@ class Reporter {
 
   // Whether this very process lives; then its end wakes Sleep.
   bool Watch(const ProcessId& process) {
-    hosts::Fd pidfd(process.pid > 0 ? hosts::PidfdOpen(process.pid) : -1);
-    if (!pidfd.valid() || Identify(process.pid) != process) return false;
+    if (process.pid <= 0) return false;
+    hosts::Fd pidfd(hosts::PidfdOpen(process.pid));
+    if (!pidfd.valid()) {
+      if (errno == ESRCH) return false;
+      // ENOSYS, EPERM: not here; others: not now.
+      if (errno != ENOSYS && errno != EPERM) could_look_ = false;
+      has_all_pidfds_ = false;
+      return Identify(process.pid) == process;
+    }
+    if (Identify(process.pid) != process) return false;
     pollfd fd = {pidfd.get(), POLLIN, 0};
     if (poll(&fd, 1, 0) != 0) return false;  // a zombie
     owners_.push_back(std::move(pidfd));
@@ -161,11 +187,20 @@ class Reporter {
   void Sleep(int ms) {
     std::vector<pollfd> fds = {{inotify_.get(), POLLIN, 0}};
     for (const hosts::Fd& owner : owners_) fds.push_back({owner.get(), POLLIN, 0});
-    poll(fds.data(), fds.size(), ms);
+    poll(fds.data(), fds.size(), has_all_pidfds_ ? ms : std::min(ms, kLookAgainMs));
     alignas(inotify_event) char buffer[65536];
     // What has happened is looked for; only that something has is told here.
     while (read(inotify_.get(), buffer, sizeof buffer) > 0) {
     }
+  }
+
+  // Nothing: it is not there, or not whole.
+  template <typename T>
+  std::optional<T> Load(const std::string& path) {
+    std::string bytes;
+    const int error = ReadSmallFile(path, kMaxRecordBytes, &bytes);
+    if (error != 0 && !IsAbsence(error)) could_look_ = false;
+    return error == 0 ? T::Decode(bytes) : std::nullopt;
   }
 
   const std::string runs_directory_;
@@ -174,11 +209,14 @@ class Reporter {
   const hosts::Fd inotify_;
   std::map<std::string, HostStage> known_;
   std::vector<hosts::Fd> owners_;  // the supervisors that the last look has found
+  bool has_all_pidfds_ = true;     // of these
+  bool could_look_ = true;         // at the run that is being looked at
 };
 
 }  // namespace
 
 int ReportCommand(const std::string& runs_directory, int64_t question, int patience_ms) {
+  RaiseFileLimit();
   std::string input;
   Reporter reporter(runs_directory, question);
   if (!ReadInput(kMaxInputBytes, &input) || !reporter.ReadQuestion(input))

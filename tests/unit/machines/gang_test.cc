@@ -78,6 +78,15 @@ TEST(GangTest, AVanishedRankIsAFaultOfTheCluster) {
   EXPECT_THAT(end.failure->message(), HasSubstr("started anew"));
 }
 
+TEST(GangTest, WhatHasBegunWasNotRefusedWhateverASecondStartWasTold) {
+  Rank rank;
+  rank.refused = MakeFailure(v1::FAILURE_CLASS_CONFIG, "its input has gone", "correct the job");
+  EXPECT_FALSE(TakeReport({.run_key = "k-1-1"}, kNow, &rank));
+  EXPECT_TRUE(rank.IsOver()) << "nothing shows a start";
+  EXPECT_TRUE(TakeReport({.run_key = "k-1-1", .stage = HostStage::kClaimed}, kNow, &rank));
+  EXPECT_FALSE(rank.IsOver());
+}
+
 TEST(GangTest, ARefusedRankGivesItsOwnClass) {
   Rank refused = LivingRank("b", HostStage::kAbsent);
   refused.refused = MakeFailure(v1::FAILURE_CLASS_CONFIG, "no such input", "correct the job");

@@ -133,6 +133,22 @@ TEST_F(HostCommandsTest, ASupervisorThatIsKilledIsReportedAndItsProgramsAreGone)
   EXPECT_TRUE(AwaitDeath(program));
 }
 
+TEST_F(HostCommandsTest, NothingIsSaidOfARunThatCannotBeLookedAt) {
+  EXPECT_TRUE(Start("k-1-1", "exec sleep 1000").ok());
+  const std::string supervisor =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "muster-supervisor";
+  // No descriptor is left to read a record with.
+  const auto result = host_.Run({.argv = {"/bin/sh", "-c", "ulimit -n 4; exec \"$0\" \"$@\"",
+                                          supervisor, "report", runs_, "1", "1"},
+                                 .stdin_data = "k-1-1 c\n",
+                                 .timeout = kPatience});
+  ASSERT_TRUE(result.ok() && result->ok()) << result.status();
+  const auto report = HostReport::Decode(result->stdout_data);
+  ASSERT_TRUE(report.has_value());
+  EXPECT_TRUE(report->runs.empty()) << LetterOf(report->runs[0].stage);
+  EXPECT_TRUE(ListSupervisors().contains(DirectoryOf("k-1-1"))) << "and nothing is done to it";
+}
+
 TEST_F(HostCommandsTest, ADirectoryThatIsRemovedAfterItsStartIsNoRunThatWaits) {
   EXPECT_EQ(Report("k-1-1", HostStage::kClaimed).stage, HostStage::kVanished);
   EXPECT_EQ(Report("k-2-1", HostStage::kAbsent, 1).stage, HostStage::kAbsent);
