@@ -9,6 +9,7 @@
 
 #include "absl/time/clock.h"
 #include "clients/cli/slurm/array_jobs.h"
+#include "clients/cli/text.h"
 #include "contract/parts.h"
 #include "contract/states.h"
 #include "contract/text.h"
@@ -32,21 +33,12 @@ absl::StatusOr<v1::Job> GetJob(client::Client& client, uint64_t id) {
   return std::move(*response->mutable_job());
 }
 
-// Whether Slurm can tell how the job ends: a run that has ended is followed by another, of another
-// number, unless the job has ended with it.
-bool HasNumber(const v1::Job& job) {
-  if (job.runs().empty()) return false;
-  const v1::Run& run = *job.runs().rbegin();
-  return !run.external_id().empty() && !contract::IsTerminal(run.state());
-}
-
-// The job once it has ended, or its latest run has a number of the cluster's.
-absl::StatusOr<v1::Job> AwaitNumber(client::Client& client, uint64_t id, absl::Time deadline) {
-  const auto is_enough = [](const absl::StatusOr<v1::Job>& job) {
-    return !job.ok() || contract::IsTerminal(job->state()) || HasNumber(*job);
-  };
+// The job once it is as wanted, or as it is at the deadline, or when its steps cannot be followed.
+template <typename IsEnough>
+absl::StatusOr<v1::Job> Await(client::Client& client, uint64_t id, absl::Time deadline,
+                              IsEnough is_enough) {
   absl::StatusOr<v1::Job> job = GetJob(client, id);
-  if (is_enough(job)) return job;
+  if (!job.ok() || is_enough(*job)) return job;
   v1::WatchJobsRequest request;
   request.add_job_ids(id);
   request.set_until_terminal(true);
@@ -54,13 +46,23 @@ absl::StatusOr<v1::Job> AwaitNumber(client::Client& client, uint64_t id, absl::T
   while (true) {
     const auto step = steps->Next();
     job = GetJob(client, id);
-    if (is_enough(job)) return job;
-    if (!step.ok() || !step->has_value()) {
-      return Bad(id,
-                 "has no number of Slurm's yet, so that Slurm cannot wait for it; submit this "
-                 "one when it is PENDING on its cluster");
-    }
+    if (!job.ok() || is_enough(*job) || !step.ok() || !step->has_value()) return job;
   }
+}
+
+bool HasEnded(const v1::Job& job) { return contract::IsTerminal(job.state()); }
+
+// Whether a cluster has it.
+bool IsPlaced(const v1::Job& job) {
+  return job.state() != v1::JOB_STATE_QUEUED && !job.runs().empty();
+}
+
+// Whether Slurm can tell how the job ends: a run that has ended is followed by another, of another
+// number, unless the job has ended with it.
+bool HasNumber(const v1::Job& job) {
+  if (!IsPlaced(job)) return false;
+  const v1::Run& run = *job.runs().rbegin();
+  return !run.external_id().empty() && !contract::IsTerminal(run.state());
 }
 
 // What the end of a job means to one that depends on it.
@@ -72,6 +74,15 @@ Verdict Judge(std::string_view type, v1::JobState end) {
                        : type == "afterok" || type == "aftercorr" ? has_succeeded
                                                                   : true;
   return is_good ? Verdict::kFulfilled : Verdict::kNever;
+}
+
+// What does without Slurm: "muster wait 42 && muster sbatch ...".
+std::string WithoutSlurm(std::string_view type, const std::string& job) {
+  if (type == "after") return fmt::format("submit this one once job {} is RUNNING", job);
+  const std::string_view then = type == "afterok" || type == "aftercorr" ? " &&"
+                                : type == "afternotok"                   ? " ||"
+                                                                         : ";";
+  return fmt::format("have Muster wait: muster wait {}{} muster sbatch ...", job, then);
 }
 
 class Translator {
@@ -96,8 +107,11 @@ class Translator {
         return Bad(name->number,
                    "is an array, whose tasks Slurm does not know as one; use afterok");
       }
+      const std::string instead =
+          WithoutSlurm(type, numbers->size() > 1 ? fmt::format("'{}_*'", name->number)
+                                                 : fmt::format("{}", numbers->front()));
       for (uint64_t id : *numbers) {
-        const absl::StatusOr<std::string> known = Number(type, id);
+        const absl::StatusOr<std::string> known = Number(type, id, instead);
         if (!known.ok()) return known.status();
         is_fulfilled = is_fulfilled || known->empty();
         if (!known->empty())
@@ -109,29 +123,68 @@ class Translator {
   }
 
  private:
-  // Slurm's number of a job; empty if it has ended as it should.
-  absl::StatusOr<std::string> Number(std::string_view type, uint64_t id) {
-    const absl::StatusOr<v1::Job> job = AwaitNumber(client_, id, deadline_);
+  // Slurm's number of a job; empty if it has ended as it should. `instead`: what does without.
+  absl::StatusOr<std::string> Number(std::string_view type, uint64_t id,
+                                     const std::string& instead) {
+    absl::StatusOr<v1::Job> job = AwaitPlace(id);
     if (!job.ok()) return job.status();
-    if (contract::IsTerminal(job->state())) {
+    if (!HasEnded(*job)) {
+      if (!IsPlaced(*job)) return NotPlaced(*job, instead);
+      // Before it is waited for: on no other kind of cluster it will ever have one.
+      if (absl::Status status = TieTo(*job, instead); !status.ok()) return status;
+      job = Await(client_, id, deadline_,
+                  [](const v1::Job& now) { return HasEnded(now) || HasNumber(now); });
+      if (!job.ok()) return job.status();
+    }
+    if (HasEnded(*job)) {
       if (Judge(type, job->state()) == Verdict::kFulfilled) return std::string();
       return Bad(id, fmt::format("has ended as {}, so that {} would never let this one start",
                                  contract::Name(job->state()), type));
     }
-    const v1::Run& run = *job->runs().rbegin();
-    if (absl::Status status = TieTo(run.cluster(), id); !status.ok()) return status;
-    return run.external_id();
+    if (!HasNumber(*job)) {
+      return Bad(id,
+                 "has no number of Slurm's yet, so that Slurm cannot wait for it; submit this one "
+                 "when it is PENDING on its cluster");
+    }
+    // Its run may be another one by now.
+    if (absl::Status status = TieTo(*job, instead); !status.ok()) return status;
+    return job->runs().rbegin()->external_id();
+  }
+
+  absl::StatusOr<v1::Job> AwaitPlace(uint64_t id) {
+    const absl::Time deadline = std::min(deadline_, absl::Now() + kMaxPlaceWait);
+    return Await(client_, id, deadline,
+                 [](const v1::Job& job) { return HasEnded(job) || IsPlaced(job) || job.held(); });
+  }
+
+  static absl::Status NotPlaced(const v1::Job& job, const std::string& instead) {
+    const uint64_t id = job.id();
+    if (job.held()) {
+      return Bad(id,
+                 fmt::format("is held, and no cluster has it, so that Slurm cannot wait for it; "
+                             "let it go first (muster release {}), or {}",
+                             id, instead));
+    }
+    const std::string why = OneLine(job.reason());
+    return Bad(id,
+               fmt::format("is QUEUED, and no cluster has it, so that Slurm cannot wait for it"
+                           "{}{}{}; submit this one when it is PENDING on a Slurm cluster, or {}",
+                           why.empty() ? "" : " (", why, why.empty() ? "" : ")", instead));
   }
 
   // The job can only run where the other one is.
-  absl::Status TieTo(const std::string& name, uint64_t id) {
+  absl::Status TieTo(const v1::Job& job, const std::string& instead) {
+    const uint64_t id = job.id();
+    const std::string& name = job.runs().rbegin()->cluster();
     if (name == tied_to_) return absl::OkStatus();
     v1::GetClusterRequest request;
     request.set_name(name);
     const auto cluster = client_.GetCluster(request);
     if (!cluster.ok()) return cluster.status();
     if (cluster->cluster().kind() != v1::CLUSTER_KIND_SLURM) {
-      return Bad(id, fmt::format("is on {}, which is no Slurm cluster", name));
+      return Bad(id, fmt::format("is on cluster {}, which is of kind {}, and only Slurm lets jobs "
+                                 "wait for each other; {}",
+                                 name, contract::Name(cluster->cluster().kind()), instead));
     }
     auto& named = *spec_.mutable_placement()->mutable_clusters();
     const bool fits = named.empty() || std::find(named.begin(), named.end(), name) != named.end();

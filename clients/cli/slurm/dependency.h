@@ -12,12 +12,17 @@ namespace muster::cli {
 // How long jobs that were just submitted may take until their cluster has given them numbers.
 inline constexpr absl::Duration kMaxNumberWait = absl::Minutes(1);
 
+// How long a job may take until a cluster has it: with room somewhere that is a matter of
+// milliseconds, and without there is no telling.
+inline constexpr absl::Duration kMaxPlaceWait = absl::Seconds(3);
+
 // Puts Slurm's numbers in place of Muster's in the spec's slurm.dependency, all tasks' in place of
 // an array's, and ties the job to the cluster that has those jobs. A job that has ended as the
-// dependency wants it is left out: Slurm may have forgotten it. Waits up to kMaxNumberWait for jobs
-// that have no number of Slurm's yet. FAILED_PRECONDITION: a job got none, did not run on Slurm,
-// has ended otherwise than it should, or the jobs are on several clusters, or on others than the
-// job names; NOT_FOUND: there is no such job. A retry is not followed: Slurm waits for the run that
+// dependency wants it is left out, wherever it ran: Slurm may have forgotten it, or never knew it.
+// Waits up to kMaxPlaceWait until a cluster has a job, and up to kMaxNumberWait until Slurm has
+// given it a number. FAILED_PRECONDITION, with what to do instead: a job is held or got no cluster
+// or number, is on a cluster of another kind, has ended otherwise than it should, or the jobs are
+// on several clusters, or on others than the job names; NOT_FOUND: there is no such job. A retry is not followed: Slurm waits for the run that
 // is there now.
 absl::Status TranslateDependency(client::Client& client, v1::JobSpec* spec);
 

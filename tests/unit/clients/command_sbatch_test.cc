@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/clock.h"
+#include "clients/cli/slurm/dependency.h"
 #include "contract/errors.h"
 #include "tests/unit/clients/slurm_verbs_fixture.h"
 
@@ -109,6 +111,49 @@ TEST_F(SlurmVerbsTest, ADependencyOnAJobOfMustersGetsSlurmsNumberAndItsCluster) 
   EXPECT_EQ(submitted_.size(), 1u);
 }
 
+TEST_F(SlurmVerbsTest, ADependencyThatSlurmCannotKeepIsRefusedAtOnceWithWhatDoes) {
+  const std::string script = WriteScript("#!/bin/sh\ntrue\n");
+  // Who waits for a step waits in vain.
+  broker_.watch_jobs = [this](const auto&, const auto& write) {
+    while (!stop_ && write(client::Step(99, 1, v1::JOB_STATE_PENDING)))
+      absl::SleepFor(absl::Milliseconds(10));
+    return absl::OkStatus();
+  };
+  broker_.get_cluster = [](const auto& request) -> absl::StatusOr<v1::GetClusterResponse> {
+    v1::GetClusterResponse response;
+    *response.mutable_cluster() = Lab();
+    response.mutable_cluster()->set_name(request.name());
+    if (request.name() == "kube") response.mutable_cluster()->set_kind(v1::CLUSTER_KIND_KUBERNETES);
+    return response;
+  };
+  jobs_[1].mutable_runs(0)->set_cluster("kube");
+  const absl::Time start = absl::Now();
+  const Outcome outcome = Run({"sbatch", "-d", "afterok:8", script});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.err,
+            "muster: --dependency: job 8 is on cluster kube, which is of kind kubernetes, and only "
+            "Slurm lets jobs wait for each other; have Muster wait: muster wait 8 && muster sbatch "
+            "...\n");
+  EXPECT_THAT(Run({"sbatch", "-d", "afternotok:8", script}).err, HasSubstr("muster wait 8 || "));
+  EXPECT_THAT(Run({"sbatch", "-d", "afterany:8", script}).err, HasSubstr("muster wait 8; "));
+  EXPECT_THAT(Run({"sbatch", "-d", "after:8", script}).err, HasSubstr("once job 8 is RUNNING"));
+  jobs_[1].set_state(v1::JOB_STATE_QUEUED);
+  jobs_[1].clear_runs();
+  jobs_[1].set_held(true);
+  EXPECT_THAT(Run({"sbatch", "-d", "afterok:8", script}).err,
+              HasSubstr("job 8 is held, and no cluster has it, so that Slurm cannot wait for it; "
+                        "let it go first (muster release 8), or have Muster wait: muster wait 8"));
+  EXPECT_LT(absl::Now() - start, kMaxNumberWait / 2) << "none of them waits";
+  EXPECT_THAT(submitted_, IsEmpty());
+  // It may get a cluster any moment.
+  jobs_[1].set_held(false);
+  jobs_[1].set_reason("cluster \"lab\": it fits, and its agent is not connected");
+  EXPECT_THAT(Run({"sbatch", "-d", "afterok:8", script}).err,
+              HasSubstr("job 8 is QUEUED, and no cluster has it, so that Slurm cannot wait for it "
+                        "(cluster \"lab\": it fits, and its agent is not connected); submit"));
+  stop_ = true;
+}
+
 TEST_F(SlurmVerbsTest, ADependencyOnAJobThatHasEndedIsDecidedAtOnce) {
   const std::string script = WriteScript("#!/bin/sh\ntrue\n");
   const auto sent_for = [&](const std::string& dependency) {
@@ -131,7 +176,7 @@ TEST_F(SlurmVerbsTest, ADependencyOnAJobThatHasEndedIsDecidedAtOnce) {
   jobs_[0].set_state(v1::JOB_STATE_QUEUED);
   jobs_[0].mutable_runs(0)->set_state(v1::RUN_STATE_FAILED);
   broker_.watch_jobs = [](const auto&, const auto&) { return absl::OkStatus(); };
-  EXPECT_THAT(sent_for("afterok:7"), HasSubstr("job 7 has no number of Slurm's yet"));
+  EXPECT_THAT(sent_for("afterok:7"), HasSubstr("job 7 is QUEUED, and no cluster has it"));
 }
 
 // The broker gives numbers in a row, from 42 on, and has the jobs then.
