@@ -1,5 +1,7 @@
 """The agent dies just before each of the things that it does outside itself."""
 
+import fcntl
+
 from harness.daemons import BIN
 from harness.wait import eventually
 from muster.v1 import job_pb2
@@ -44,13 +46,24 @@ def _make_mortal_agent(cluster, world, **settings):
 
 def _light(lab, at):
     """From now on the agent has so many effects to live."""
+    _count_file(lab).unlink(missing_ok=True)
     fuse = lab.agent.fuse.with_suffix(".new")
     fuse.write_text(str(at))
     fuse.rename(lab.agent.fuse)
 
 
 def _put_out(lab):
-    lab.agent.fuse.unlink(missing_ok=True)
+    """How many effects the agent had since. If they were all that it had, it is dead or dies now; otherwise it lives on."""
+    with open(lab.agent.fuse, encoding="ascii") as fuse:
+        # It holds this lock while it counts, and until it has killed itself.
+        fcntl.flock(fuse, fcntl.LOCK_EX)
+        lab.agent.fuse.unlink()
+        counted = _count_file(lab)
+        return int(counted.read_text()) if counted.exists() else 0
+
+
+def _count_file(lab):
+    return lab.agent.fuse.with_suffix(".count")
 
 
 def _count_effects(lab):
@@ -58,9 +71,7 @@ def _count_effects(lab):
     _light(lab, MOST_EFFECTS)
     jobs = lab.submit()
     eventually(lambda: _is_over(lab, jobs[0]), "its life is over")
-    counted = lab.agent.fuse.with_suffix(".count")
-    _put_out(lab)
-    effects = int(counted.read_text())
+    effects = _put_out(lab)
     assert 10 < effects < MOST_EFFECTS, effects
     return effects
 
@@ -69,8 +80,7 @@ def _strike(lab, at, toll):
     _light(lab, at)
     jobs = lab.submit()
     eventually(lambda: lab.agent.process.poll() is not None or _is_over(lab, jobs[0]), f"it dies at effect {at}")
-    _put_out(lab)
-    if lab.agent.process.poll() is not None:
+    if _put_out(lab) >= at:
         toll.strikes += 1
         lab.agent.wait_exit()
         lab.agent.start()
@@ -78,5 +88,7 @@ def _strike(lab, at, toll):
 
 
 def _is_over(lab, job_id):
+    """Also the agent's work on it: it has cleaned up."""
     job = lab.api.get(job_id)
-    return bool(job.runs) and job.runs[-1].state in TERMINAL_RUNS and job.runs[-1].logs_complete
+    has_ended = bool(job.runs) and job.runs[-1].state in TERMINAL_RUNS and job.runs[-1].logs_complete
+    return has_ended and not lab.left()

@@ -48,6 +48,11 @@ class Lab:
         eventually(lambda: self.trio.runs_of(jobs[0]), "it runs")
         return gate, jobs
 
+    def left(self):
+        """What the agent has not cleaned up yet, in words."""
+        runs = self.agent.state_dir / "runs"
+        return {str(path) for path in [*runs.glob("*-*-*"), *runs.glob("ended/*")]}
+
     def find_orphans(self):
         """What is still in the cluster of jobs that have ended, and has not been found before; in words. Slurm keeps
         nothing but its own records."""
@@ -75,10 +80,10 @@ class KubernetesLab(Lab):
 
     def find_orphans(self):
         try:
-            eventually(lambda: not self._left(), "nothing is left over", ORPHAN_PATIENCE_S)
+            eventually(lambda: not self.left(), "nothing is left over", ORPHAN_PATIENCE_S)
         except AssertionError:
             pass
-        found = self._left()
+        found = self.left()
         self._orphans |= found
         return sorted(found)
 
@@ -95,7 +100,7 @@ class KubernetesLab(Lab):
         resumed = [name for name, reason, _ in about if name == key and reason == "Resumed"]
         return len(pods) == starts and len(resumed) <= 1
 
-    def _left(self):
+    def left(self):
         left = {f"{kind} {thing['metadata']['name']}" for kind in KINDS for thing in self.cluster.objects(kind)}
         return left - self._orphans
 

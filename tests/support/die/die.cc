@@ -2,66 +2,70 @@
 // would, before the effect. N is in the file that MUSTER_TEST_FUSE names, and counting begins when
 // that file appears. How far it has counted is in the file beside it that ends with ".count".
 // Effects are what changes a disk, starts a program or goes to an API server.
+//
+// Whoever counts has a lock on the fuse until it has killed. So who puts the fuse out under that
+// lock knows afterwards by the count whether the agent dies, and that it will not die later.
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 namespace {
 
-std::atomic<int> counted{0};
-
 template <typename Function>
 Function* Next(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
-int ReadFuse(const char* path) {
-  static auto* const next_open = Next<int(const char*, int, ...)>("open");
-  const int fd = next_open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 0;
+// 0: nothing was written yet.
+int ReadNumber(int fd) {
   char text[16] = {};
-  const ssize_t size = read(fd, text, sizeof text - 1);
-  close(fd);
-  return size > 0 ? atoi(text) : 0;
+  return pread(fd, text, sizeof text - 1, 0) > 0 ? atoi(text) : 0;
 }
 
-void TellCount(const char* fuse, int count) {
+// The count is in its file alone, where whoever puts the fuse out finds it.
+int CountOne(const char* fuse) {
   static auto* const next_open = Next<int(const char*, int, ...)>("open");
   char path[4096];
-  const size_t length = strlen(fuse);
-  if (length + sizeof ".count" > sizeof path) return;
-  memcpy(path, fuse, length);
-  memcpy(path + length, ".count", sizeof ".count");
-  const int fd = next_open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-  if (fd < 0) return;
+  const int length = snprintf(path, sizeof path, "%s.count", fuse);
+  if (length < 0 || static_cast<size_t>(length) >= sizeof path) abort();
+  const int fd = next_open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) abort();
+  const int count = ReadNumber(fd) + 1;
   char text[16];
   // Always as wide, so that whoever reads it at any moment reads a number.
   const int size = snprintf(text, sizeof text, "%8d", count);
-  if (write(fd, text, size) != size) abort();
+  if (pwrite(fd, text, size, 0) != size) abort();
   close(fd);
+  return count;
+}
+
+// It may have been put out while its lock was waited for.
+bool IsAlight(int fuse) {
+  struct stat status = {};
+  return flock(fuse, LOCK_EX) == 0 && fstat(fuse, &status) == 0 && status.st_nlink > 0;
 }
 
 void Effect() {
-  static const char* const fuse = getenv("MUSTER_TEST_FUSE");
-  if (fuse == nullptr) return;
-  const int limit = ReadFuse(fuse);
-  if (limit == 0) {
-    counted = 0;
-    return;
-  }
-  const int count = ++counted;
-  TellCount(fuse, count);
-  if (count >= limit) kill(getpid(), SIGKILL);
+  static auto* const next_open = Next<int(const char*, int, ...)>("open");
+  // What the agent starts has the same environment.
+  static const bool is_agent = strcmp(program_invocation_short_name, "muster-agent") == 0;
+  static const char* const path = is_agent ? getenv("MUSTER_TEST_FUSE") : nullptr;
+  if (path == nullptr) return;
+  const int fuse = next_open(path, O_RDONLY | O_CLOEXEC);
+  if (fuse < 0) return;
+  if (IsAlight(fuse) && CountOne(path) >= ReadNumber(fuse)) kill(getpid(), SIGKILL);
+  close(fuse);
 }
 
 }  // namespace
