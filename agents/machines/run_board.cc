@@ -98,6 +98,11 @@ std::vector<agent::Observation> RunBoard::Report(const std::vector<agent::RunHan
   return report;
 }
 
+void RunBoard::NoteNews() {
+  const std::lock_guard lock(mutex_);
+  wake_due_ = true;
+}
+
 void RunBoard::SetWaker(std::function<void()> wake) {
   const std::lock_guard lock(mutex_);
   wake_ = std::move(wake);

@@ -43,6 +43,9 @@ class RunBoard {
   std::vector<agent::Observation> Report(const std::vector<agent::RunHandle>& runs, absl::Time now,
                                          std::vector<agent::RunHandle>* unknown);
 
+  // There is news of something else than runs.
+  void NoteNews();
+
   void SetWaker(std::function<void()> wake);
   // Tells the agent that there is news, if there is.
   void WakeIfNews();

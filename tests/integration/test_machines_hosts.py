@@ -165,6 +165,38 @@ def test_a_run_goes_on_while_ssh_is_cut_and_is_not_doubled(api, world, cluster, 
     assert out(api, job_id, 0) == "done\n" and out(api, job_id, 1) == "done\n"
 
 
+def test_a_run_is_found_where_it_is_after_the_hosts_directory_has_changed(api, world, cluster, agent):
+    gate = world.gate()
+    counter = world.path("counter")
+    job_id = api.submit(two_nodes(f"echo $NODE_RANK >>{counter}\n{gate.script()}\necho done"))
+    api.wait_state(job_id, RUNNING)
+    agent.kill()
+    elsewhere = world.path("elsewhere")
+    cluster.make_agent(more=f"  host_directory: {elsewhere}\n").start()
+    eventually(lambda: all((elsewhere / "lab" / host.name / "runs").is_dir() for host in cluster.hosts), "it is used")
+    gate.open()
+    job = api.wait_state(job_id, SUCCEEDED)
+    assert len(job.runs) == 1
+    assert sorted(counter.read_text().split()) == ["0", "1"]
+    assert out(api, job_id, 0) == "done\n" and out(api, job_id, 1) == "done\n"
+    kept = [host.run_directory("lab", job.runs[-1].run_key) / "spec" for host in cluster.hosts]
+    eventually(lambda: not any(path.exists() for path in kept), "what is not needed any more is removed there")
+
+
+def test_an_agent_that_is_started_while_a_host_is_away_invents_no_last_word(api, world, cluster, agent):
+    gate = world.gate()
+    job_id = api.submit(two_nodes(gate.script()))
+    api.wait_state(job_id, RUNNING)
+    agent.kill()
+    cluster.hosts[1].cut()
+    agent.start()
+    eventually(lambda: "gpu2 has not answered since the agent was started" in api.get(job_id).runs[-1].reason, "told")
+    assert api.get(job_id).state == RUNNING
+    cluster.hosts[1].start()
+    gate.open()
+    api.wait_state(job_id, SUCCEEDED)
+
+
 def test_a_host_that_dies_in_the_middle_fails_its_runs_as_infra_when_it_is_back(api, cluster, agent):
     job_id = api.submit(two_nodes("exec sleep 1000", retry=job_spec_pb2.RetryPolicy(max_runs=1)))
     job = api.wait_state(job_id, RUNNING)

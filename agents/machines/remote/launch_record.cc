@@ -115,6 +115,12 @@ std::set<size_t> DecodeBegun(const std::string& content) {
   return ranks;
 }
 
+absl::Time WrittenAt(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 ? absl::TimeFromTimespec(info.st_mtim)
+                                        : absl::InfinitePast();
+}
+
 }  // namespace
 
 bool LaunchRecord::Exists() const { return access(path_.c_str(), F_OK) == 0; }
@@ -130,6 +136,7 @@ absl::StatusOr<LaunchFiles> LaunchRecord::Read() const {
   DecodeAssignment(*assignment, &files);
   files.placement = DecodePlacement(*placement);
   files.begun = DecodeBegun(*begun);
+  files.last_word = std::max(WrittenAt(PathOf(kPlacementFile)), WrittenAt(PathOf(kBegunFile)));
   return files;
 }
 

@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "agents/machines/scheduling/request.h"
 #include "muster/v1/agent_link.pb.h"
 
@@ -40,6 +41,8 @@ struct LaunchFiles {
   uint64_t order = 0;
   std::vector<PlacedRank> placement;  // empty: none
   std::set<size_t> begun;
+  // When one of the hosts had last said something that is written down here, or was chosen.
+  absl::Time last_word = absl::InfinitePast();
 };
 
 class LaunchRecord {

@@ -183,6 +183,7 @@ absl::Status RemoteBackend::Adopt(const std::vector<RunHandle>& runs) {
       placed.push_back({.what = std::move(what),
                         .placement = files->placement,
                         .begun = files->begun,
+                        .last_word = files->last_word,
                         .state = is_wanted ? handle->second->state : v1::RUN_STATE_UNSPECIFIED,
                         .cancel_asked = is_wanted && handle->second->cancel_requested});
     } else if (!files->placement.empty()) {

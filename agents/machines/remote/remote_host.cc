@@ -26,6 +26,9 @@ constexpr absl::Duration kCommandPatience = absl::Seconds(60);
 constexpr absl::Duration kReportSlack = absl::Seconds(20);
 // A hundred thousand runs with their exit records.
 constexpr size_t kMaxReportBytes = 64 << 20;
+// After a report that came before its time and told nothing: what calls for it stays there, such as
+// a later question of an agent that has the same cluster and name.
+constexpr absl::Duration kEarlyReportPause = absl::Milliseconds(100);
 // What a host that stays away can be behind with; what is beyond it stays on its disk.
 constexpr size_t kMaxCleaning = 100'000;
 // What a supervisor says of a failure.
@@ -96,9 +99,10 @@ void RemoteHost::StartThreads() {
   command_thread_ = std::thread([this] { CommandLoop(); });
 }
 
-void RemoteHost::Watch(const std::string& run_key, HostStage known) {
+void RemoteHost::Watch(const std::string& run_key, const std::string& directory, HostStage known) {
   const std::lock_guard lock(mutex_);
-  if (watched_.insert_or_assign(run_key, known).second) ++question_;
+  if (watched_.insert_or_assign(run_key, Watched{.directory = directory, .known = known}).second)
+    ++question_;
 }
 
 void RemoteHost::Unwatch(const std::string& run_key) {
@@ -114,8 +118,8 @@ void RemoteHost::Stop(const std::string& run_key, size_t rank, const std::string
   Push(StopCommand{.run_key = run_key, .rank = rank, .directory = directory});
 }
 
-void RemoteHost::Clean(const std::string& run_key, bool logs) {
-  Push(CleanCommand{.run_key = run_key, .logs = logs});
+void RemoteHost::Clean(const std::string& directory, bool logs) {
+  Push(CleanCommand{.directory = directory, .logs = logs});
 }
 
 void RemoteHost::Push(Command command) {
@@ -134,13 +138,16 @@ void RemoteHost::ReportLoop() {
   while (true) {
     absl::Status status = Prepare();
     if (status.ok()) {
-      absl::StatusOr<HostReport> report = AskForReport();
-      status = report.status();
-      if (report.ok()) {
+      const absl::Time asked = absl::Now();
+      absl::StatusOr<Answer> answer = AskForReport();
+      status = answer.status();
+      if (answer.ok()) {
         was_up = true;
         told.clear();
-        TakeStages(*report);
-        listener_(HostReported{*std::move(report)});
+        const bool was_for_nothing = !TakeStages(answer->report) && IsLatest(answer->question) &&
+                                     absl::Now() - asked < kReportPatience;
+        listener_(HostReported{std::move(answer->report)});
+        if (was_for_nothing && !Pause(kEarlyReportPause)) return;
       }
     }
     {
@@ -189,8 +196,8 @@ absl::Status RemoteHost::Prepare() {
     prepared_ = true;
     program_path_ = program;
     runs_directory_ = runs;
-    for (const auto& [run_key, logs] : cleaning_)
-      commands_.push_back(CleanCommand{.run_key = run_key, .logs = logs});
+    for (const auto& [of_run, logs] : cleaning_)
+      commands_.push_back(CleanCommand{.directory = of_run, .logs = logs});
     cleaning_.clear();
   }
   changed_.notify_all();
@@ -232,36 +239,46 @@ absl::Status RemoteHost::PutSupervisor(const std::string& path) {
       path, answer.ok() ? answer->stderr_data.substr(0, kMaxWordsBytes) : Words(answer.status())));
 }
 
-absl::StatusOr<HostReport> RemoteHost::AskForReport() {
+absl::StatusOr<RemoteHost::Answer> RemoteHost::AskForReport() {
   std::string question;
   std::string runs_directory;
-  std::string number;
+  int64_t number = 0;
   {
     const std::lock_guard lock(mutex_);
-    number = std::to_string(question_);
-    for (const auto& [run_key, stage] : watched_)
-      question += fmt::format("{} {}\n", run_key, LetterOf(stage));
+    number = question_;
+    for (const auto& [run_key, watched] : watched_)
+      question += fmt::format("{} {}\n", LetterOf(watched.known), watched.directory);
     runs_directory = runs_directory_;
   }
   const int64_t patience_ms = absl::ToInt64Milliseconds(kReportPatience);
   const absl::StatusOr<std::string> answer =
-      RunSupervisor({"report", runs_directory, number, std::to_string(patience_ms)},
+      RunSupervisor({"report", runs_directory, std::to_string(number), std::to_string(patience_ms)},
                     std::move(question), kReportPatience + kReportSlack);
   if (!answer.ok()) return answer.status();
   std::optional<HostReport> report = HostReport::Decode(*answer);
   if (!report.has_value()) return absl::UnavailableError("its report is not whole");
-  return *std::move(report);
+  return Answer{.report = *std::move(report), .question = number};
 }
 
-void RemoteHost::TakeStages(const HostReport& report) {
-  for (const RankReport& rank : report.runs) NoteStage(rank.run_key, rank.stage);
+bool RemoteHost::TakeStages(const HostReport& report) {
+  bool is_news = false;
+  for (const RankReport& rank : report.runs)
+    is_news = NoteStage(rank.run_key, rank.stage) || is_news;
+  return is_news;
 }
 
-void RemoteHost::NoteStage(const std::string& run_key, HostStage stage) {
+bool RemoteHost::NoteStage(const std::string& run_key, HostStage stage) {
   const std::lock_guard lock(mutex_);
   const auto found = watched_.find(run_key);
   // Only forward: answers of reports and of commands may overtake each other.
-  if (found != watched_.end() && stage > found->second) found->second = stage;
+  if (found == watched_.end() || stage <= found->second.known) return false;
+  found->second.known = stage;
+  return true;
+}
+
+bool RemoteHost::IsLatest(int64_t question) const {
+  const std::lock_guard lock(mutex_);
+  return question_ == question;
 }
 
 // ---- commands
@@ -314,17 +331,12 @@ void RemoteHost::Do(const StopCommand& stop) {
 }
 
 void RemoteHost::Do(const CleanCommand& clean) {
-  std::string runs_directory;
-  {
-    const std::lock_guard lock(mutex_);
-    runs_directory = runs_directory_;
-  }
-  const absl::Status status = RunSupervisor({clean.logs ? "clean-logs" : "clean", runs_directory},
-                                            clean.run_key + "\n", kCommandPatience)
-                                  .status();
+  const absl::Status status =
+      RunSupervisor({clean.logs ? "clean-logs" : "clean"}, clean.directory + "\n", kCommandPatience)
+          .status();
   if (!absl::IsUnavailable(status)) return;
   const std::lock_guard lock(mutex_);
-  if (cleaning_.size() < kMaxCleaning) cleaning_[clean.run_key] |= clean.logs;
+  if (cleaning_.size() < kMaxCleaning) cleaning_[clean.directory] |= clean.logs;
 }
 
 void RemoteHost::Do(const QuestionCommand&) {

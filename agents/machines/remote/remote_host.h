@@ -101,8 +101,9 @@ class RemoteHost {
   const HostConfig& config() const { return options_.config; }
   hosts::SshHost& ssh() { return *ssh_; }
 
-  // Reports tell of this run from the next question on, as long as it is not over.
-  void Watch(const std::string& run_key, HostStage known);
+  // Reports tell of this run from the next question on, as long as it is not over. `directory`: the
+  // run's, there; it stays where it is when the host's own changes.
+  void Watch(const std::string& run_key, const std::string& directory, HostStage known);
   void Unwatch(const std::string& run_key);
 
   // Has the next question asked at once; Start does so by itself.
@@ -111,7 +112,7 @@ class RemoteHost {
   void Start(RankStart start);
   void Stop(const std::string& run_key, size_t rank, const std::string& directory);
   // Answered by nothing, and repeated until it is done, as long as the agent lives.
-  void Clean(const std::string& run_key, bool logs);
+  void Clean(const std::string& directory, bool logs);
 
  private:
   struct StopCommand {
@@ -120,8 +121,12 @@ class RemoteHost {
     std::string directory;
   };
   struct CleanCommand {
-    std::string run_key;
+    std::string directory;
     bool logs = false;
+  };
+  struct Watched {
+    std::string directory;
+    HostStage known;
   };
   struct QuestionCommand {};
   using Command = std::variant<RankStart, StopCommand, CleanCommand, QuestionCommand>;
@@ -133,9 +138,16 @@ class RemoteHost {
   absl::Status Prepare();
   absl::StatusOr<std::string> FindDirectory();
   absl::Status PutSupervisor(const std::string& path);
-  absl::StatusOr<HostReport> AskForReport();
-  void TakeStages(const HostReport& report);
-  void NoteStage(const std::string& run_key, HostStage stage);
+  struct Answer {
+    HostReport report;
+    int64_t question;  // that it answers
+  };
+  absl::StatusOr<Answer> AskForReport();
+  // Whether one of them was not known.
+  bool TakeStages(const HostReport& report);
+  bool NoteStage(const std::string& run_key, HostStage stage);
+  // Whether the agent has not asked anything else since.
+  bool IsLatest(int64_t question) const;
   // False: the agent stops.
   bool Pause(absl::Duration time);
 
@@ -165,12 +177,12 @@ class RemoteHost {
   // Guarded by mutex_.
   bool stopping_ = false;
   bool prepared_ = false;
-  std::string program_path_;    // there, once prepared
-  std::string runs_directory_;  // likewise
-  std::map<std::string, HostStage> watched_;
-  int64_t question_ = 1;                  // its number; a new one when more runs are watched
-  std::deque<Command> commands_;          // a few for each of the agent's active runs
-  std::map<std::string, bool> cleaning_;  // run keys; true: logs too. At most kMaxCleaning
+  std::string program_path_;                // there, once prepared
+  std::string runs_directory_;              // likewise
+  std::map<std::string, Watched> watched_;  // by run key
+  int64_t question_ = 1;                    // its number; a new one when more runs are watched
+  std::deque<Command> commands_;            // a few for each of the agent's active runs
+  std::map<std::string, bool> cleaning_;    // directories; true: logs too. At most kMaxCleaning
 
   std::thread report_thread_;
   std::thread command_thread_;

@@ -34,7 +34,6 @@ absl::StatusOr<std::unique_ptr<RemoteScheduler>> RemoteScheduler::Create(
     entry.view.is_cordoned = hosts[i].cordoned;
     entry.view.why = "not reached yet";
     entry.down_since = made->time_.Now();
-    entry.last_seen = absl::Now();
     absl::StatusOr<std::unique_ptr<RemoteHost>> link =
         RemoteHost::Create({.config = hosts[i],
                             .directory = made->options_.host_directory,

@@ -59,6 +59,7 @@ struct PlacedRun {
   WaitingRun what;  // no assignment: nobody wants it any more
   std::vector<PlacedRank> placement;
   std::set<size_t> begun;
+  absl::Time last_word;                            // of its hosts, to an earlier agent
   v1::RunState state = v1::RUN_STATE_UNSPECIFIED;  // as the broker has it
   bool cancel_asked = false;
 };
@@ -139,8 +140,9 @@ class RemoteScheduler {
     HostView view;
     bool has_spoken = false;  // it is up, or could not be reached
     absl::Time down_since;    // steady
-    absl::Time last_seen;     // by the time of day
     std::string directory;    // there; empty: not known yet
+    // By the time of day; InfinitePast: never since the agent was started.
+    absl::Time last_seen = absl::InfinitePast();
   };
 
   // A run that has hosts, until the broker has forgotten it and they have, too.
@@ -150,6 +152,7 @@ class RemoteScheduler {
     std::vector<PlacedRank> placement;
     std::vector<Rank> ranks;
     std::set<size_t> begun;                          // as it is on disk
+    absl::Time last_word = absl::InfinitePast();     // of its hosts, to an earlier agent
     absl::Time latest_end = absl::InfiniteFuture();  // steady
     bool cancel_asked = false;
     bool forget = false;       // the broker has its end, or does not know it
@@ -193,6 +196,8 @@ class RemoteScheduler {
   // The host that keeps a run's end from being known; none: all answer.
   std::optional<std::string> SilenceOf(const Active& run, absl::Time* since) const;
   void Publish();
+  // Hosts have come, gone or changed.
+  void NoteNews();
 
   // ---- runs (remote_scheduler_runs.cc)
   void StartReady();

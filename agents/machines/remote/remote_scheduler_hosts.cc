@@ -22,7 +22,7 @@ constexpr absl::Duration kCordonInterval = absl::Seconds(5);
 void RemoteScheduler::On(size_t host, HostIsUp event) {
   HostEntry& entry = hosts_[host];
   const bool has_changed = !entry.view.is_known || entry.view.capacity != event.machine.capacity;
-  news_ = news_ || has_changed || !entry.view.is_up;
+  if (has_changed || !entry.view.is_up) NoteNews();
   entry.view.capacity = std::move(event.machine.capacity);
   entry.view.warnings = std::move(event.machine.warnings);
   entry.view.is_known = true;
@@ -45,7 +45,7 @@ void RemoteScheduler::On(size_t host, HostIsUp event) {
 void RemoteScheduler::On(size_t host, const HostIsDown& event) {
   HostEntry& entry = hosts_[host];
   if (entry.view.is_up) {
-    news_ = true;
+    NoteNews();
     entry.down_since = time_.Now();
   }
   entry.view.is_up = false;
@@ -118,6 +118,12 @@ void RemoteScheduler::On(size_t /*host*/, const StopDone& event) {
 
 // ---- what follows
 
+void RemoteScheduler::NoteNews() {
+  news_ = true;
+  // So that the broker does not go by what was for up to an inventory's interval.
+  board_->NoteNews();
+}
+
 void RemoteScheduler::ReadCordons() {
   if (time_.Now() < next_look_ || !options_.read_hosts) return;
   next_look_ = time_.Now() + kCordonInterval;
@@ -137,7 +143,7 @@ void RemoteScheduler::ReadCordons() {
     HostView& view = hosts_[*host].view;
     if (view.is_cordoned == config.cordoned) continue;
     view.is_cordoned = config.cordoned;
-    news_ = true;
+    NoteNews();
     LogEvent(spdlog::level::info, config.cordoned ? "host_cordoned" : "host_uncordoned",
              {{"host", config.name}});
     SetState(*host);
@@ -189,16 +195,22 @@ std::optional<std::string> RemoteScheduler::SilenceOf(const Active& run, absl::T
     if (rank.IsOver()) continue;
     const std::optional<size_t> host = FindHost(rank.host);
     if (!host.has_value()) {
-      *since = absl::InfinitePast();
+      *since = std::min(*since, run.last_word);
       silence = fmt::format("host {} is not in the file of hosts any more", rank.host);
       continue;
     }
     const HostEntry& entry = hosts_[*host];
-    if (entry.view.is_up || entry.last_seen >= *since) continue;
-    *since = entry.last_seen;
-    silence = fmt::format("host {} has not answered since {}: {}", rank.host,
-                          absl::FormatTime("%Y-%m-%d %H:%M:%S", *since, absl::UTCTimeZone()),
-                          entry.view.why);
+    const absl::Time last_word = std::max(entry.last_seen, run.last_word);
+    if (entry.view.is_up || last_word >= *since) continue;
+    *since = last_word;
+    const std::string time = absl::FormatTime("%Y-%m-%d %H:%M:%S", last_word, absl::UTCTimeZone());
+    silence =
+        entry.last_seen == absl::InfinitePast()
+            ? fmt::format(
+                  "host {} has not answered since the agent was started, and the run "
+                  "was last heard of at {} or later: {}",
+                  rank.host, time, entry.view.why)
+            : fmt::format("host {} has not answered since {}: {}", rank.host, time, entry.view.why);
   }
   return silence;
 }

@@ -61,8 +61,10 @@ absl::Status RemoteScheduler::PlaceRun(const ReadyRun& ready) {
   run.what = std::move(waiting_.at(run_key));
   waiting_.erase(run_key);
   Active& active = active_.insert_or_assign(run_key, std::move(run)).first->second;
-  for (const NodeAllocation& node : ready.allocation.nodes)
-    hosts_[node.host].link->Watch(run_key, HostStage::kAbsent);
+  for (size_t i = 0; i < active.ranks.size(); ++i) {
+    hosts_[ready.allocation.nodes[i].host].link->Watch(run_key, active.ranks[i].directory,
+                                                       HostStage::kAbsent);
+  }
   Advance(&active);
   return absl::OkStatus();
 }
@@ -73,6 +75,7 @@ void RemoteScheduler::Adopt(PlacedRun placed) {
   run.what = std::move(placed.what);
   run.placement = std::move(placed.placement);
   run.begun = std::move(placed.begun);
+  run.last_word = placed.last_word;
   run.cancel_asked = placed.cancel_asked;
   run.forget = run.what.assignment == nullptr;
   run.state = placed.state;
@@ -91,7 +94,7 @@ void RemoteScheduler::Adopt(PlacedRun placed) {
     NodeAllocation node = place.node;
     node.host = static_cast<uint32_t>(*host);
     run.allocation.nodes.push_back(std::move(node));
-    hosts_[*host].link->Watch(run_key, stage);
+    hosts_[*host].link->Watch(run_key, place.directory, stage);
   }
   queue_.Restore(run_key, run.allocation, run.latest_end);
   Active& active = active_.insert_or_assign(run_key, std::move(run)).first->second;
@@ -211,7 +214,7 @@ void RemoteScheduler::LeaveBehind(Active* run) {
     rest.nodes.push_back(run->placement[i].node);
     rest.nodes.back().host = static_cast<uint32_t>(*host);
   }
-  if (std::exchange(run->left_behind, true)) return;
+  if (std::exchange(run->left_behind, true) && rest == run->allocation) return;
   const std::string& run_key = run->what.run.run_key;
   queue_.Release(run_key);
   run->allocation = std::move(rest);
@@ -225,7 +228,8 @@ void RemoteScheduler::FinishIfForgotten(const std::string& run_key) {
   const auto found = active_.find(run_key);
   if (found == active_.end() || !found->second.forget || !found->second.over) return;
   for (const Rank& rank : found->second.ranks) {
-    if (const auto host = FindHost(rank.host)) hosts_[*host].link->Clean(run_key, /*logs=*/false);
+    if (const auto host = FindHost(rank.host))
+      hosts_[*host].link->Clean(rank.directory, /*logs=*/false);
     router_->RemoveOwner(rank.directory);
   }
   active_.erase(found);
@@ -241,7 +245,7 @@ void RemoteScheduler::PruneFinished() {
     if (files.ok()) {
       for (const PlacedRank& rank : files->placement) {
         if (const auto host = FindHost(rank.host))
-          hosts_[*host].link->Clean(finished_.front(), /*logs=*/true);
+          hosts_[*host].link->Clean(rank.directory, /*logs=*/true);
       }
     }
     record.Remove();

@@ -28,13 +28,12 @@ void RemoveLogs(const std::string& directory) {
 
 }  // namespace
 
-int CleanCommand(const std::string& runs_directory, bool logs) {
+int CleanCommand(bool logs) {
   std::string input;
   if (!ReadInput(kMaxInputBytes, &input))
-    return HostError("read the names of runs in", runs_directory, EMSGSIZE);
-  for (const std::string& key : LinesOf(input)) {
-    if (!IsRunKey(key)) return HostError("clean the run", key, EINVAL);
-    const std::string directory = runs_directory + "/" + key;
+    return HostError("read which runs to clean from", "standard input", EMSGSIZE);
+  for (const std::string& directory : LinesOf(input)) {
+    if (RunKeyOf(directory).empty()) return HostError("clean the run", directory, EINVAL);
     RemoveBookkeeping(directory);
     if (logs) RemoveLogs(directory);
   }

@@ -38,11 +38,13 @@ std::vector<std::string> LinesOf(const std::string& text) {
   return lines;
 }
 
-bool IsRunKey(const std::string& key) {
+std::string RunKeyOf(const std::string& directory) {
   const auto is_good = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
   };
-  return !key.empty() && std::all_of(key.begin(), key.end(), is_good);
+  if (!directory.starts_with('/')) return "";
+  std::string key = directory.substr(directory.rfind('/') + 1);
+  return std::all_of(key.begin(), key.end(), is_good) ? key : "";
 }
 
 }  // namespace muster::machines

@@ -21,17 +21,17 @@ int StartCommand(const std::string& program, const std::string& directory,
 // Sees to it that the run ends: TERM to its supervisor; one that has not begun never will.
 int StopCommand(const std::string& directory);
 
-// Writes a HostReport of the runs on standard input, "KEY LETTER" in each line, to standard output:
-// once one of them is at another stage than its letter says, once there is a later question, or
-// when the patience is over. A run that could not be looked at is left out.
+// Writes a HostReport of the runs on standard input, "LETTER RUN_DIR" in each line, to standard
+// output: once one of them is further than its letter says, once there is a later question, or when
+// the patience is over. A run that could not be looked at is left out.
 int ReportCommand(const std::string& runs_directory, int64_t question, int patience_ms);
 
 // Tells reports of a later question.
 int QuestionCommand(const std::string& runs_directory, const std::string& question);
 
-// Of the runs on standard input, a KEY in each line: removes what only Muster needs; with `logs`,
-// the output as well, and the directory unless the user has left files in it.
-int CleanCommand(const std::string& runs_directory, bool logs);
+// Of the runs on standard input, a RUN_DIR in each line: removes what only Muster needs; with
+// `logs`, the output as well, and the directory unless the user has left files in it.
+int CleanCommand(bool logs);
 
 // ---- what they share
 
@@ -41,8 +41,8 @@ int HostError(const std::string& what, const std::string& path, int error);
 bool ReadInput(size_t max_bytes, std::string* input);
 // The lines of a text.
 std::vector<std::string> LinesOf(const std::string& text);
-// Whether this can be the name of a run's directory.
-bool IsRunKey(const std::string& key);
+// The name of a run's directory, which is the run's key; empty if the path cannot be one.
+std::string RunKeyOf(const std::string& directory);
 
 }  // namespace muster::machines
 

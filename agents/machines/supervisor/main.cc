@@ -32,20 +32,21 @@ constexpr char kUsage[] =
     "  report RUNS_DIR QUESTION MILLISECONDS            what has become of runs, once that is "
     "news\n"
     "  question RUNS_DIR QUESTION                       end reports that wait with an older one\n"
-    "  clean RUNS_DIR | clean-logs RUNS_DIR             remove what is not needed any more\n";
+    "  clean | clean-logs                               remove what is not needed any more of the "
+    "runs on standard input\n";
 
 // What only the agent gives, from afar; -1: it is none of these.
 int HostCommand(int argc, char** argv) {
   using namespace muster::machines;
   const std::string_view name = argc > 1 ? argv[1] : "";
+  if (name == "clean" && argc == 2) return CleanCommand(/*logs=*/false);
+  if (name == "clean-logs" && argc == 2) return CleanCommand(/*logs=*/true);
   if (argc < 3 || *argv[2] != '/') return -1;
   if (name == "start" && argc >= 5)
     return StartCommand(argv[0], argv[2], argv[3], argv[4], {argv + 5, argv + argc});
   if (name == "stop" && argc == 3) return StopCommand(argv[2]);
   if (name == "report" && argc == 5) return ReportCommand(argv[2], atoll(argv[3]), atoi(argv[4]));
   if (name == "question" && argc == 4) return QuestionCommand(argv[2], argv[3]);
-  if (name == "clean" && argc == 3) return CleanCommand(argv[2], /*logs=*/false);
-  if (name == "clean-logs" && argc == 3) return CleanCommand(argv[2], /*logs=*/true);
   return -1;
 }
 

@@ -58,16 +58,16 @@ class Reporter {
     inotify_add_watch(inotify_.get(), runs_directory_.c_str(), IN_MOVED_TO | IN_ONLYDIR);
   }
 
-  // "KEY LETTER" in each line. False: something else.
+  // "LETTER RUN_DIR" in each line. False: something else.
   bool ReadQuestion(const std::string& input) {
     for (const std::string& line : LinesOf(input)) {
-      const size_t space = line.find(' ');
-      if (space == std::string::npos || space + 2 != line.size()) return false;
-      const std::string key = line.substr(0, space);
-      const std::optional<HostStage> stage = StageOf(line.back());
-      if (!IsRunKey(key) || !stage.has_value()) return false;
-      known_[key] = *stage;
-      inotify_add_watch(inotify_.get(), PathOf(key).c_str(), IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
+      if (line.size() < 2 || line[1] != ' ') return false;
+      const std::string directory = line.substr(2);
+      const std::string key = RunKeyOf(directory);
+      const std::optional<HostStage> stage = StageOf(line[0]);
+      if (key.empty() || !stage.has_value()) return false;
+      known_[key] = {.stage = *stage, .directory = directory};
+      inotify_add_watch(inotify_.get(), directory.c_str(), IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
     }
     return true;
   }
@@ -84,17 +84,20 @@ class Reporter {
   }
 
  private:
-  std::string PathOf(const std::string& key) const { return runs_directory_ + "/" + key; }
+  struct Known {
+    HostStage stage;
+    std::string directory;
+  };
 
   bool HasNews(const HostReport& report) const {
     return std::any_of(report.runs.begin(), report.runs.end(), [this](const RankReport& rank) {
-      return known_.at(rank.run_key) != rank.stage;
+      return known_.at(rank.run_key).stage < rank.stage;
     });
   }
 
   bool IsOutdated() const {
     std::string text;
-    ReadSmallFile(PathOf(kQuestionFile), kMaxRecordBytes, &text);
+    ReadSmallFile(runs_directory_ + "/" + kQuestionFile, kMaxRecordBytes, &text);
     return strtoll(text.c_str(), nullptr, 10) > question_;
   }
 
@@ -102,19 +105,19 @@ class Reporter {
     owners_.clear();
     has_all_pidfds_ = true;
     HostReport report = {.boot_id = boot_id_, .runs = {}};
-    for (const auto& [key, stage] : known_) {
+    for (const auto& [key, known] : known_) {
       // What has ended stays so.
-      if (stage == HostStage::kEnded || stage == HostStage::kVanished) continue;
+      if (known.stage == HostStage::kEnded || known.stage == HostStage::kVanished) continue;
       could_look_ = true;
-      RankReport rank = LookAt(key);
+      RankReport rank = LookAt(key, known);
       // Nothing is said of what could not be looked at: "could not look" is not "gone".
       if (could_look_) report.runs.push_back(std::move(rank));
     }
     return report;
   }
 
-  RankReport LookAt(const std::string& key) {
-    const std::string directory = PathOf(key);
+  RankReport LookAt(const std::string& key, const Known& known) {
+    const std::string& directory = known.directory;
     RankReport rank = {.run_key = key};
     std::optional<Claim> claim = Load<Claim>(directory + "/" + kClaimFile);
     // Only now, so that a supervisor that has ended meanwhile has left its record.
@@ -123,7 +126,7 @@ class Reporter {
     rank.exit = Load<ExitRecord>(directory + "/" + kExitFile);
     const bool was_claimed = claim.has_value() ||
                              access((directory + "/" + kClaimFile).c_str(), F_OK) == 0 ||
-                             known_[key] != HostStage::kAbsent;
+                             known.stage != HostStage::kAbsent;
     if (!could_look_) return rank;
     if (rank.exit.has_value()) {
       rank.stage = HostStage::kEnded;
@@ -207,10 +210,10 @@ class Reporter {
   const int64_t question_;
   const std::string boot_id_;
   const hosts::Fd inotify_;
-  std::map<std::string, HostStage> known_;
-  std::vector<hosts::Fd> owners_;  // the supervisors that the last look has found
-  bool has_all_pidfds_ = true;     // of these
-  bool could_look_ = true;         // at the run that is being looked at
+  std::map<std::string, Known> known_;  // by run key
+  std::vector<hosts::Fd> owners_;       // the supervisors that the last look has found
+  bool has_all_pidfds_ = true;          // of these
+  bool could_look_ = true;              // at the run that is being looked at
 };
 
 }  // namespace

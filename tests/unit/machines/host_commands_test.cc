@@ -55,7 +55,7 @@ class HostCommandsTest : public ::testing::Test {
   // Of one run, once it is at another stage than `known`.
   RankReport Report(const std::string& key, HostStage known, int patience_ms = 60'000) {
     const auto result = Give({"report", runs_, "1", std::to_string(patience_ms)},
-                             fmt::format("{} {}\n", key, LetterOf(known)));
+                             fmt::format("{} {}\n", LetterOf(known), DirectoryOf(key)));
     const auto report = HostReport::Decode(result.stdout_data);
     EXPECT_TRUE(report.has_value()) << result.stderr_data;
     return report.has_value() && !report->runs.empty() ? report->runs[0] : RankReport{};
@@ -140,7 +140,7 @@ TEST_F(HostCommandsTest, NothingIsSaidOfARunThatCannotBeLookedAt) {
   // No descriptor is left to read a record with.
   const auto result = host_.Run({.argv = {"/bin/sh", "-c", "ulimit -n 4; exec \"$0\" \"$@\"",
                                           supervisor, "report", runs_, "1", "1"},
-                                 .stdin_data = "k-1-1 c\n",
+                                 .stdin_data = fmt::format("c {}\n", DirectoryOf("k-1-1")),
                                  .timeout = kPatience});
   ASSERT_TRUE(result.ok() && result->ok()) << result.status();
   const auto report = HostReport::Decode(result->stdout_data);
@@ -161,6 +161,17 @@ TEST_F(HostCommandsTest, AClaimFromBeforeTheBootSaysSo) {
   const RankReport end = Report("k-1-1", HostStage::kAbsent);
   EXPECT_EQ(end.stage, HostStage::kVanished);
   EXPECT_THAT(end.detail, HasSubstr("started anew"));
+}
+
+TEST_F(HostCommandsTest, ARunThatRemovesItsRecordsIsNoNews) {
+  EXPECT_TRUE(Start("k-1-1", "exec sleep 1000").ok());
+  while (Report("k-1-1", HostStage::kClaimed).stage < HostStage::kStarted) {
+  }
+  std::filesystem::remove(DirectoryOf("k-1-1") + "/" + kStartedFile);
+  std::thread stopper([this] { EXPECT_TRUE(Give({"stop", DirectoryOf("k-1-1")}).ok()); });
+  // It waits for the end.
+  EXPECT_EQ(Report("k-1-1", HostStage::kStarted).stage, HostStage::kEnded);
+  stopper.join();
 }
 
 TEST_F(HostCommandsTest, AReportEndsWhenThereIsALaterQuestion) {
@@ -190,13 +201,13 @@ TEST_F(HostCommandsTest, CleaningLeavesTheUsersFiles) {
   EXPECT_TRUE(Start("k-1-1", "true").ok());
   AwaitEnd("k-1-1");
   std::ofstream(DirectoryOf("k-1-1") + "/work/mine") << "x";
-  EXPECT_TRUE(Give({"clean", runs_}, "k-1-1\n").ok());
+  EXPECT_TRUE(Give({"clean"}, DirectoryOf("k-1-1") + "\n").ok());
   EXPECT_FALSE(Exists(DirectoryOf("k-1-1") + "/spec"));
   EXPECT_TRUE(Exists(DirectoryOf("k-1-1") + "/stdout"));
-  EXPECT_TRUE(Give({"clean-logs", runs_}, "k-1-1\n").ok());
+  EXPECT_TRUE(Give({"clean-logs"}, DirectoryOf("k-1-1") + "\n").ok());
   EXPECT_FALSE(Exists(DirectoryOf("k-1-1") + "/stdout"));
   EXPECT_TRUE(Exists(DirectoryOf("k-1-1") + "/work/mine"));
-  EXPECT_EQ(Give({"clean-logs", runs_}, "../../etc\n").exit_code, kHostFailed);
+  EXPECT_EQ(Give({"clean-logs"}, "/etc/..\n").exit_code, kHostFailed);
 }
 
 }  // namespace
