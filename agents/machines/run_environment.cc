@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "agents/core/run_program.h"
+#include "contract/slurm_variables.h"
 
 namespace muster::machines {
 namespace {
@@ -18,6 +19,7 @@ std::map<std::string, std::string> RunEnvironment(const v1::Assignment& assignme
                                                   const std::string& run_directory,
                                                   const std::map<std::string, std::string>& base) {
   std::map<std::string, std::string> env = agent::RunVariables(assignment, cluster, run_directory);
+  env.merge(contract::NamedSlurmVariables(assignment.spec(), assignment.job_id()));
   // A run has one node, this one.
   env["MASTER_ADDR"] = "127.0.0.1";
   env["SKYPILOT_NODE_IPS"] = "127.0.0.1";

@@ -157,6 +157,8 @@ std::string Core::Impl::KnownClusters() const {
 std::string Core::Impl::DescribeLacks(const v1::JobSpec& shape, const Refusals& refused) const {
   std::vector<std::pair<Fit, const Cluster*>> found;
   for (const auto& [name, cluster] : clusters_by_name_) {
+    // That all others are of another kind than a job for Slurm needs, is not said of each.
+    if (shape.has_slurm() && cluster->saved.kind != v1::CLUSTER_KIND_SLURM) continue;
     Fit fit = CheckFit(shape, cluster->saved);
     if (fit.verdict == Fit::Verdict::kRefused) fit.lacks = refused.at(name);
     if (fit.verdict != Fit::Verdict::kNotNamed) found.emplace_back(std::move(fit), cluster);

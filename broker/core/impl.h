@@ -115,7 +115,8 @@ class Core::Impl {
   // To be called when what the cluster has is another than before.
   void Refit(Cluster* cluster);
   void PutNow(const Cluster& cluster, Step& step);
-  // What each cluster lacks, the nearest first, at most a few.
+  // What each cluster lacks, the nearest first, at most a few; of a job for Slurm alone those of
+  // that kind, if there are any.
   std::string DescribeLacks(const v1::JobSpec& shape, const Refusals& refused) const;
   std::string KnownClusters() const;
 

@@ -35,14 +35,17 @@ std::string DescribeRefusals(const Refusals& refused) {
   return text;
 }
 
-// What keeps the job from clusters of other kinds; its shape does not have it.
-std::string OfSlurmOnly(const v1::JobSpec& spec) {
-  const std::string why = contract::WhySlurmOnly(spec);
-  if (why.empty()) return "";
+// Why no cluster takes a job that is for Slurm alone: what keeps it from the others comes first,
+// for it can be mended. `lacks`: what the clusters of kind slurm lack; empty: there are none.
+std::string ForSlurmAlone(const v1::JobSpec& spec, const std::string& why,
+                          const std::string& lacks) {
+  const std::string reason = fmt::format("only Slurm can take it because {}", why);
+  if (!lacks.empty()) return fmt::format("{}; {}", reason, lacks);
+  if (spec.placement().clusters().empty())
+    return fmt::format("{}, and no cluster of kind slurm is known; do without it", reason);
   return fmt::format(
-      "; only Slurm can take it because {}: do without, or choose a cluster of kind "
-      "slurm (placement.clusters)",
-      why);
+      "{}, and placement.clusters names no cluster of kind slurm; do without it, or name one",
+      reason);
 }
 
 // The error of one request of several. Programs find which one in the details, by `request`.
@@ -168,16 +171,14 @@ absl::Status Core::Impl::CheckNamedClusters(const v1::JobSpec& spec) const {
 absl::Status Core::Impl::CheckPlaceable(const v1::JobSpec& spec, const v1::JobSpec& shape,
                                         const Refusals& refused) const {
   if (clusters_by_name_.empty()) return absl::OkStatus();
-  bool is_wrong_kind = false;
   for (const auto& [name, cluster] : clusters_by_name_) {
-    const Fit fit = CheckFit(shape, cluster->saved);
-    if (fit.ever()) return absl::OkStatus();
-    is_wrong_kind |= fit.verdict == Fit::Verdict::kWrongKind;
+    if (CheckFit(shape, cluster->saved).ever()) return absl::OkStatus();
   }
-  return contract::Error(
-      absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED",
-      fmt::format("no cluster can ever run this job: {}{}", DescribeLacks(shape, refused),
-                  is_wrong_kind ? OfSlurmOnly(spec) : ""));
+  const std::string lacks = DescribeLacks(shape, refused);
+  const std::string slurm = contract::WhySlurmOnly(spec);
+  return contract::Error(absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED",
+                         fmt::format("no cluster can ever run this job: {}",
+                                     slurm.empty() ? lacks : ForSlurmAlone(spec, slurm, lacks)));
 }
 
 absl::Status Core::Impl::CheckRoom(const std::vector<Candidate>& candidates) const {

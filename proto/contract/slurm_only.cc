@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "contract/characters.h"
+#include "contract/script_words.h"
 #include "contract/slurm_options.h"
+#include "contract/slurm_variables.h"
 #include "contract/task_array.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -17,32 +19,18 @@ namespace muster::contract {
 namespace {
 
 // Commands that work inside a Slurm job only.
-constexpr std::array<std::string_view, 8> kCommands = {"srun",   "sbatch", "sbcast",  "scontrol",
-                                                       "squeue", "sacct",  "sattach", "strigger"};
-
-bool IsWordCharacter(char c) { return IsLetter(c) || IsDigit(c) || c == '_'; }
+constexpr std::array<std::string_view, 10> kCommands = {"srun",    "sbatch", "sbcast",  "scontrol",
+                                                        "squeue",  "sacct",  "sattach", "strigger",
+                                                        "scancel", "sstat"};
 
 // Whether a word of a script works on Slurm only. A task of a job array finds its own variables on
 // every kind of cluster.
 bool IsOfSlurm(std::string_view word, bool is_task) {
   if (word.starts_with("SLURM_")) {
-    return !is_task || (word != kArrayJobVariable && !IsArrayVariable(word));
+    const bool is_of_task = is_task && (word == kArrayJobVariable || IsArrayVariable(word));
+    return !is_of_task && !IsGivenEverywhere(word);
   }
   return std::find(kCommands.begin(), kCommands.end(), word) != kCommands.end();
-}
-
-// The first word of a line that is Slurm's; empty: there is none.
-std::string_view SlurmWord(std::string_view line, bool is_task) {
-  const size_t first = line.find_first_not_of(" \t");
-  if (first == line.npos || line[first] == '#') return {};
-  for (size_t at = 0; at < line.size();) {
-    const auto* begin = std::find_if(line.data() + at, line.data() + line.size(), IsWordCharacter);
-    const auto* end = std::find_if_not(begin, line.data() + line.size(), IsWordCharacter);
-    const std::string_view word(begin, static_cast<size_t>(end - begin));
-    if (IsOfSlurm(word, is_task)) return word;
-    at = static_cast<size_t>(end - line.data());
-  }
-  return {};
 }
 
 // `the job has slurm.account "a1", slurm.requeue`: short texts with their values.
@@ -68,13 +56,13 @@ std::string WhatIsSet(const v1::SlurmOptions& options) {
 }
 
 std::string WhyScript(std::string_view script, bool is_task) {
-  for (size_t number = 1; !script.empty(); ++number) {
-    const std::string_view line = script.substr(0, script.find('\n'));
-    script.remove_prefix(std::min(script.size(), line.size() + 1));
-    const std::string_view word = SlurmWord(line, is_task);
-    if (!word.empty()) return fmt::format("line {} of the batch script names {}", number, word);
-  }
-  return "";
+  std::string why;
+  ForEachScriptWord(script, [&](size_t line, std::string_view word) {
+    if (IsOfSlurm(word, is_task))
+      why = fmt::format("line {} of the batch script names {}", line, word);
+    return why.empty();
+  });
+  return why;
 }
 
 }  // namespace

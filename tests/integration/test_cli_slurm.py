@@ -13,6 +13,9 @@ SCRIPT = """#!/bin/sh
 #SBATCH --output=only-on-slurm-%j.out
 echo "$1 in $PWD, $LR"
 """
+KNOWN = """#!/bin/sh
+echo "$SLURM_JOB_NAME $SLURM_JOB_ID $SLURM_JOBID, $SLURM_CPUS_PER_TASK cores"
+"""
 ARRAY = """#!/bin/sh
 #SBATCH --mem=64M
 echo "task $SLURM_ARRAY_TASK_ID of $SLURM_ARRAY_TASK_COUNT ($SLURM_ARRAY_TASK_MIN to $SLURM_ARRAY_TASK_MAX \
@@ -34,7 +37,17 @@ def test_one_that_needs_slurm_is_refused_where_there_is_none(world, agent):
     for words in (["--wrap", "srun true"], ["-p", "gpu", "--wrap", "true"], ["-N2", "--wrap", "true"]):
         done = world.cli("sbatch", *words, check=False)
         assert done.returncode == CANNOT_BE_PLACED, done.stderr
-        assert "slurm" in done.stderr
+        assert "can ever run this job: only Slurm can take it because" in done.stderr
+        assert "of kind machines" not in done.stderr
+
+
+def test_a_script_finds_what_is_known_without_slurm(world, api, agent):
+    del agent
+    path = world.write("script.sh", KNOWN)
+    job_id = int(world.cli("sbatch", "--wait", "--parsable", "--chdir=/", "-J", "known", "-c2", path).stdout)
+    assert api.stdout(job_id).decode() == f"known {job_id} {job_id}, 2 cores\n"
+    plain = int(world.cli("sbatch", "--wait", "--parsable", "--chdir=/", "--wrap", "env").stdout)
+    assert "SLURM_" not in api.stdout(plain).decode(), "libraries would look for Slurm"
 
 
 def test_each_task_of_an_array_is_a_job_that_knows_which_it_is(world, api, agent):

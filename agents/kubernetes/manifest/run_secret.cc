@@ -9,6 +9,7 @@
 #include "contract/errors.h"
 #include "contract/roles.h"
 #include "contract/slurm_options.h"
+#include "contract/slurm_variables.h"
 #include "contract/units.h"
 #include "contract/validate.h"
 #include "fmt/format.h"
@@ -47,6 +48,7 @@ std::string Environment(const v1::Assignment& assignment, std::string_view clust
                         const std::string& work, std::optional<int> role) {
   const v1::JobSpec& spec = assignment.spec();
   Variables variables = agent::RunVariables(assignment, cluster, work);
+  variables.merge(contract::NamedSlurmVariables(spec, assignment.job_id()));
   variables["MUSTER_RESTART_COUNT"] = "0";
   const std::vector<uint32_t> first = contract::FirstRanks(spec);
   for (int i = 0; i < spec.roles_size(); ++i) {

@@ -22,8 +22,8 @@ inline constexpr absl::Duration kMaxPlaceWait = absl::Seconds(3);
 // Waits up to kMaxPlaceWait until a cluster has a job, and up to kMaxNumberWait until Slurm has
 // given it a number. FAILED_PRECONDITION, with what to do instead: a job is held or got no cluster
 // or number, is on a cluster of another kind, has ended otherwise than it should, or the jobs are
-// on several clusters, or on others than the job names; NOT_FOUND: there is no such job. A retry is not followed: Slurm waits for the run that
-// is there now.
+// on several clusters, or on others than the job names; NOT_FOUND: there is no such job. A retry is
+// not followed: Slurm waits for the run that is there now.
 absl::Status TranslateDependency(client::Client& client, v1::JobSpec* spec);
 
 }  // namespace muster::cli

@@ -29,7 +29,7 @@ TEST(WhySlurmOnlyTest, AnySlurmSectionDoesThatIsNoBatchScripts) {
 }
 
 TEST(WhySlurmOnlyTest, ABatchScriptOfOneNodeRunsAnywhere) {
-  EXPECT_EQ(WhySlurmOnly(BatchScript("#SBATCH --comment=srun\n  # srun SLURM_JOB_ID\nmysrun2\n")),
+  EXPECT_EQ(WhySlurmOnly(BatchScript("#SBATCH --comment=srun\n  # srun SLURM_NODELIST\nmysrun2\n")),
             "");
 }
 
@@ -77,7 +77,8 @@ TEST(WhySlurmOnlyTest, OfManyOptionsTheFirstEightAreNamedAndLongValuesLeftOut) {
 TEST(WhySlurmOnlyTest, WhatOnlySlurmGivesAScriptIsNamedWithItsLine) {
   const std::pair<const char*, const char*> cases[] = {
       {"echo\nsrun hostname\n", "line 3 of the batch script names srun"},
-      {"echo \"${SLURM_JOB_ID:-0}\"", "names SLURM_JOB_ID"},
+      {"echo \"${SLURM_NODELIST:-0}\"", "names SLURM_NODELIST"},
+      {"echo $SLURM_JOB_ID\nscancel $SLURM_JOB_ID", "line 3 of the batch script names scancel"},
       {"x=$(scontrol show hostnames)", "names scontrol"},
   };
   for (const auto& [lines, words] : cases) {

@@ -43,8 +43,8 @@ TEST(ArrayTaskTest, EveryKindOfClusterGivesATaskTheVariablesOfItsArray) {
   EXPECT_THAT(WhySlurmOnly(spec), HasSubstr("names SLURM_ARRAY_JOB_ID"));
   SetArrayTask({}, &spec);
   EXPECT_EQ(WhySlurmOnly(spec), "");
-  spec.mutable_command()->set_script("echo $SLURM_ARRAY_TASK_ID $SLURM_JOB_ID\n");
-  EXPECT_THAT(WhySlurmOnly(spec), HasSubstr("names SLURM_JOB_ID"));
+  spec.mutable_command()->set_script("echo $SLURM_ARRAY_TASK_ID $SLURM_NODELIST\n");
+  EXPECT_THAT(WhySlurmOnly(spec), HasSubstr("names SLURM_NODELIST"));
 }
 
 TEST(ArrayTaskTest, HalfATaskIsRefused) {

@@ -202,17 +202,34 @@ TEST_F(SubmitTest, AJobThatNoClusterCanEverRunIsRefusedWithWhatEachLacks) {
 }
 
 TEST_F(SubmitTest, AJobForSlurmAloneIsRefusedElsewhereWithWhatToLeaveOut) {
-  v1::AgentHello hello = Hello("k8s");
-  hello.set_kind(v1::CLUSTER_KIND_KUBERNETES);
-  Connect(hello);
+  for (const char* name : {"k8s", "team"}) {
+    v1::AgentHello hello = Hello(name);
+    hello.set_kind(v1::CLUSTER_KIND_KUBERNETES);
+    Connect(hello);
+  }
   v1::JobSpec spec = Spec();
   spec.mutable_slurm()->set_account("a1");
   spec.mutable_slurm()->set_requeue(true);
   const absl::Status status = SubmitOne(spec).status();
   EXPECT_EQ(ReasonOf(status), "CANNOT_BE_PLACED");
-  EXPECT_THAT(std::string(status.message()),
-              HasSubstr("the job has slurm.account \"a1\", slurm.requeue: do without, or choose a "
-                        "cluster of kind slurm (placement.clusters)"));
+  const std::string why =
+      "no cluster can ever run this job: only Slurm can take it because the job has slurm.account "
+      "\"a1\", slurm.requeue";
+  EXPECT_EQ(status.message(), why + ", and no cluster of kind slurm is known; do without it");
+  spec.mutable_placement()->add_clusters("team");
+  EXPECT_EQ(SubmitOne(spec).status().message(),
+            why +
+                ", and placement.clusters names no cluster of kind slurm; do without it, or name "
+                "one");
+  spec.clear_placement();
+  // Of a cluster that is of Slurm what it lacks is said, and of the others nothing.
+  v1::AgentHello lab = Hello("lab");
+  lab.set_kind(v1::CLUSTER_KIND_SLURM);
+  Connect(lab);
+  spec.set_nodes(99);
+  const std::string lacks(SubmitOne(spec).status().message());
+  EXPECT_THAT(lacks, HasSubstr(why + "; cluster \"lab\": pool \"default\" has 2 nodes"));
+  EXPECT_THAT(lacks, Not(HasSubstr("k8s")));
 }
 
 TEST_F(SubmitTest, ARefusalNamesAtMostFiveClusters) {

@@ -126,6 +126,15 @@ TEST_P(StartScriptTest, EndsWithTheCodeOfTheCommandAndNoWordsOfItsOwn) {
   }
 }
 
+TEST_P(StartScriptTest, ABatchScriptFindsWhatIsKnownWithoutSlurm) {
+  spec().set_name("it's");
+  spec().mutable_resources()->set_cpu_millis(4000);
+  spec().mutable_slurm()->mutable_batch_script();
+  spec().mutable_command()->set_script("echo $SLURM_JOB_ID $SLURM_JOB_NAME $SLURM_CPUS_PER_TASK\n");
+  EXPECT_EQ(Run(), 0);
+  EXPECT_EQ(Out(), "42 it's 4\n");
+}
+
 TEST_P(StartScriptTest, TellsADeathBySignalAs128AndItsNumber) {
   for (const int signal : {SIGKILL, SIGSEGV, SIGTERM}) {
     Command({"/bin/sh", "-c", "kill -" + std::to_string(signal) + " $$"});
