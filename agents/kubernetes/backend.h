@@ -44,9 +44,10 @@ namespace muster::kubernetes {
 // what changes is looked at at once. The watches have the answers: nothing is asked for it.
 inline constexpr absl::Duration kObserveIntervalOfAll = absl::Seconds(2);
 
-// Changes for holds and releases that are under way at the same time: of those that hang on a
-// webhook a few keep the others waiting no more than need be, and the server is not flooded.
-inline constexpr int kHoldThreads = 4;
+// Changes and deletions of Jobs that looks at them ask for and that are under way at the same time:
+// of those that hang on a webhook a few keep the others waiting no more than need be, and the
+// server is not flooded.
+inline constexpr int kChangeThreads = 4;
 
 class KubernetesBackend final : public agent::Backend {
  public:
@@ -166,9 +167,23 @@ class KubernetesBackend final : public agent::Backend {
   // Takes the Job back as it is once the server can be asked, if that is still right then. Errors:
   // ABORTED, it has changed; as those of JobCalls::PatchJob.
   absl::Status TakeBack(const agent::RunHandle& run);
-  // Has the run's Job changed on a thread of its own, unless that is under way or was refused a
-  // moment ago. Returns why the last try has failed; empty: it has not, or there was none.
-  std::string TryChange(const agent::RunHandle& run, std::function<absl::Status()> change);
+  // What has come of changes of one kind to a run's Job.
+  struct Tries {
+    absl::Time not_before = absl::InfinitePast();  // the next one
+    std::string trouble;  // what came of the last one; empty: it was done, or there was none
+  };
+  struct JobChange {
+    // Since when a hold is wished, as far as a look has noticed; none: it is not.
+    std::optional<absl::Time> hold_wished;
+    bool is_under_way = false;
+    Tries patches;
+    Tries deletions;
+  };
+  // Has the run's Job changed on a thread of its own, unless another change of it is under way, or
+  // the same kind was tried a moment ago. Returns why the last try of the kind has failed; empty:
+  // it has not, or there was none.
+  std::string TryChange(const agent::RunHandle& run, Tries JobChange::*kind,
+                        std::function<absl::Status()> change);
   bool IsChangeUnderWay(const std::string& run_key) const;
   // Nobody wishes it any longer.
   void DropHold(const std::string& run_key);
@@ -176,9 +191,12 @@ class KubernetesBackend final : public agent::Backend {
   // Why such a run waits; `seen`: what its Job says of that.
   std::string ReasonInQueue(const JobObject& job, const std::string& seen) const;
   // The run cannot go on: why is kept, its Job is deleted, and the run has failed once that is
-  // done.
-  absl::StatusOr<std::optional<agent::Observation>> End(const JobObject& job,
+  // done. Until then why it is not is in the run's reason.
+  absl::StatusOr<std::optional<agent::Observation>> End(const agent::RunHandle& run,
+                                                        const JobObject& job,
                                                         agent::Observation seen);
+  // Deletes the Job of a run that was given up, unless its program runs after all by now.
+  absl::Status TakeAway(const agent::RunHandle& run, const ObjectName& job);
   // Of a run whose Job is not there, and of which nobody saw the end.
   agent::Observation Gone(const agent::RunHandle& run, bool cancel_asked) const;
   // An end is told when the logs are whole; until then the run is FINISHING.
@@ -209,16 +227,9 @@ class KubernetesBackend final : public agent::Backend {
   NamedThings things_;
 
   mutable std::mutex mutex_;
-  std::function<void()> wake_;       // guarded by mutex_
-  std::set<std::string> canceled_;   // by Muster; guarded by mutex_
-  std::set<std::string> instances_;  // of the runs that were here; guarded by mutex_
-  struct JobChange {
-    // Since when a hold is wished, as far as a look has noticed; none: it is not.
-    std::optional<absl::Time> hold_wished;
-    bool is_under_way = false;
-    absl::Time not_before = absl::InfinitePast();  // the next try
-    std::string trouble;                           // what came of the last one; empty: it was done
-  };
+  std::function<void()> wake_;                // guarded by mutex_
+  std::set<std::string> canceled_;            // by Muster; guarded by mutex_
+  std::set<std::string> instances_;           // of the runs that were here; guarded by mutex_
   std::map<std::string, JobChange> changes_;  // by run key; guarded by mutex_
   std::atomic<bool> log_news_ = false;
   std::atomic<bool> inventory_news_ = false;
@@ -247,7 +258,7 @@ class KubernetesBackend final : public agent::Backend {
   // of other runs do.
   agent::WorkerLane starter_{1};
   // Likewise, and one change of a run at a time.
-  agent::WorkerLane holds_{kHoldThreads};
+  agent::WorkerLane changer_{kChangeThreads};
 };
 
 }  // namespace muster::kubernetes

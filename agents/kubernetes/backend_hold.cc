@@ -1,5 +1,5 @@
 // Holds and releases of runs: the latest wish is noted, and looks at the run make its Job so. What
-// a look changes of a Job, it changes by TryChange.
+// a look changes of a Job, or deletes, it has done by TryChange.
 #include <functional>
 #include <utility>
 
@@ -38,7 +38,7 @@ void KubernetesBackend::HeedHold(const RunHandle& run, const RunFacts& facts, Ob
   if (!job.is_launch_complete && job.is_suspended && !IsInQueue(job)) return;
   HoldAdvice advice = AdviseHold(job, facts.pods, PodsOf(run), HoldWishedFor(run.run_key));
   if (advice.step == HoldStep::kNow)
-    advice.why = TryChange(run, [this, run] { return TakeBack(run); });
+    advice.why = TryChange(run, &JobChange::patches, [this, run] { return TakeBack(run); });
   if (advice.why.empty() || seen->state != v1::RUN_STATE_PENDING) return;
   seen->reason +=
       fmt::format("{}the hold {}: {}", seen->reason.empty() ? "" : "; ",
@@ -65,26 +65,27 @@ absl::Duration KubernetesBackend::HoldWishedFor(const std::string& run_key) {
   return now - *last.hold_wished;
 }
 
-std::string KubernetesBackend::TryChange(const RunHandle& run,
+std::string KubernetesBackend::TryChange(const RunHandle& run, Tries JobChange::*kind,
                                          std::function<absl::Status()> change) {
   const std::lock_guard lock(mutex_);
   JobChange& last = changes_[run.run_key];
-  if (last.is_under_way || absl::Now() < last.not_before) return last.trouble;
+  const Tries& tries = last.*kind;
+  if (last.is_under_way || absl::Now() < tries.not_before) return tries.trouble;
   last.is_under_way = true;
   // A webhook that takes its time keeps nobody from being seen.
-  holds_.Post([this, run, change = std::move(change)] {
+  changer_.Post([this, run, kind, change = std::move(change)] {
     const absl::Status done = change();
     const bool is_another = absl::IsAborted(done);
     {
       const std::lock_guard lock_again(mutex_);
       JobChange& tried = changes_[run.run_key];
       tried.is_under_way = false;
-      tried.not_before = absl::Now() + (is_another ? kConflictPause : kChangePause);
-      tried.trouble = is_another ? "" : std::string(ToStd(done.message()));
+      (tried.*kind).not_before = absl::Now() + (is_another ? kConflictPause : kChangePause);
+      (tried.*kind).trouble = is_another ? "" : std::string(ToStd(done.message()));
     }
     HomeOf(run).store().MarkNews(run.run_key);
   });
-  return last.trouble;
+  return tries.trouble;
 }
 
 bool KubernetesBackend::IsChangeUnderWay(const std::string& run_key) const {
@@ -98,9 +99,8 @@ void KubernetesBackend::DropHold(const std::string& run_key) {
   const auto found = changes_.find(run_key);
   if (found == changes_.end() || !found->second.hold_wished.has_value()) return;
   found->second.hold_wished.reset();
-  found->second.trouble.clear();
   // The next hold is tried at once.
-  found->second.not_before = absl::InfinitePast();
+  found->second.patches = {};
 }
 
 void KubernetesBackend::ForgetHold(const std::string& run_key) {

@@ -174,6 +174,7 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
         facts.job.has_value() && !facts.job->deletion_time.has_value() && !facts.job->HasEnded();
     if (goes_on && seen->state == v1::RUN_STATE_RUNNING) {
       // What it was given up for has passed before its Job could be deleted.
+      if (IsChangeUnderWay(run.run_key)) return std::nullopt;
       const absl::StatusOr<bool> runs = GoesOn(*facts.job);
       if (!runs.ok()) return runs.status();
       if (!*runs) return std::nullopt;
@@ -192,7 +193,7 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
     const bool is_over =
         !facts.job.has_value() || facts.job->HasEnded() || !seen->failure.has_value();
     if (is_over) return AwaitLogs(facts, *std::move(seen));
-    return End(*facts.job, *std::move(seen));
+    return End(run, *facts.job, *std::move(seen));
   }
   if (!facts.job.has_value() || facts.job->deletion_time.has_value()) return seen;
   // What is to be canceled is never let go, however long its deletion takes.
@@ -204,7 +205,7 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
       stuck.has_value() && run.assignment != nullptr &&
       !HasOwnGangScheduler(InPlace(run)->spec())) {
     seen->failure = *std::move(stuck);
-    return End(*facts.job, *std::move(seen));
+    return End(run, *facts.job, *std::move(seen));
   }
   return seen;
 }
@@ -217,14 +218,28 @@ absl::StatusOr<bool> KubernetesBackend::GoesOn(const JobObject& job) {
   return now->has_value() && !(*now)->deletion_time.has_value();
 }
 
-absl::StatusOr<std::optional<Observation>> KubernetesBackend::End(const JobObject& job,
+absl::StatusOr<std::optional<Observation>> KubernetesBackend::End(const RunHandle& run,
+                                                                  const JobObject& job,
                                                                   Observation seen) {
   // What was decided is carried out, also by an agent that is started anew.
   const absl::Status kept = given_up_.Add(seen.run_key, *seen.failure);
   if (!kept.ok()) return kept;
-  if (const absl::Status status = calls_.DeleteJob(job.name); !status.ok()) return status;
-  const std::string why = seen.failure->message();
-  return NotYet(std::move(seen), "it cannot go on, and is being taken away: " + why);
+  std::string why = "it cannot go on, and is being taken away: " + seen.failure->message();
+  if (!job.deletion_time.has_value()) {
+    const std::string trouble = TryChange(
+        run, &JobChange::deletions, [this, run, name = job.name] { return TakeAway(run, name); });
+    if (!trouble.empty()) why += "; its Job could not be deleted yet: " + trouble;
+  }
+  return NotYet(std::move(seen), std::move(why));
+}
+
+absl::Status KubernetesBackend::TakeAway(const RunHandle& run, const ObjectName& job) {
+  RunFacts facts = HomeOf(run).store().Facts(run.run_key);
+  facts.now = absl::Now();
+  const std::optional<Observation> seen = Judge(facts, {.start_grace = config_.start_grace});
+  // The next look forgets that it was given up.
+  if (seen.has_value() && seen->state == v1::RUN_STATE_RUNNING) return absl::OkStatus();
+  return calls_.DeleteJob(job);
 }
 
 StartQueue::AssignmentPtr KubernetesBackend::InPlace(const RunHandle& run) const {
@@ -250,8 +265,9 @@ void KubernetesBackend::Queue(const RunHandle& run, const RunFacts& facts, Obser
   }
   // Kueue has let it go before its turn came, or in spite of a hold that came late.
   if (!job.is_launch_complete) {
-    const std::string trouble = TryChange(
-        run, [this, name = job.name] { return ChangeJob(name, CompletePatch(name.uid)); });
+    const std::string trouble = TryChange(run, &JobChange::patches, [this, name = job.name] {
+      return ChangeJob(name, CompletePatch(name.uid));
+    });
     if (!trouble.empty() && seen->state == v1::RUN_STATE_PENDING) {
       seen->reason += fmt::format("{}it has been let go, which could not be noted at its Job: {}",
                                   seen->reason.empty() ? "" : "; ", trouble);

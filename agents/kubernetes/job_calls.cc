@@ -41,6 +41,11 @@ bool MayPass(const ApiAnswer& answer) {
          answer.status == 429 || IsPassing(answer);
 }
 
+// A connection that broke says nothing of the object, unlike a change that came between.
+absl::Status Unheard(const absl::Status& status) {
+  return absl::IsAborted(status) ? absl::UnavailableError(status.message()) : status;
+}
+
 // Not that a kind of objects is not there.
 bool IsNamespaceGone(const ApiAnswer& answer) {
   return (answer.status == 404 && answer.message.starts_with("namespaces \"")) ||
@@ -228,7 +233,7 @@ absl::StatusOr<JobObject> JobCalls::PatchJob(const ObjectName& job, const Json& 
                  .body = patch,
                  .content_type = "application/merge-patch+json",
                  .timeout = kWriteTimeout});
-  if (!answer.ok()) return answer.status();
+  if (!answer.ok()) return Unheard(answer.status());
   if (answer->ok()) return ParseJob(answer->body);
   // A uid that is not the Job's: the server takes it for a change of what cannot be changed.
   if (answer->status == 422 && answer->message.find("metadata.uid") != std::string::npos)
@@ -247,7 +252,7 @@ absl::Status JobCalls::DeleteJob(const ObjectName& job) {
                           {"propagationPolicy", "Foreground"},
                           {"preconditions", {{"uid", job.uid}}}},
                  .timeout = kWriteTimeout});
-  if (!answer.ok()) return answer.status();
+  if (!answer.ok()) return Unheard(answer.status());
   if (answer->ok() || answer->status == 404 || answer->status == 409) return absl::OkStatus();
   return RefusalOf(*answer, fmt::format("delete Job {}/{}", job.name_space, job.name));
 }

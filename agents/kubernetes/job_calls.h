@@ -58,9 +58,9 @@ class JobCalls {
   // The run's pods that the server has now. Errors: it could not be asked.
   absl::StatusOr<std::vector<PodObject>> ListPods(const std::string& name_space,
                                                   const std::string& run_key);
-  // A merge patch. NOT_FOUND: it is gone, or another one. ABORTED: another change came between, or
-  // the connection broke, and nobody knows. INVALID_ARGUMENT: the server, or who has a say there in
-  // what comes in, will never take it.
+  // A merge patch. NOT_FOUND: it is gone, or another one. ABORTED: another change came between.
+  // UNAVAILABLE: the connection broke, and nobody knows. INVALID_ARGUMENT: the server, or who has a
+  // say there in what comes in, will never take it.
   absl::StatusOr<JobObject> PatchJob(const ObjectName& job, const Json& patch);
   // With its pods, which have their grace; OK as well: it is gone, or another one.
   absl::Status DeleteJob(const ObjectName& job);

@@ -41,7 +41,7 @@ TEST_F(BackendGoneTest, WhyARunWasGivenUpSurvivesTheAgentAndItsJob) {
   const agent::ObserveOutcome first = Observe(kRun);
   ASSERT_EQ(first.observations.size(), 1) << first.scheduler;
   EXPECT_EQ(first.observations[0].state, v1::RUN_STATE_FINISHING);
-  EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr("DELETE ")));
+  EXPECT_THAT(AwaitChange("DELETE "), ElementsAre(HasSubstr("DELETE ")));
   HasNothing();
   Start({kRun});
   const agent::ObserveOutcome second = Observe(kRun);
@@ -60,15 +60,15 @@ TEST_F(BackendGoneTest, ARunThatWasGivenUpIsDeletedByTheNextAgentThoughItCouldSt
   HasJob("InvalidImageName");
   refuses_changes_ = true;
   Start({kRun});
-  EXPECT_FALSE(Observe(kRun).scheduler.ok());
-  TakeChanges();
+  EXPECT_EQ(Observe(kRun).observations.size(), 1);
+  EXPECT_THAT(AwaitChange("DELETE "), ElementsAre(HasSubstr("DELETE ")));
   HasJob("ContainerCreating");
   refuses_changes_ = false;
   Start({kRun});
   const agent::ObserveOutcome outcome = Observe(kRun);
   ASSERT_EQ(outcome.observations.size(), 1) << outcome.scheduler;
   EXPECT_THAT(outcome.observations[0].reason, HasSubstr("InvalidImageName"));
-  EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr("DELETE ")));
+  EXPECT_THAT(AwaitChange("DELETE "), ElementsAre(HasSubstr("DELETE ")));
 }
 
 TEST_F(BackendGoneTest, WhatAnotherClusterLacksIsNotGone) {

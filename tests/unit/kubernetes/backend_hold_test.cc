@@ -294,7 +294,7 @@ TEST_F(BackendHoldTest, WhatCannotBeNotedAtAJobIsTriedAgainAfterAPauseAndSaysSo)
 TEST_F(BackendHoldTest, AHoldThatIsReleasedBeforeItsTurnIsNotCarriedOut) {
   std::vector<agent::RunHandle> runs;
   std::vector<std::string> keys;
-  for (int job = 1; job <= kHoldThreads + 2; ++job) {
+  for (int job = 1; job <= kChangeThreads + 2; ++job) {
     const std::string key = "k7m2-" + std::to_string(job) + "-1";
     Json object = HalfLaunched(true);
     object["metadata"]["name"] = object["metadata"]["labels"][kRunLabel] = key;
@@ -322,7 +322,7 @@ TEST_F(BackendHoldTest, AHoldThatIsReleasedBeforeItsTurnIsNotCarriedOut) {
   TakeChanges();
   for (const agent::RunHandle& run : runs) EXPECT_TRUE(backend_->SetHeld(run, true).ok());
   EXPECT_EQ(backend_->Observe(runs).observations.size(), runs.size());
-  const agent::RunHandle& released = runs[kHoldThreads];
+  const agent::RunHandle& released = runs[kChangeThreads];
   EXPECT_TRUE(backend_->SetHeld(released, false).ok());
   go_on.set_value();
   std::vector<std::string> changes = AwaitChange(keys.back());

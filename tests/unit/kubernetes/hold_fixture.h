@@ -120,22 +120,6 @@ class BackendHoldTest : public ScriptedClusterTest {
     jobs_.erase(jobs_.size() - 1);
     return changes;
   }
-  std::vector<std::string> AwaitChange(const std::string& words) { return AwaitChanges({words}); }
-  // The changes until there has been one with each of these words.
-  std::vector<std::string> AwaitChanges(const std::vector<std::string>& words) {
-    std::vector<std::string> changes;
-    const absl::Time end = absl::Now() + absl::Seconds(20);
-    const auto has_come = [&](const std::string& word) {
-      return std::ranges::any_of(changes, [&](const std::string& change) {
-        return change.find(word) != std::string::npos;
-      });
-    };
-    while (!std::ranges::all_of(words, has_come) && absl::Now() < end) {
-      absl::SleepFor(absl::Milliseconds(2));
-      std::ranges::move(TakeChanges(), std::back_inserter(changes));
-    }
-    return changes;
-  }
   // The first changes that looks at the run set going.
   std::vector<std::string> AwaitChangeByLooks(const agent::RunHandle& run) {
     std::vector<std::string> changes;

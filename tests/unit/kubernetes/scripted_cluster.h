@@ -2,13 +2,16 @@
 #ifndef MUSTER_TESTS_UNIT_KUBERNETES_SCRIPTED_CLUSTER_H_
 #define MUSTER_TESTS_UNIT_KUBERNETES_SCRIPTED_CLUSTER_H_
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "agents/kubernetes/backend.h"
 #include "gtest/gtest.h"
 #include "tests/unit/hosts/temp_dir.h"
@@ -71,6 +74,22 @@ class ScriptedClusterTest : public testing::Test {
   std::vector<std::string> TakeChanges() {
     const std::lock_guard lock(mutex_);
     return std::exchange(changes_, {});
+  }
+  std::vector<std::string> AwaitChange(const std::string& words) { return AwaitChanges({words}); }
+  // The changes until there has been one with each of these words.
+  std::vector<std::string> AwaitChanges(const std::vector<std::string>& words) {
+    std::vector<std::string> changes;
+    const absl::Time end = absl::Now() + absl::Seconds(20);
+    const auto has_come = [&](const std::string& word) {
+      return std::ranges::any_of(changes, [&](const std::string& change) {
+        return change.find(word) != std::string::npos;
+      });
+    };
+    while (!std::ranges::all_of(words, has_come) && absl::Now() < end) {
+      absl::SleepFor(absl::Milliseconds(2));
+      std::ranges::move(TakeChanges(), std::back_inserter(changes));
+    }
+    return changes;
   }
 
   // Asked before all else what to answer, if it has something to say.

@@ -1,0 +1,189 @@
+// What ends runs that cannot go on.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/kubernetes/scripted_cluster.h"
+
+namespace muster::kubernetes {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class BackendEndTest : public ScriptedClusterTest {
+ protected:
+  static constexpr char kHopeless[] = "k7m2-1-1";
+  static constexpr char kWell[] = "k7m2-99-1";
+
+  static Json PodOf(const std::string& run_key, const std::string& status) {
+    return {{"metadata",
+             {{"name", run_key + "-0"},
+              {"namespace", "lab"},
+              {"uid", "p-" + run_key},
+              {"resourceVersion", "6"},
+              {"labels", {{kRunLabel, run_key}}}}},
+            {"spec", {{"nodeName", "node-1"}}},
+            {"status", Json::parse(status)}};
+  }
+  static Json RunningPod(const std::string& run_key) {
+    return PodOf(run_key, R"({"phase": "Running", "containerStatuses": [
+        {"name": "main", "state": {"running": {"startedAt": "2026-01-01T00:00:30Z"}}}]})");
+  }
+  // A run whose image can never be had, and one that is well.
+  void AddHopeless(const std::string& run_key) {
+    jobs_.push_back(MakeJob(run_key));
+    pods_.push_back(PodOf(run_key, R"({"phase": "Pending", "containerStatuses": [
+        {"name": "main", "state": {"waiting": {"reason": "InvalidImageName"}}}]})"));
+  }
+  void AddWell() {
+    jobs_.push_back(MakeJob(kWell));
+    pods_.push_back(RunningPod(kWell));
+  }
+  // As the last look that told of it saw the run.
+  agent::Observation Await(const std::string& run_key, v1::RunState state,
+                           const std::string& words = "") {
+    agent::Observation last;
+    const absl::Time end = absl::Now() + absl::Seconds(20);
+    while (absl::Now() < end) {
+      for (const agent::Observation& seen : Observe(run_key).observations) last = seen;
+      if (last.state == state && last.reason.find(words) != std::string::npos) break;
+      absl::SleepFor(absl::Milliseconds(2));
+    }
+    return last;
+  }
+  std::vector<std::string> TakeDeletions() {
+    std::vector<std::string> changes = TakeChanges();
+    std::erase_if(changes, [](const auto& change) { return !change.starts_with("DELETE "); });
+    return changes;
+  }
+  std::vector<std::string> AwaitDeletions(size_t count) {
+    std::vector<std::string> deletions;
+    const absl::Time end = absl::Now() + absl::Seconds(20);
+    while (deletions.size() < count && absl::Now() < end) {
+      absl::SleepFor(absl::Milliseconds(2));
+      for (std::string& deletion : TakeDeletions()) deletions.push_back(std::move(deletion));
+    }
+    return deletions;
+  }
+  void AnswerDeletionsWith(ScriptedReply reply) {
+    Set([&] {
+      answer_first_ = [reply](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
+        if (request.method != "DELETE") return std::nullopt;
+        return reply;
+      };
+    });
+  }
+};
+
+TEST_F(BackendEndTest, ADeletionThatTakesItsTimeKeepsNobodyFromBeingSeen) {
+  AddHopeless(kHopeless);
+  AddWell();
+  // The call itself comes again and again meanwhile.
+  AnswerDeletionsWith({.status = 429, .headers = {"Retry-After: 1"}});
+  Start({kHopeless, kWell});
+  TakeChanges();
+  const absl::Time begin = absl::Now();
+  const agent::ObserveOutcome seen = backend_->Observe({Handle(kHopeless), Handle(kWell)});
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(1));
+  ASSERT_THAT(seen.observations, SizeIs(2)) << seen.scheduler;
+  EXPECT_EQ(seen.observations[0].state, v1::RUN_STATE_FINISHING);
+  EXPECT_THAT(seen.observations[0].reason, HasSubstr("it cannot go on, and is being taken away"));
+  EXPECT_EQ(seen.observations[1].state, v1::RUN_STATE_RUNNING);
+  EXPECT_THAT(AwaitDeletions(1), SizeIs(1));
+  AnswerDeletionsWith({.body = "{}"});
+  backend_.reset();
+}
+
+TEST_F(BackendEndTest, ADeletionThatIsRefusedIsTriedAgainAfterAPauseAndSaysSo) {
+  for (const bool is_cut : {false, true}) {
+    jobs_ = pods_ = Json::array();
+    AddHopeless(kHopeless);
+    AnswerDeletionsWith({.status = 503, .body = "a webhook is away", .hangs_up = is_cut});
+    Start({kHopeless});
+    TakeChanges();
+    const agent::Observation seen =
+        Await(kHopeless, v1::RUN_STATE_FINISHING, "could not be deleted");
+    EXPECT_THAT(seen.reason, AllOf(HasSubstr("it cannot go on"),
+                                   HasSubstr("; its Job could not be deleted yet: ")));
+    if (!is_cut) {
+      EXPECT_THAT(seen.reason, HasSubstr("delete Job lab/k7m2-1-1: the API server answered 503"));
+    }
+    TakeChanges();
+    for (int i = 0; i < 5; ++i) {
+      EXPECT_TRUE(backend_->SetHeld(Handle(kHopeless), false).ok());  // there are news of it
+      EXPECT_THAT(Observe(kHopeless).observations, SizeIs(1));
+    }
+    EXPECT_THAT(TakeDeletions(), IsEmpty()) << "not with each look";
+  }
+  AnswerDeletionsWith({.body = "{}"});
+  const absl::Time refused = absl::Now();
+  while (TakeDeletions().empty()) {
+    ASSERT_LT(absl::Now() - refused, absl::Seconds(60)) << "it is tried again";
+    (void)Await(kHopeless, v1::RUN_STATE_FINISHING);
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  EXPECT_GE(absl::Now() - refused, absl::Seconds(8)) << "after a pause";
+}
+
+TEST_F(BackendEndTest, WhatIsBeingDeletedAlreadyIsNotDeletedAgain) {
+  AddHopeless(kHopeless);
+  Start({kHopeless});
+  TakeChanges();
+  (void)Await(kHopeless, v1::RUN_STATE_FINISHING);
+  EXPECT_THAT(AwaitDeletions(1), SizeIs(1));
+  jobs_[0]["metadata"]["deletionTimestamp"] = "2026-01-01T00:02:00Z";
+  Start({kHopeless});
+  EXPECT_EQ(Await(kHopeless, v1::RUN_STATE_FINISHING).state, v1::RUN_STATE_FINISHING);
+  backend_.reset();  // all is done that was begun
+  EXPECT_THAT(TakeDeletions(), IsEmpty());
+}
+
+TEST_F(BackendEndTest, AProgramThatBeginsBeforeItsDeletionHasItsTurnGoesOn) {
+  std::vector<std::string> run_keys;
+  std::vector<agent::RunHandle> runs;
+  for (int job = 1; job <= kChangeThreads + 1; ++job) {
+    run_keys.push_back(absl::StrCat("k7m2-", job, "-1"));
+    runs.push_back(Handle(run_keys.back()));
+    AddHopeless(run_keys.back());
+  }
+  const std::string last = run_keys.back();
+  jobs_.push_back(MakeJob(kWell));  // and no pod of it yet
+  run_keys.push_back(kWell);
+  bool has_begun = false;
+  bool is_busy = true;
+  answer_first_ = [&, last](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
+    if (request.method == "DELETE") return ScriptedReply{.status = is_busy ? 429 : 200};
+    const bool is_watch = request.target.find("/pods?") != std::string::npos &&
+                          request.target.find("watch=1") != std::string::npos;
+    if (!is_watch) return std::nullopt;
+    if (!has_begun) return ScriptedReply();  // it is asked for again
+    std::string events;
+    for (const std::string& begun : {last, std::string(kWell)}) {
+      Json pod = RunningPod(begun);
+      pod["metadata"]["resourceVersion"] = "8";
+      events += Json{{"type", "MODIFIED"}, {"object", pod}}.dump() + "\n";
+    }
+    return ScriptedReply{.body = events, .stays_open = true};
+  };
+  Start(run_keys);
+  EXPECT_THAT(backend_->Observe(runs).observations, SizeIs(runs.size()));
+  EXPECT_THAT(AwaitDeletions(kChangeThreads), SizeIs(kChangeThreads)) << "all threads are taken";
+  Set([&] { has_begun = true; });
+  EXPECT_EQ(Await(kWell, v1::RUN_STATE_RUNNING).state, v1::RUN_STATE_RUNNING);
+  EXPECT_THAT(Observe(last).observations, IsEmpty()) << "its deletion may be carried out";
+  Set([&] { is_busy = false; });
+  EXPECT_EQ(Await(last, v1::RUN_STATE_RUNNING).state, v1::RUN_STATE_RUNNING);
+  backend_.reset();
+  for (const std::string& deletion : TakeDeletions()) {
+    EXPECT_THAT(deletion, testing::Not(HasSubstr("/" + last + " ")));
+  }
+}
+
+}  // namespace
+}  // namespace muster::kubernetes
