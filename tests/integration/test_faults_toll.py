@@ -11,7 +11,7 @@ from harness.stubs import REPOSITORY
 sys.path.append(str(REPOSITORY / "tests" / "faults"))
 
 from faults.history import find_wrong_steps  # noqa: E402  it is beside the integration tests
-from faults.toll import Toll  # noqa: E402
+from faults.toll import End, Toll  # noqa: E402
 
 GOOD = ("ASSIGNED", "LAUNCHING", "PENDING", "STARTING", "RUNNING", "FINISHING", "SUCCEEDED")
 
@@ -79,3 +79,34 @@ def test_what_a_fault_cost_is_counted(seen, counts):
     toll.audit(make_lab(**seen), [7])
     assert counts in str(toll)
     assert toll.is_clean() == (not seen)
+
+
+CANCELED = ("ASSIGNED", "LAUNCHING", "PENDING", "CANCELED")
+
+
+@pytest.mark.parametrize("end,seen,counts", [
+    (End(is_canceled=True, starts=0), {"states": CANCELED, "ran": 0}, "0 lost, 0 doubled, 0 told wrongly"),
+    (End(is_canceled=True, starts=0), {"states": CANCELED}, "0 lost, 1 doubled, 0 told wrongly"),
+    (End(is_canceled=True), {"states": CANCELED, "ran": 0}, "1 lost, 0 doubled, 0 told wrongly"),
+    (End(is_canceled=True), {}, "0 lost, 0 doubled, 1 told wrongly"),
+    (End(starts=2), {"ran": 2}, "0 lost, 0 doubled, 0 told wrongly"),
+    (End(starts=2), {"ran": 1}, "1 lost, 0 doubled, 0 told wrongly"),
+    (End(starts=2), {"ran": 3}, "0 lost, 1 doubled, 0 told wrongly"),
+    (End(code=3), {}, "0 lost, 0 doubled, 1 told wrongly"),
+    (None, {"states": GOOD[:-1] + ("FAILED",)}, "0 lost, 0 doubled, 0 told wrongly"),
+])
+def test_what_becomes_of_a_job_is_compared_with_the_end_of_its_life(end, seen, counts):
+    toll = Toll(wanted=1, strikes=1)
+    lab = make_lab(**seen)
+    asked = job_pb2.Transition(job_sequence=1, kind=job_pb2.TRANSITION_KIND_CANCEL_REQUESTED)
+    history = [asked, *steps(*seen.get("states", GOOD), first=2)]
+    lab.api.transitions = lambda _: history
+    toll.audit(lab, [7], lambda _: end)
+    assert counts in str(toll)
+
+
+def test_a_complaint_names_what_was_struck_and_the_toll_how_much_there_is():
+    toll = Toll(wanted=1, strikes=1, effects={"a success": 40, "two nodes": 60}, moment="two nodes, killed at effect 9: ")
+    toll.audit(make_lab(ran=0), [7])
+    assert "1 of 1 strikes at 100 effects (a success 40, two nodes 60), 1 jobs" in str(toll)
+    assert "two nodes, killed at effect 9: job 7 ran 0 times of 1" in str(toll)

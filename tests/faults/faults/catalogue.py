@@ -1,5 +1,7 @@
 """All faults by name."""
 
+import traceback
+
 from faults.agent import agent_killed_at_every_side_effect, kubernetes_agent_killed_at_every_side_effect
 from faults.daemons import login_host_swapped, slurmctld_killed, slurmdbd_down
 from faults.ids import job_id_reused
@@ -9,6 +11,7 @@ from faults.kube_way import kube_watch_cut, kube_watch_expired, kubernetes_token
 from faults.replies import sbatch_reply_lost
 from faults.toll import Toll
 
+REPEAT = 50
 FAULTS = {function.__name__: function for function in (
     sbatch_reply_lost, slurmctld_killed, slurmdbd_down, login_host_swapped, agent_killed_at_every_side_effect,
     job_id_reused, kube_apiserver_killed, etcd_paused, kube_watch_cut, kube_watch_expired, kube_storm_of_429, kube_node_frozen,
@@ -20,8 +23,12 @@ def listing():
     return "\n".join(f"{name:46}{function.__doc__.splitlines()[0]}" for name, function in FAULTS.items())
 
 
-def strike(name, repeat):
-    """What it cost to have the fault so many times."""
-    toll = Toll(wanted=repeat)
-    FAULTS[name](repeat, toll)
+def strike(name, repeat=None):
+    """What it cost to have the fault so many times; without a number, as often as the long campaign has it."""
+    toll = Toll(wanted=repeat or REPEAT, is_whole=repeat is None)
+    try:
+        FAULTS[name](toll.wanted, toll)
+    except AssertionError:
+        # What was counted until then is to be told, too.
+        toll.wrong.append(f"{toll.moment}it did not go on: {traceback.format_exc()}")
     return toll

@@ -11,6 +11,7 @@ from harness.wait import eventually
 from muster.v1 import job_pb2
 
 from faults.lab import open_lab
+from faults.toll import End
 
 JOBS_PER_STRIKE = 3
 # Long enough that each phase of a job's life is struck by some.
@@ -36,14 +37,13 @@ def slurmctld_killed(repeat, toll):
 
 def slurmdbd_down(repeat, toll):
     """slurmdbd is away for the whole life of a job."""
-    codes = {}
     with open_lab() as lab:
         for number in range(repeat):
             lab.cluster.control("stop", "slurmdbd", "KILL")
-            jobs = lab.submit(f"exit {number % 2 * 3}")
-            codes.update({job: number % 2 * 3 for job in jobs})
+            end = End(code=number % 2 * 3)
+            jobs = lab.submit(f"exit {end.code}")
             toll.strikes += 1
-            toll.audit(lab, jobs, codes.get)
+            toll.audit(lab, jobs, lambda _, end=end: end)
             lab.cluster.control("start", "slurmdbd")
 
 

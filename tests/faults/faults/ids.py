@@ -3,6 +3,7 @@
 from harness.wait import eventually
 
 from faults.lab import open_lab
+from faults.toll import End
 
 # Few numbers, so that they come round soon.
 FIRST_ID, LAST_ID = 1000, 1011
@@ -29,7 +30,7 @@ def job_id_reused(repeat, toll):
             lab.agent.start()
             toll.strikes += 1
             # A cancel that came after the end may be told as either.
-            toll.audit(lab, jobs, None if canceled else lambda _, code=code: code)
+            toll.audit(lab, jobs, lambda _, end=None if canceled else End(code): end)
             if lab.cluster.slurm("squeue", "-h", "-t", "R,PD", "-j", foreign, "-o", "%i").strip() != foreign:
                 toll.wrong.append(f"job {jobs[0]}: the job that got its number {own} was canceled")
             lab.cluster.slurm("scancel", foreign)

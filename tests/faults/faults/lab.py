@@ -5,6 +5,8 @@ import shutil
 import tempfile
 import pathlib
 
+from muster.v1 import job_pb2
+
 from harness.kubernetes import KubernetesCluster
 from harness.slurm import USER, SlurmCluster, start_shared_broker
 from harness.trio import PodTrio, Trio
@@ -14,8 +16,23 @@ from harness.world import World
 # A clean-up that failed is tried again with the next inventory, a minute later; a busy machine makes the controllers wait.
 ORPHAN_PATIENCE_S = 150.0
 KINDS = ("jobs", "pods", "secrets", "services")
+TERMINAL_RUNS = (job_pb2.RUN_STATE_SUCCEEDED, job_pb2.RUN_STATE_FAILED, job_pb2.RUN_STATE_CANCELED)
 CLUSTER = ("--nodes", "2", "--cpus", "8", "--min-job-age", "5", "--requeue-delay", "2")
 SLURM_COMMANDS = ("sbatch", "squeue", "scancel", "sacct", "sinfo", "scontrol", "srun")
+
+PODS = "/api/v1/namespaces/default/pods"
+SHUNNED = {"shunned": "yes"}
+# No pod that is called so gets a node as long as this one runs.
+SHUNNER = {
+    "metadata": {"name": "shunner"},
+    "spec": {
+        "terminationGracePeriodSeconds": 0,
+        "containers": [{"name": "main", "image": "any", "command": ["sleep", "100000"]}],
+        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+            {"labelSelector": {"matchLabels": SHUNNED}, "topologyKey": "kubernetes.io/os"}]}},
+    },
+}
+SHUNNER_PATH = PODS + "/shunner"
 
 
 class Lab:
@@ -48,6 +65,34 @@ class Lab:
         eventually(lambda: self.trio.runs_of(jobs[0]), "it runs")
         return gate, jobs
 
+    def has_ended(self, job_id):
+        """Also its logs."""
+        job = self.api.get(job_id)
+        return bool(job.runs) and job.runs[-1].state in TERMINAL_RUNS and job.runs[-1].logs_complete
+
+    def has_logged(self, job_id):
+        return self.api.read_log(job_id)[0] == self.log_of(job_id)
+
+    def waits(self, job_id):
+        """In the cluster."""
+        runs = self.api.get(job_id).runs
+        return bool(runs) and runs[-1].state == job_pb2.RUN_STATE_PENDING
+
+    def is_held(self, job_id):
+        """Not only wished so."""
+        return self.api.get(job_id).runs[-1].reason.startswith("held")
+
+    @contextlib.contextmanager
+    def no_room(self):
+        """Others have all nodes meanwhile."""
+        others = self.cluster.slurm_as_user("sbatch", "--parsable", "--exclusive", "--nodes=2", "-o", "/dev/null",
+                                            "--wrap", "sleep 1000").strip()
+        eventually(lambda: self.cluster.slurm("squeue", "-h", "-j", others, "-o", "%T").strip() == "RUNNING", "they run")
+        try:
+            yield
+        finally:
+            self.cluster.slurm("scancel", others)
+
     def left(self):
         """What the agent has not cleaned up yet, in words."""
         runs = self.agent.state_dir / "runs"
@@ -77,6 +122,34 @@ class KubernetesLab(Lab):
         spec = super().spec(text)
         spec.kubernetes.time_to_live.SetInParent()
         return spec
+
+    @contextlib.contextmanager
+    def no_room(self):
+        with self.cluster.cordoned():
+            yield
+
+    @contextlib.contextmanager
+    def shunned_by_nodes(self):
+        """Meanwhile no node takes a job of shunned_spec(), which the agent cannot know before it lets it go."""
+        self.cluster.must("POST", PODS, SHUNNER)
+        eventually(lambda: self.cluster.must("GET", SHUNNER_PATH)["status"]["phase"] == "Running", "the shunner runs")
+        try:
+            yield
+        finally:
+            self.cluster.must("DELETE", SHUNNER_PATH)
+            eventually(lambda: self.cluster.admin("GET", SHUNNER_PATH)[0] == 404, "the shunner is gone")
+
+    def shunned_spec(self):
+        spec = self.spec()
+        spec.kubernetes.labels.update(SHUNNED)
+        return spec
+
+    def finds_no_node(self, job_id):
+        """Its pod is there, and the scheduler has found none for it."""
+        runs = self.api.get(job_id).runs
+        pods = self.cluster.objects("pods", runs[-1].run_key) if runs else []
+        return any(condition.get("reason") == "Unschedulable" for pod in pods if "deletionTimestamp" not in pod["metadata"]
+                   for condition in pod["status"].get("conditions", []))
 
     def find_orphans(self):
         try:

@@ -4,9 +4,19 @@ import dataclasses
 
 from muster.v1 import job_pb2
 
-from harness.api import SUCCEEDED
+from harness.api import CANCELED, SUCCEEDED
 
 from faults.history import find_wrong_steps
+
+
+@dataclasses.dataclass(frozen=True)
+class End:
+    """What is to become of a job."""
+
+    code: int = 0
+    is_canceled: bool = False
+    # Of its command, on all its nodes.
+    starts: int = 1
 
 
 @dataclasses.dataclass
@@ -14,7 +24,13 @@ class Toll:
     """Counts over all repetitions of one fault."""
 
     wanted: int = 0
+    # Whether each effect of an agent is struck, however many they are.
+    is_whole: bool = False
     strikes: int = 0
+    # How many there are, by the lives that they belong to.
+    effects: dict = dataclasses.field(default_factory=dict)
+    # What was struck last, for complaints.
+    moment: str = ""
     jobs: int = 0
     retries: int = 0
     # Jobs of which the cluster itself has started a run twice: nobody is told so, and no client can keep it from that.
@@ -33,56 +49,73 @@ class Toll:
         retries = f" ({self.retries} retries)" if self.retries else ""
         if self.twice_by_cluster:
             retries += f" ({self.twice_by_cluster} started twice by the cluster itself)"
-        counts = (f"{self.strikes} of {self.wanted} strikes, {self.jobs} jobs{retries}: {len(self.lost)} lost, "
-                  f"{len(self.doubled)} doubled, {len(self.wrong)} told wrongly, {len(self.orphans)} orphans")
+        counts = (f"{self.strikes} of {self.wanted} strikes{self._count_effects()}, {self.jobs} jobs{retries}: "
+                  f"{len(self.lost)} lost, {len(self.doubled)} doubled, {len(self.wrong)} told wrongly, {len(self.orphans)} orphans")
         return "\n    ".join([counts, *self._complaints()])
 
     def _complaints(self):
         return self.lost + self.doubled + self.wrong + self.orphans
 
-    def audit(self, lab, job_ids, code_of=lambda job_id: 0, may_retry=False):
+    def _count_effects(self):
+        if not self.effects:
+            return ""
+        each = ", ".join(f"{life} {count}" for life, count in self.effects.items())
+        return f" at {sum(self.effects.values())} effects ({each})"
+
+    def audit(self, lab, job_ids, end_of=lambda job_id: End(), may_retry=False):
         """Waits for the ends of the jobs and counts; then nothing of theirs may be in the cluster that has no reason to.
-        code_of(job_id): the exit code of the job's command; None: any end will do. may_retry: a run may fail by the
-        cluster's fault, and another one follows."""
+        end_of(job_id): the end that it is to have; None: any will do. may_retry: a run may fail by the cluster's fault,
+        and another one follows."""
         for job_id in job_ids:
             self.jobs += 1
+            end = end_of(job_id)
             try:
                 job = lab.api.wait_end(job_id)
             except AssertionError as error:
-                self.lost.append(f"job {job_id} does not end: {error}")
+                self.lost.append(f"{self.moment}job {job_id} does not end: {error}")
                 continue
-            self._count_starts(lab, job, len(job.runs) if may_retry else 1)
-            self.wrong += [f"job {job_id}: {words}" for words in find_wrong_steps(lab.api.transitions(job_id))]
-            if code_of is not None:
-                self._check_end(lab, job, code_of(job_id), may_retry)
-        self.orphans += lab.find_orphans()
+            self._count_starts(lab, job, end.starts if end else 1, may_retry)
+            for words in find_wrong_steps(lab.api.transitions(job_id)):
+                self._call_wrong(job, words)
+            if end is not None:
+                self._check_end(lab, job, end, may_retry)
+        self.orphans += [self.moment + orphan for orphan in lab.find_orphans()]
 
-    def _count_starts(self, lab, job, most):
+    def _call_wrong(self, job, words):
+        self.wrong.append(f"{self.moment}job {job.id}: {words}")
+
+    def _count_starts(self, lab, job, wanted, may_retry):
         ran = lab.trio.runs_of(job.id)
-        if ran == 0:
-            self.lost.append(f"job {job.id} never ran: {job}")
-        if ran > most and lab.was_doubled_by_cluster(job, ran):
+        if ran < wanted:
+            self.lost.append(f"{self.moment}job {job.id} ran {ran} times of {wanted}: {job}")
+        if ran <= wanted * (len(job.runs) if may_retry else 1):
+            return
+        if lab.was_doubled_by_cluster(job, ran):
             self.twice_by_cluster += 1
-        elif ran > most:
-            self.doubled.append(f"job {job.id} ran {ran} times: {job}")
+        else:
+            self.doubled.append(f"{self.moment}job {job.id} ran {ran} times: {job}")
+
+    def _check_end(self, lab, job, end, may_retry):
+        if end.is_canceled:
+            told_right = job.state == CANCELED
+        else:
+            told_right = job.state == SUCCEEDED if end.code == 0 else job.exit.code == end.code
+        if not told_right:
+            self._call_wrong(job, f"it ended otherwise than with {end}: {job}")
+        before = job.runs[:-1]
+        self.retries += len(before)
+        if before and not (may_retry and all(run.failure.failure_class == job_pb2.FAILURE_CLASS_INFRA for run in before)):
+            self._call_wrong(job, f"it was tried again: {job}")
+        if end.starts > 0:
+            self._check_log(lab, job)
 
     def _check_log(self, lab, job):
         try:
             log = lab.api.stdout(job.id)
         except AssertionError as error:
-            self.wrong.append(f"job {job.id}: its log is {error}")
+            self._call_wrong(job, f"its log is {error}")
             return
         # Of a run that the cluster has started twice, both starts may have written.
         whole = lab.log_of(job.id)
         if log != whole and not (log.startswith(whole) and lab.was_doubled_by_cluster(job, lab.trio.runs_of(job.id))):
-            self.wrong.append(f"job {job.id}: its log is {log}")
-
-    def _check_end(self, lab, job, code, may_retry):
-        told_right = job.state == SUCCEEDED if code == 0 else job.exit.code == code
-        if not told_right:
-            self.wrong.append(f"job {job.id} ended with {code}: {job}")
-        before = job.runs[:-1]
-        self.retries += len(before)
-        if before and not (may_retry and all(run.failure.failure_class == job_pb2.FAILURE_CLASS_INFRA for run in before)):
-            self.wrong.append(f"job {job.id} was tried again: {job}")
-        self._check_log(lab, job)
+            self._call_wrong(job, f"its log is {log}")

@@ -219,9 +219,11 @@ class KubernetesCluster:
         nodes = [node["metadata"]["name"] for node in self.must("GET", "/api/v1/nodes")["items"]]
         for name in nodes:
             self.must("PATCH", f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True}})
-        yield
-        for name in nodes:
-            self.must("PATCH", f"/api/v1/nodes/{name}", {"spec": {"unschedulable": False}})
+        try:
+            yield
+        finally:
+            for name in nodes:
+                self.must("PATCH", f"/api/v1/nodes/{name}", {"spec": {"unschedulable": False}})
 
     # ---- what tests ask
 

@@ -1,0 +1,98 @@
+"""What people do with a job, from its submission to its end: each agent effect of these lives is struck."""
+
+import dataclasses
+import typing
+
+from muster.v1 import job_pb2
+
+from faults.toll import End
+
+RUNNING = job_pb2.JOB_STATE_RUNNING
+
+
+@dataclasses.dataclass(frozen=True)
+class Life:
+    """`live(lab, reach)` gives the job's number as soon as nothing but its end is to be waited for. Meanwhile it waits by
+    reach(condition, words), which sees to it that the agent is there again if it dies."""
+
+    name: str
+    live: typing.Callable
+    end: End = End()
+
+
+def _submit(lab, text="", spec=None, **fields):
+    return lab.api.submit(spec or lab.spec(text), **fields)
+
+
+def _plain(lab, reach):
+    del reach
+    return _submit(lab)
+
+
+def _failing(lab, reach):
+    del reach
+    return _submit(lab, "exit 3")
+
+
+def _of_two_nodes(lab, reach):
+    del reach
+    spec = lab.spec()
+    spec.nodes = 2
+    return _submit(lab, spec=spec)
+
+
+def _submitted_held(lab, reach):
+    job = _submit(lab, held=True)
+    reach(lambda: lab.api.get(job).held, "it is held")
+    lab.api.release(job)
+    return job
+
+
+def _held_while_it_waits(lab, reach):
+    with lab.no_room():
+        job = _submit(lab)
+        reach(lambda: lab.waits(job), "it waits for room")
+        lab.api.hold(job)
+        reach(lambda: lab.is_held(job), "it is held")
+    lab.api.release(job)
+    return job
+
+
+def _held_after_it_was_let_go(lab, reach):
+    with lab.shunned_by_nodes():
+        job = _submit(lab, spec=lab.shunned_spec())
+        reach(lambda: lab.finds_no_node(job), "it finds no node")
+        lab.api.hold(job)
+        reach(lambda: lab.is_held(job), "it is held")
+        lab.api.release(job)
+        reach(lambda: lab.finds_no_node(job), "it was let go again")
+    return job
+
+
+def _canceled_while_it_waits(lab, reach):
+    with lab.no_room():
+        job = _submit(lab)
+        reach(lambda: lab.waits(job), "it waits for room")
+        lab.api.cancel(job)
+        reach(lambda: lab.has_ended(job), "it is canceled")
+    return job
+
+
+def _canceled_while_it_runs(lab, reach):
+    job = _submit(lab, "sleep 1000")
+    reach(lambda: lab.api.get(job).state == RUNNING and lab.has_logged(job), "it runs")
+    lab.api.cancel(job)
+    return job
+
+
+EVERYWHERE = (
+    Life("a success", _plain),
+    Life("a failure", _failing, End(code=3)),
+    Life("two nodes", _of_two_nodes, End(starts=2)),
+    Life("submitted held", _submitted_held),
+    Life("held while it waits", _held_while_it_waits),
+    Life("canceled while it waits", _canceled_while_it_waits, End(is_canceled=True, starts=0)),
+    Life("canceled while it runs", _canceled_while_it_runs, End(is_canceled=True)),
+)
+# Slurm and a job are never that far apart.
+ON_KUBERNETES = (*EVERYWHERE, Life("held after it was let go", _held_after_it_was_let_go))
