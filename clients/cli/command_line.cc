@@ -157,15 +157,17 @@ class Grammar {
   void AddList() {
     CLI::App* sub = Sub("list", Verb::kList, "List jobs, the newest first",
                         "list --state running --label team=vision -o wide");
-    AddStates(sub, "--state", "Only this state; several times: any of them", &out_.states);
+    AddStates(sub, "--state", "Only this state, or held; several times: any of them", &out_.states);
     AddOptional(sub, "--name", "TEXT", "Only jobs of this name", &out_.spec.name);
     AddRepeated(sub, "--cluster", "NAME", "Only on this cluster; several times: any of them",
                 &out_.spec.clusters);
     AddOptional(sub, "--project", "TEXT", "Only of this project", &out_.spec.project);
     AddRepeated(sub, "--label", "KEY=VALUE", "Only with this label", &out_.spec.labels);
-    AddText(sub, "--filter", "TEXT",
-            "More conditions, e.g. 'state = FAILED AND create_time > 2026-01-31T00:00:00Z'",
-            [this](const std::string& filter) { out_.filter = filter; });
+    AddText(
+        sub, "--filter", "TEXT",
+        "More conditions, e.g. 'state = FAILED AND create_time > 2026-01-31T00:00:00Z', 'held = "
+        "true', 'NOT cluster = lab AND (name = train OR label.team = vision)'",
+        [this](const std::string& filter) { out_.filter = filter; });
     AddNumber(sub, "--limit", 0, kUnlimited, "At most so many; 0: all", [this](int64_t limit) {
       out_.limit = static_cast<uint64_t>(limit);
     })->default_str("100");
@@ -175,8 +177,8 @@ class Grammar {
     AddJobs(
         Sub("show", Verb::kShow, "Show jobs with their runs and what is known of each", "show 42"),
         true, &out_.jobs);
-    CLI::App* cancel =
-        Sub("cancel", Verb::kCancel, "Ask that jobs end", "cancel 42 --reason 'wrong data'");
+    CLI::App* cancel = Sub("cancel", Verb::kCancel, "Ask that jobs end",
+                           "cancel 42 --reason 'wrong data'\n  muster cancel '43_*'");
     AddJobsAndReason(cancel);
     AddJobs(Sub("why", Verb::kWhy, "Say why jobs wait, or how they ended", "why 42"), false,
             &out_.jobs);

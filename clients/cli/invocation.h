@@ -53,10 +53,13 @@ struct SpecFlags {
   absl::Status ApplyTo(v1::JobSpec* spec) const;
 };
 
-// A job, or one run of it: "42", "42.2".
+// A job, or one run of it: "42", "42.2". Of an array a task, or all of them: "42_5", "42_*"; before
+// the verb begins, ResolveTasks puts their jobs in their place.
 struct JobRef {
   uint64_t job = 0;
-  uint32_t run = 0;  // 0: the latest
+  uint32_t run = 0;                // 0: the latest
+  std::optional<uint32_t> task{};  // `job` is its array
+  bool is_every_task = false;      // likewise
 };
 
 struct Invocation {

@@ -20,6 +20,7 @@
 #include "clients/cli/invocation.h"
 #include "clients/cli/report.h"
 #include "clients/cli/sky/verbs.h"
+#include "clients/cli/slurm/array_jobs.h"
 #include "clients/cli/slurm/verbs.h"
 #include "clients/cli/terminal.h"
 #include "clients/cli/text.h"
@@ -112,7 +113,7 @@ std::function<void(const absl::Status&, absl::Duration)> InterruptionNote(Termin
 int Main(int argc, char** argv) {
   std::variant<Invocation, int> parsed = ParseCommandLine(argc, argv);
   if (const int* code = std::get_if<int>(&parsed)) return *code;
-  const Invocation& call = std::get<Invocation>(parsed);
+  Invocation& call = std::get<Invocation>(parsed);
   // Lives as long as the process: threads that are never joined write through it.
   Terminal& terminal = *new Terminal(call.quiet);
   if (call.verb == Verb::kVersion) {
@@ -149,9 +150,14 @@ int Main(int argc, char** argv) {
     terminal.Err(ErrorText(client.status()));
     return kUsage;
   }
+  client::Client& connected = *client->release();
+  if (absl::Status status = ResolveTasks(connected, &call.jobs); !status.ok()) {
+    terminal.Err(ErrorText(status));
+    return CodeFor(status);
+  }
   Session session{call,
                   config->format,
-                  *client->release(),
+                  connected,
                   terminal,
                   interrupt ? &*interrupt : nullptr,
                   config->broker.starts_with("unix:")};

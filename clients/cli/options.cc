@@ -29,23 +29,32 @@ std::string Range(int64_t min, int64_t max) {
   return max == kUnlimited ? fmt::format("{} or more", min) : fmt::format("{} to {}", min, max);
 }
 
+// "42", "42_5" for the task 5 of the array 42, "42_*" for all its tasks.
+bool ParseJob(std::string_view text, JobRef* ref) {
+  const size_t bar = text.find('_');
+  if (!ParseNumber(text.substr(0, bar), &ref->job) || ref->job == 0) return false;
+  if (bar == text.npos) return true;
+  ref->is_every_task = text.substr(bar + 1) == "*";
+  return ref->is_every_task || ParseNumber(text.substr(bar + 1), &ref->task.emplace());
+}
+
 JobRef ParseJobRef(const std::string& text, bool runs) {
   JobRef ref;
   const size_t dot = text.find('.');
-  const std::string_view job = std::string_view(text).substr(0, dot);
-  bool good = ParseNumber(job, &ref.job) && ref.job > 0;
+  bool good = ParseJob(std::string_view(text).substr(0, dot), &ref);
   if (good && dot != std::string::npos) {
     good = ParseNumber(std::string_view(text).substr(dot + 1), &ref.run) && ref.run > 0;
   }
   if (!good) {
     throw CLI::ValidationError(
-        "ID", fmt::format("{} is not a job; write its number, e.g. 42{}", contract::Quoted(text),
-                          runs ? ", or 42.1 for its first run" : ""));
+        "ID", fmt::format("{} is not a job; write its number, e.g. 42{}, or of a job array 42_5 or "
+                          "'42_*'",
+                          contract::Quoted(text), runs ? ", or 42.1 for its first run" : ""));
   }
   if (ref.run > 0 && !runs) {
     throw CLI::ValidationError("ID", fmt::format("{} is one run, and this verb takes whole jobs; "
                                                  "write {}",
-                                                 text, ref.job));
+                                                 text, text.substr(0, dot)));
   }
   return ref;
 }
@@ -96,7 +105,8 @@ void AddStates(CLI::App* verb, const std::string& flag, const std::string& descr
     std::string name = text;
     std::transform(name.begin(), name.end(), name.begin(),
                    [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    std::vector<std::string_view> known;
+    // Not a state, but what people look for as one.
+    std::vector<std::string_view> known = {kHeldState};
     for (int i = v1::JobState_MIN + 1; i <= v1::JobState_MAX; ++i) {
       if (v1::JobState_IsValid(i)) known.push_back(contract::Name(static_cast<v1::JobState>(i)));
     }
@@ -114,7 +124,9 @@ void AddJobs(CLI::App* verb, bool runs, std::vector<JobRef>* jobs) {
           [=](const std::vector<std::string>& texts) {
             for (const std::string& text : texts) jobs->push_back(ParseJobRef(text, runs));
           },
-          runs ? "Jobs by their numbers, or their runs: 42, 42.1" : "Jobs by their numbers")
+          runs ? "Jobs by their numbers, or their runs: 42, 42.1; of a job array 42_5, or '42_*' "
+                 "for all tasks"
+               : "Jobs by their numbers; of a job array 42_5, or '42_*' for all tasks")
       ->type_name("");
 }
 

@@ -29,7 +29,10 @@ void AddRepeated(CLI::App* verb, const std::string& flag, const std::string& typ
 CLI::Option* AddNumber(CLI::App* verb, const std::string& flag, int64_t min, int64_t max,
                        const std::string& description, std::function<void(int64_t)> set);
 
-// States of jobs by their names, in any case.
+// What AddStates takes besides states: jobs that are held, queued or pending.
+inline constexpr std::string_view kHeldState = "HELD";
+
+// States of jobs by their names, in any case, and kHeldState.
 void AddStates(CLI::App* verb, const std::string& flag, const std::string& description,
                std::vector<std::string>* states);
 

@@ -8,10 +8,12 @@
 
 #include "clients/cli/page.h"
 #include "clients/cli/render.h"
+#include "clients/cli/slurm/array_jobs.h"
 #include "clients/cli/text.h"
 #include "clients/cli/views.h"
 #include "contract/roles.h"
 #include "contract/states.h"
+#include "contract/task_array.h"
 #include "contract/units.h"
 
 namespace muster::cli {
@@ -19,6 +21,17 @@ namespace {
 
 // Of a script; `-o yaml` shows all of it.
 constexpr size_t kMaxScriptLines = 20;
+
+using Variables = google::protobuf::Map<std::string, std::string>;
+
+// What tells a task of an array its place has a line of its own.
+Variables WithoutArray(const Variables& variables) {
+  Variables others;
+  for (const auto& [name, value] : variables) {
+    if (!contract::IsArrayVariable(name)) others[name] = value;
+  }
+  return others;
+}
 
 std::string Sorted(const google::protobuf::Map<std::string, std::string>& map) {
   std::vector<std::string> pairs;
@@ -105,7 +118,7 @@ void AppendSpec(const v1::JobSpec& spec, Page* page) {
     page->Raw(Indented(ToYaml(spec.kubernetes())));
   }
   page->Line("Directory", Harmless(spec.working_directory()));
-  page->Line("Environment", Sorted(spec.env()));
+  page->Line("Environment", Sorted(WithoutArray(spec.env())));
   if (!spec.setup().empty()) {
     page->Label("Setup");
     page->Raw(Script(spec.setup()));
@@ -203,6 +216,7 @@ std::string JobPage(const v1::Job& job, const std::vector<v1::Transition>& histo
   page.Line("Project", Harmless(job.project()));
   page.Line("User", Harmless(job.user()));
   if (job.priority() != 0) page.Line("Priority", fmt::format("{}", job.priority()));
+  page.Line("Array", TaskText(job));
   page.Line("Labels", Sorted(job.labels()));
   page.Time("Submitted", job.create_time(), now);
   page.Time("Started", job.start_time(), now);

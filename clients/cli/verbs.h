@@ -29,9 +29,9 @@ struct Session {
   bool ids_only() const { return call.quiet || format == Format::kName; }
 };
 
-// If the verb named a single job that is a task of an array: which the others are, as other verbs
-// than those of Slurm's users take each task alone.
-void NoteOtherTasks(Session& session);
+// If the verb named a single job by a number that is a task's of an array: which the others are,
+// and how to name them all, as other verbs than those of Slurm's users take a number for that task.
+void NoteOtherTasks(Session& session, std::string_view verb);
 
 int Submit(Session& session);
 int Run(Session& session);

@@ -102,6 +102,10 @@ void NoteEmpty(Session& session, const v1::Job& job, const v1::ReadLogRequest& r
 
 int Logs(Session& session) {
   const Invocation& call = session.call;
+  if (call.jobs.size() > 1) {
+    Fail(session, absl::InvalidArgumentError("logs: one job at a time; name a task as 42_5"));
+    return kUsage;
+  }
   const JobRef& ref = call.jobs[0];
   v1::ReadLogRequest request;
   request.set_job_id(ref.job);
@@ -172,6 +176,7 @@ int Events(Session& session) {
 int Wait(Session& session) {
   std::vector<uint64_t> ids;
   for (const JobRef& ref : session.call.jobs) ids.push_back(ref.job);
+  NoteOtherTasks(session, "wait");
   const absl::StatusOr<std::vector<v1::Job>> jobs =
       WaitForJobs(session, ids, absl::Now() + session.call.timeout);
   if (!jobs.ok()) return Fail(session, jobs.status());

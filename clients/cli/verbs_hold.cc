@@ -55,6 +55,7 @@ std::vector<uint64_t> JobsNotHeld(Session& session) {
 int Hold(Session& session) {
   auto response = session.client.HoldJobs(RequestFor<v1::HoldJobsRequest>(session.call));
   if (response.ok() && session.for_people()) {
+    NoteOtherTasks(session, "hold");
     // Whether a cluster can still keep back what it has, it tells later.
     for (v1::Job& job : *response->mutable_jobs()) {
       if (job.state() == v1::JOB_STATE_PENDING) job.set_reason(HoldAskedText(job.id()));
@@ -73,7 +74,7 @@ int Release(Session& session) {
     for (v1::Job& job : *response->mutable_jobs()) {
       if (SaysHeld(job.reason())) job.set_reason("released; its cluster is being told");
     }
-    NoteOtherTasks(session);
+    NoteOtherTasks(session, "release");
   }
   return Report(session, response);
 }

@@ -10,6 +10,7 @@
 #include "clients/cli/exit_code.h"
 #include "clients/cli/filter.h"
 #include "clients/cli/history.h"
+#include "clients/cli/options.h"
 #include "clients/cli/report.h"
 #include "clients/cli/silent_clusters.h"
 #include "clients/cli/slurm/array_jobs.h"
@@ -29,7 +30,8 @@ void AddAlternatives(std::string_view field, const std::vector<std::string>& val
   if (values.empty()) return;
   std::vector<std::string> parts;
   for (const std::string& value : values) {
-    parts.push_back(fmt::format("{} = {}", field, FilterText(value)));
+    const bool is_held = field == "state" && value == kHeldState;
+    parts.push_back(is_held ? "held = true" : fmt::format("{} = {}", field, FilterText(value)));
   }
   terms->push_back(fmt::format("({})", fmt::join(parts, " OR ")));
 }
@@ -158,14 +160,16 @@ void PrintMessage(Session& session, const google::protobuf::Message& message) {
   }
 }
 
-void NoteOtherTasks(Session& session) {
-  if (!session.for_people() || session.call.jobs.size() != 1) return;
+void NoteOtherTasks(Session& session, std::string_view verb) {
+  const auto& jobs = session.call.jobs;
+  // Who named the task as one knows of the others.
+  if (!session.for_people() || jobs.size() != 1 || jobs[0].task.has_value()) return;
   v1::GetJobRequest request;
   request.set_job_id(session.call.jobs[0].job);
   const auto response = session.client.GetJob(request);
   // The verb has done its work; a remark is not worth an error.
   if (!response.ok()) return;
-  const std::string others = OtherTasksText(response->job());
+  const std::string others = OtherTasksText(response->job(), verb);
   if (!others.empty()) session.terminal.Note(others);
 }
 
@@ -237,7 +241,7 @@ int Cancel(Session& session) {
   *jobs.mutable_jobs() = response->jobs();
   PrintJobs(session, jobs);
   NoteCanceled(session, *response);
-  NoteOtherTasks(session);
+  NoteOtherTasks(session, "cancel");
   return kOk;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "contract/parts.h"
 #include "contract/task_array.h"
@@ -65,15 +66,26 @@ std::string NameOf(const v1::Job& job) {
   return fmt::format("{}_{}", contract::ArrayNumber(job.id(), *task), task->id);
 }
 
-std::string OtherTasksText(const v1::Job& job) {
+std::string TaskText(const v1::Job& job) {
+  const std::optional<ArrayTask> task = contract::FindArrayTask(job.spec());
+  if (!task.has_value()) return "";
+  return fmt::format("task {} of the array {}, number {} of its {} task{}", task->id,
+                     contract::ArrayNumber(job.id(), *task), task->place + 1, task->count,
+                     task->count == 1 ? "" : "s");
+}
+
+std::string OtherTasksText(const v1::Job& job, std::string_view verb) {
   const std::optional<ArrayTask> task = contract::FindArrayTask(job.spec());
   if (!task.has_value() || task->count < 2) return "";
   const uint64_t array = contract::ArrayNumber(job.id(), *task);
   std::vector<std::string> others;
   AddRange(array, job.id(), &others);
   AddRange(job.id() + 1, array + task->count, &others);
-  return fmt::format("job {} is one of the {} tasks of the array {}; the other{}: {}", job.id(),
-                     task->count, array, task->count == 2 ? "" : "s", fmt::join(others, ", "));
+  return fmt::format(
+      "job {} is one of the {} tasks of the array {}; the other{}: {}; all of them: muster {} "
+      "'{}_*'",
+      job.id(), task->count, array, task->count == 2 ? "" : "s", fmt::join(others, ", "), verb,
+      array);
 }
 
 absl::StatusOr<std::vector<uint64_t>> NumbersOf(client::Client& client,
@@ -94,6 +106,34 @@ absl::StatusOr<std::vector<uint64_t>> NumbersOf(client::Client& client,
     for (uint64_t i = 0; i < count; ++i) numbers.push_back(name.number + i);
   }
   return numbers;
+}
+
+absl::Status ResolveTasks(client::Client& client, std::vector<JobRef>* refs) {
+  std::vector<JobRef> resolved;
+  for (const JobRef& ref : *refs) {
+    if (!ref.task.has_value() && !ref.is_every_task) {
+      resolved.push_back(ref);
+      continue;
+    }
+    const auto first = TaskOf(client, ref.job);
+    if (!first.ok()) return first.status();
+    if (!first->has_value() || (*first)->place > 0) {
+      return absl::NotFoundError(
+          fmt::format("job {} is {}; write {}", ref.job,
+                      first->has_value() ? fmt::format("no array, but a task of the array {}",
+                                                       contract::ArrayNumber(ref.job, **first))
+                                         : std::string("no job array"),
+                      first->has_value() ? contract::ArrayNumber(ref.job, **first) : ref.job));
+    }
+    const auto numbers = NumbersOf(client, {{ref.job, ref.task}});
+    if (!numbers.ok()) return numbers.status();
+    for (const uint64_t number : *numbers) {
+      JobRef& job = resolved.emplace_back(ref);
+      job.job = number;
+    }
+  }
+  *refs = std::move(resolved);
+  return absl::OkStatus();
 }
 
 }  // namespace muster::cli

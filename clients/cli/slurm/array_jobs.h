@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "clients/cli/invocation.h"
 #include "clients/cpp/client.h"
 #include "muster/v1/job.pb.h"
 
@@ -26,14 +27,20 @@ std::optional<JobName> ParseJobName(std::string_view text);
 std::string NameOf(const v1::Job& job);
 
 // For whoever named this task alone: "job 43 is one of the 4 tasks of the array 42; the others: 42,
-// 44 to 45". Empty: there are no others. The job has its spec.
-std::string OtherTasksText(const v1::Job& job);
+// 44 to 45; all of them: muster cancel '42_*'". Empty: there are no others. The job has its spec.
+std::string OtherTasksText(const v1::Job& job, std::string_view verb);
+// "task 5 of the array 42, the 2nd of its 4 tasks"; empty: it is no task.
+std::string TaskText(const v1::Job& job);
 
 // Muster's numbers of the jobs that are meant: of an array's number those of all tasks, one after
 // the other. A number that no job has stays as it is. NOT_FOUND: the array has no such task, or the
 // job is no array.
 absl::StatusOr<std::vector<uint64_t>> NumbersOf(client::Client& client,
                                                 const std::vector<JobName>& names);
+
+// Puts the jobs that are meant in place of "42_5" and "42_*". NOT_FOUND: the array has no such
+// task, or no array has that number.
+absl::Status ResolveTasks(client::Client& client, std::vector<JobRef>* refs);
 
 }  // namespace muster::cli
 

@@ -20,6 +20,7 @@ using client::JobInState;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 TEST_F(SlurmVerbsTest, SbatchSendsTheScriptAsItIsWithItsOptionsAndArguments) {
   const std::string script =
@@ -290,13 +291,44 @@ TEST_F(ArrayTest, WhoReleasesOrCancelsOneTaskIsToldOfTheOthers) {
   };
   EXPECT_THAT(
       Run({"release", "42"}).err,
-      HasSubstr("muster: job 42 is one of the 4 tasks of the array 42; the others: 43 to 45\n"));
-  EXPECT_EQ(Run({"cancel", "43"}).err,
-            "muster: job 43 is one of the 4 tasks of the array 42; the others: 42, 44 to 45\n");
-  EXPECT_THAT(Run({"cancel", "45"}).err, HasSubstr("the others: 42 to 44\n"));
+      HasSubstr("muster: job 42 is one of the 4 tasks of the array 42; the others: 43 to 45; all "
+                "of them: muster release '42_*'\n"));
+  EXPECT_EQ(
+      Run({"cancel", "43"}).err,
+      "muster: job 43 is one of the 4 tasks of the array 42; the others: 42, 44 to 45; all of "
+      "them: muster cancel '42_*'\n");
+  EXPECT_THAT(Run({"cancel", "45"}).err, HasSubstr("the others: 42 to 44; "));
   EXPECT_EQ(Run({"cancel", "42", "43"}).err, "") << "who names several knows of them";
   EXPECT_EQ(Run({"cancel", "7"}).err, "") << "no task of an array";
   EXPECT_EQ(Run({"-q", "cancel", "43"}).err, "") << "programs read it";
+}
+
+TEST_F(ArrayTest, EveryVerbTakesATaskOrAllOfAnArray) {
+  EXPECT_EQ(Run({"sbatch", "-a", "1,5-7", script_}).code, 0);
+  std::vector<std::vector<uint64_t>> asked;
+  broker_.release_jobs = [&](const v1::ReleaseJobsRequest& request) {
+    asked.emplace_back(request.job_ids().begin(), request.job_ids().end());
+    return v1::ReleaseJobsResponse();
+  };
+  EXPECT_EQ(Run({"release", "42_*", "7", "42_6"}).code, 0);
+  EXPECT_EQ(Run({"release", "42_5"}).err, "muster: job 43 was not held\n") << "no word of others";
+  EXPECT_THAT(asked, ElementsAre(ElementsAre(42u, 43u, 44u, 45u, 7u, 44u), ElementsAre(43u)));
+  EXPECT_EQ(Run({"show", "-q", "42_*"}).out, "42\n43\n44\n45\n");
+  const Outcome page = Run({"show", "42_7.1"});
+  EXPECT_THAT(page.out, HasSubstr("Job 45 "));
+  EXPECT_THAT(page.out, HasSubstr("task 7 of the array 42, number 4 of its 4 tasks"));
+  EXPECT_THAT(page.out, Not(HasSubstr("MUSTER_ARRAY_PLACE")));
+  const Outcome none = Run({"release", "42_9"});
+  EXPECT_EQ(none.code, 1);
+  EXPECT_THAT(none.err, HasSubstr("job 42 has no task 9"));
+  EXPECT_EQ(Run({"release", "7_*"}).err, "muster: job 7 is no job array; write 7\n");
+  EXPECT_EQ(Run({"release", "43_*"}).err,
+            "muster: job 43 is no array, but a task of the array 42; write 42\n");
+  EXPECT_THAT(Run({"release", "42_x"}).err, HasSubstr("of a job array 42_5 or '42_*'"));
+  EXPECT_EQ(asked.size(), 2u);
+  const Outcome logs = Run({"logs", "42_*"});
+  EXPECT_EQ(logs.code, 2);
+  EXPECT_THAT(logs.err, HasSubstr("one job at a time"));
 }
 
 TEST_F(ArrayTest, TestOnlyPlansItsFirstTaskAsItWouldBeSubmitted) {

@@ -319,6 +319,17 @@ TEST_F(CommandTest, ListMakesAFilterOfItsFlags) {
       "project = \"p\" AND label.team = \"v\" AND (state != FAILED)");
 }
 
+TEST_F(CommandTest, ListTakesHeldForAState) {
+  std::string filter;
+  broker_.list_jobs =
+      [&](const v1::ListJobsRequest& request) -> absl::StatusOr<v1::ListJobsResponse> {
+    filter = request.filter();
+    return v1::ListJobsResponse();
+  };
+  EXPECT_EQ(Run({"list", "--state", "held", "--state", "running"}).code, 0);
+  EXPECT_EQ(filter, "(held = true OR state = \"RUNNING\")");
+}
+
 TEST_F(CommandTest, AFilterAloneIsSentAsItWasWritten) {
   std::string filter;
   broker_.list_jobs =
