@@ -96,7 +96,8 @@ LaunchOutcome KubernetesBackend::LaunchInPlace(const StartQueue::AssignmentPtr& 
   RunStore& store = HomeOf(objects->name_space).store();
   store.Want(run_key);
   JobObject job;
-  if (LaunchEnd end = calls_.CreateJob(*objects, &job)) return *std::move(end);
+  bool is_new = false;
+  if (LaunchEnd end = calls_.CreateJob(*objects, &job, &is_new)) return *std::move(end);
   LaunchOutcome outcome;
   outcome.kind = LaunchOutcome::Kind::kLaunched;
   outcome.external_id = job.name.name_space + "/" + job.name.name;
@@ -114,7 +115,8 @@ LaunchOutcome KubernetesBackend::LaunchInPlace(const StartQueue::AssignmentPtr& 
     const absl::Status left = ChangeJob(job.name, QueuePatch(job.name.uid, kHeldQueue));
     if (!left.ok()) return UnclearBecause(left);
   }
-  if (LaunchEnd end = calls_.CreateOwned(*objects, job)) return TakeBack(*std::move(end), job);
+  if (LaunchEnd end = calls_.CreateOwned(*objects, job, is_new))
+    return TakeBack(*std::move(end), job);
   queue_.Add(InPlace(run, objects->name_space), assignment.held());
   // What cannot be let go now, and whatever else is ready, is with the next look at the runs.
   StartReady(run_key);

@@ -123,13 +123,14 @@ LaunchOutcome JobCalls::Refused(const ApiAnswer& answer, const std::string& what
   return UnclearBecause(on_shut_(run_key, std::move(needed), RefusalOf(answer, what)));
 }
 
-LaunchEnd JobCalls::CreateJob(const RunObjects& objects, JobObject* job) {
+LaunchEnd JobCalls::CreateJob(const RunObjects& objects, JobObject* job, bool* is_new) {
   const std::string what = fmt::format("create Job {}/{}", objects.name_space, objects.name);
   const absl::StatusOr<ApiAnswer> answer = api_.Call({.method = "POST",
                                                       .path = JobsOf(objects.name_space),
                                                       .body = objects.job,
                                                       .timeout = kWriteTimeout});
   if (!answer.ok()) return UnclearBecause(answer.status());
+  *is_new = answer->ok();
   if (answer->ok()) {
     *job = ParseJob(answer->body);
     return CheckSuccessPolicy(objects, *job);
@@ -163,35 +164,32 @@ LaunchEnd JobCalls::CheckSuccessPolicy(const RunObjects& objects, const JobObjec
                    "let no role lead, or choose a cluster with a newer Kubernetes");
 }
 
-LaunchEnd JobCalls::CreateOwned(const RunObjects& objects, const JobObject& job) {
+LaunchEnd JobCalls::CreateOwned(const RunObjects& objects, const JobObject& job, bool is_new) {
   for (const OwnedObject& owned : OwnedObjects(objects)) {
-    if (LaunchEnd end = CreateOne(owned, job)) return end;
+    if (LaunchEnd end = CreateOne(owned, job, is_new)) return end;
   }
   return std::nullopt;
 }
 
-LaunchEnd JobCalls::CreateOne(const OwnedObject& owned, const JobObject& job) {
-  const std::string& collection = owned.collection;
+LaunchEnd JobCalls::CreateOne(const OwnedObject& owned, const JobObject& job, bool is_new) {
   const Json object = OwnedBy(*owned.object, job.name.name, job.name.uid);
-  const std::string name = TextAt(object, "metadata/name");
-  const std::string what = fmt::format("create {} {}", TextAt(object, "kind"), name);
-  const ApiCall create{
-      .method = "POST", .path = collection, .body = object, .timeout = kWriteTimeout};
-  absl::StatusOr<ApiAnswer> answer = api_.Call(create);
-  if (answer.ok() && answer->status == 409 && answer->reason == "AlreadyExists") {
-    if (!job.is_suspended) return std::nullopt;
-    const absl::StatusOr<ApiAnswer> removed = api_.Call(
-        {.method = "DELETE", .path = collection + "/" + Escape(name), .timeout = kWriteTimeout});
-    if (!removed.ok()) return UnclearBecause(removed.status());
-    if (!removed->ok() && removed->status != 404) {
-      Access removal = owned.creation;
-      removal.verb = "delete";
-      return Refused(*removed, "replace " + name, job.name.run_key, std::move(removal));
-    }
-    answer = api_.Call(create);
-  }
+  const std::string kind = TextAt(object, "kind");
+  const std::string name = job.name.name_space + "/" + TextAt(object, "metadata/name");
+  const std::string what = fmt::format("create {} {}", kind, name);
+  const absl::StatusOr<ApiAnswer> answer = api_.Call(
+      {.method = "POST", .path = owned.collection, .body = object, .timeout = kWriteTimeout});
   if (!answer.ok()) return UnclearBecause(answer.status());
   if (answer->ok()) return std::nullopt;
+  if (answer->status == 409 && answer->reason == "AlreadyExists") {
+    if (!is_new || answer->was_sent_again) return std::nullopt;
+    return RefusedAs(v1::FAILURE_CLASS_INFRA,
+                     fmt::format("{}: a {} of that name is there, and is not this run's: it was "
+                                 "there before the run's Job was made",
+                                 what, kind),
+                     fmt::format("have its owner rename the {} {} or delete it; names like this "
+                                 "one are those of Muster's runs",
+                                 kind, name));
+  }
   return Refused(*answer, what, job.name.run_key, owned.creation);
 }
 

@@ -41,13 +41,14 @@ class JobCalls {
   // `api` must outlive this object.
   JobCalls(Api* api, OnShut on_shut) : api_(*api), on_shut_(std::move(on_shut)) {}
 
-  // The run's Job, made now or earlier. A Job of that name that is another's ends the launch, and
-  // so does a server that leaves out what decides of its success.
-  LaunchEnd CreateJob(const RunObjects& objects, JobObject* job);
-  // What the Job owns. One of that name that is there already is made anew: it is of an earlier
-  // attempt, and what it holds cannot be looked at without the right to read all Secrets. Of a Job
-  // that was started, by Kueue, it stays: pods may have it.
-  LaunchEnd CreateOwned(const RunObjects& objects, const JobObject& job);
+  // The run's Job, and whether this call has made it or an earlier one. A Job of that name that is
+  // another's ends the launch, and so does a server that leaves out what decides of its success.
+  LaunchEnd CreateJob(const RunObjects& objects, JobObject* job, bool* is_new);
+  // What the Job owns. One of that name that is there already is of the launch that made the Job,
+  // which was cut short; it has what the Job was made for, and stays. Before a new Job there was
+  // none of the run's: it is another's, and ends the launch. It cannot be looked at without the
+  // right to read all Secrets.
+  LaunchEnd CreateOwned(const RunObjects& objects, const JobObject& job, bool is_new);
 
   // The Job of that name; nothing: the server has none. Errors: it could not be asked.
   absl::StatusOr<std::optional<JobObject>> FindJob(const std::string& name_space,
@@ -70,7 +71,7 @@ class JobCalls {
 
  private:
   LaunchEnd CheckSuccessPolicy(const RunObjects& objects, const JobObject& job);
-  LaunchEnd CreateOne(const OwnedObject& owned, const JobObject& job);
+  LaunchEnd CreateOne(const OwnedObject& owned, const JobObject& job, bool is_new);
   // How a launch ends by that refusal of what its run needs.
   agent::LaunchOutcome Refused(const ApiAnswer& answer, const std::string& what,
                                const std::string& run_key, Access needed);

@@ -17,9 +17,9 @@ NAMESPACE = "runs"
 # What the agent does in the namespace of its runs.
 NEEDED = [
     *((verb, "batch", "jobs") for verb in ("create", "get", "list", "watch", "patch", "delete")),
-    *((verb, group, kind) for verb in ("create", "delete")
-      for group, kind in (("", "secrets"), ("", "services"), ("scheduling.x-k8s.io", "podgroups"),
-                          ("scheduling.volcano.sh", "podgroups"))),
+    *(("create", group, kind) for group, kind in (("", "secrets"), ("", "services"),
+                                                  ("scheduling.x-k8s.io", "podgroups"),
+                                                  ("scheduling.volcano.sh", "podgroups"))),
     ("list", "", "pods"), ("watch", "", "pods"), ("get", "", "pods/log"),
     ("list", "", "events"), ("watch", "", "events"),
     *((verb, "", kind) for verb in ("list", "watch") for kind in ("resourcequotas", "limitranges")),
@@ -32,7 +32,8 @@ NEEDED = [
 FORBIDDEN = [
     ("get", "", "pods"), ("get", "kueue.x-k8s.io", "workloads"), ("get", "", "configmaps"),
     ("get", "", "secrets"), ("list", "", "secrets"), ("watch", "", "secrets"), ("update", "", "secrets"),
-    ("patch", "", "secrets"), ("create", "", "pods"), ("delete", "", "pods"), ("create", "", "pods/exec"),
+    ("patch", "", "secrets"), ("delete", "", "secrets"), ("get", "", "services"), ("delete", "", "services"),
+    ("delete", "scheduling.x-k8s.io", "podgroups"), ("create", "", "pods"), ("delete", "", "pods"), ("create", "", "pods/exec"),
     ("create", "", "pods/attach"), ("create", "", "pods/portforward"), ("update", "batch", "jobs"),
     ("deletecollection", "batch", "jobs"), ("create", "batch", "cronjobs"), ("create", "apps", "deployments"),
     ("create", "", "serviceaccounts/token"), ("impersonate", "", "serviceaccounts"), ("update", "", "resourcequotas"),

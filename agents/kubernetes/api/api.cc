@@ -183,7 +183,9 @@ absl::StatusOr<ApiAnswer> Api::Call(const ApiCall& call) {
       }
     }
     if (!answer.ok()) return answer.status();
-    return ToAnswer(answer->status, answer->body);
+    ApiAnswer told = ToAnswer(answer->status, answer->body);
+    told.was_sent_again = answer->was_sent_again;
+    return told;
   }
 }
 

@@ -27,6 +27,9 @@ struct ApiAnswer {
   // Of a refusal: its reason ("AlreadyExists", "Forbidden"; "" if none) and its message, whole.
   std::string reason;
   std::string message;
+  // The server may have heard the call before, and have done it: what is there already may be of
+  // this call.
+  bool was_sent_again = false;
 
   bool ok() const { return status >= 200 && status < 300; }
   // An admission webhook or policy has decided so, with whatever status it chose.

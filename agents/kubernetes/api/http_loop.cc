@@ -124,6 +124,7 @@ class Collector : public HttpSink {
   Collector(std::promise<absl::StatusOr<HttpAnswer>> promise, size_t max_bytes)
       : promise_(std::move(promise)), max_bytes_(max_bytes) {}
 
+  void OnSentAgain() override { answer_.was_sent_again = true; }
   void OnStatus(int status, const std::map<std::string, std::string>& headers) override {
     answer_.status = status;
     answer_.headers = headers;
@@ -164,6 +165,7 @@ struct HttpLoop::Transfer {
   std::unique_ptr<curl_slist, FreeList> connect_to;
   char words[CURL_ERROR_SIZE] = "";
   std::map<std::string, std::string> answer_headers;
+  bool was_sent = false;
   bool has_status = false;
   bool is_unwanted = false;
 
@@ -251,6 +253,12 @@ class HttpLoop::Engine {
     curl_share_setopt(connections_.get(), CURLSHOPT_SHARE, CURL_LOCK_DATA_CONNECT);
   }
 
+  static int OnSend(void* user, char*, char*, int, int) {
+    auto* transfer = static_cast<Transfer*>(user);
+    if (std::exchange(transfer->was_sent, true)) transfer->sink->OnSentAgain();
+    return CURL_PREREQFUNC_OK;
+  }
+
   static size_t OnHeader(char* data, size_t size, size_t count, void* user) {
     auto* transfer = static_cast<Transfer*>(user);
     const std::string_view line(data, size * count);
@@ -334,6 +342,8 @@ class HttpLoop::Engine {
       curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME,
                        static_cast<long>(absl::ToInt64Seconds(call.silence)));
     }
+    curl_easy_setopt(curl, CURLOPT_PREREQFUNCTION, &Engine::OnSend);
+    curl_easy_setopt(curl, CURLOPT_PREREQDATA, transfer);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &Engine::OnBytes);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, transfer);
     curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, &Engine::OnHeader);

@@ -44,6 +44,9 @@ struct HttpCall {
 class HttpSink {
  public:
   virtual ~HttpSink() = default;
+  // The call goes out a second time, because a kept connection broke before a byte of an answer had
+  // come: nobody knows whether the server has heard the first one.
+  virtual void OnSentAgain() {}
   // Once, before any byte, as soon as the answer begins. Header names are in small letters.
   virtual void OnStatus(int status, const std::map<std::string, std::string>& headers) = 0;
   // false: no more is wanted, and the call ends as CANCELLED.
@@ -58,6 +61,7 @@ struct HttpAnswer {
   int status = 0;
   std::map<std::string, std::string> headers;  // names in small letters
   std::string body;
+  bool was_sent_again = false;  // see HttpSink::OnSentAgain
 };
 
 // Thread-safe.

@@ -287,11 +287,10 @@ TEST_F(KubernetesBackendTest, ALaunchThatWasCutShortCannotStartAndIsCompletedByT
   ASSERT_TRUE(objects.ok()) << objects.status();
   JobCalls calls(&cluster_.api(), nullptr);
   JobObject job;
-  ASSERT_FALSE(calls.CreateJob(*objects, &job).has_value());
-  // As far as an agent came that was killed, and a Secret of an attempt before it.
-  RunObjects other = *objects;
-  other.secret["data"] = {{"start", "ZXhpdCA5Cg=="}};
-  ASSERT_FALSE(calls.CreateOwned(other, job).has_value());
+  bool is_new = false;
+  ASSERT_FALSE(calls.CreateJob(*objects, &job, &is_new).has_value());
+  // As far as an agent came that was killed.
+  ASSERT_FALSE(calls.CreateOwned(*objects, job, is_new).has_value());
   EXPECT_EQ(backend().Lookup(run.handle).kind, Found::kAbsent);
   Launch(backend(), &run);
   ObserveToEnd(backend(), {&run});
@@ -310,6 +309,29 @@ TEST_F(KubernetesBackendTest, AJobOfThatNameThatIsAnothersIsNotAdopted) {
   EXPECT_EQ(outcome.kind, Kind::kRefused);
   EXPECT_THAT(outcome.failure.message(), HasSubstr("none of Muster's"));
   EXPECT_EQ(backend().Lookup(run.handle).kind, Found::kAbsent);
+}
+
+TEST_F(KubernetesBackendTest, ASecretOrServiceOfThatNameThatIsAnothersStaysAndTheRunSaysSo) {
+  for (const char* kind : {"Service", "Secret"}) {
+    const std::string path = PathOf(kind == std::string("Secret") ? "secrets" : "services");
+    v1::JobSpec spec = ScriptSpec("true");
+    spec.set_nodes(2);
+    TestRun run = NewRun(spec);
+    Json own = {{"metadata", {{"name", run.handle.run_key}, {"labels", {{"mine", "yes"}}}}}};
+    if (kind == std::string("Service")) own["spec"] = {{"ports", {{{"port", 80}}}}};
+    const Json made = cluster_.MustDo("POST", path, own);
+    const agent::LaunchOutcome outcome = backend().Launch(*run.handle.assignment);
+    EXPECT_EQ(outcome.kind, Kind::kRefused);
+    EXPECT_THAT(outcome.failure.message(),
+                HasSubstr(fmt::format("{0} {1}/{2}: a {0} of that name is there, and is not this "
+                                      "run's",
+                                      kind, name_space_, run.handle.run_key)));
+    EXPECT_THAT(outcome.failure.suggestion(), HasSubstr("have its owner rename"));
+    WaitFor("the Job is gone", [&] { return ObjectsOf("jobs", run).empty(); });
+    const Json there = cluster_.MustDo("GET", path + "/" + run.handle.run_key);
+    EXPECT_EQ(there["metadata"]["uid"], made["metadata"]["uid"]);
+    EXPECT_EQ(there["metadata"]["labels"], own["metadata"]["labels"]);
+  }
 }
 
 TEST_F(KubernetesBackendTest, AnAgentThatIsStartedAnewGoesOnWithRunsAndLogs) {

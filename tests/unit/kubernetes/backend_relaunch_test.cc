@@ -56,28 +56,62 @@ TEST_F(BackendRelaunchTest, TheSecretIsMadeLastForPodsWaitForThatAlone) {
                                          HasSubstr("/secrets "), HasSubstr("PATCH ")));
 }
 
-TEST_F(BackendRelaunchTest, ASecondLaunchLeavesTheSecretOfWhatKueueHasStarted) {
-  for (const bool is_suspended : {false, true}) {
+constexpr char kIsThere[] = R"({"kind": "Status", "reason": "AlreadyExists"})";
+
+TEST_F(BackendRelaunchTest, ASecondLaunchLeavesWhatTheFirstHasMadeAndGoesOn) {
+  assignment_->mutable_spec()->set_nodes(2);
+  const auto keeps = answer_first_;
+  answer_first_ = [this, keeps](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
+    if (request.method != "POST") return keeps(request);
+    if (request.target.ends_with("/jobs")) jobs_ = Json::array({HalfLaunched(true)});
+    return ScriptedReply{.status = 409, .body = kIsThere};
+  };
+  Start({});
+  TakeChanges();
+  EXPECT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr("/jobs "), HasSubstr("/services "),
+                                         HasSubstr("/secrets "), HasSubstr(kLaunchComplete)));
+}
+
+TEST_F(BackendRelaunchTest, WhatWasThereBeforeTheJobIsAnothersAndStaysAndTheRunSaysWhoseItIsNot) {
+  assignment_->mutable_spec()->set_nodes(2);
+  for (const char* kind : {"Service", "Secret"}) {
+    const std::string collection = kind == std::string("Secret") ? "/secrets" : "/services";
     const auto keeps = answer_first_;
-    answer_first_ = [this, keeps,
-                     is_suspended](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
-      if (request.method == "POST") {
-        jobs_ = Json::array({HalfLaunched(is_suspended)});
-        return ScriptedReply{.status = 409,
-                             .body = R"({"kind": "Status", "reason": "AlreadyExists"})"};
-      }
+    answer_first_ = [&](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
+      if (request.method == "POST" && request.target.ends_with(collection))
+        return ScriptedReply{.status = 409, .body = kIsThere};
       return keeps(request);
     };
     Start({});
     TakeChanges();
-    (void)backend_->Launch(*assignment_);
+    const agent::LaunchOutcome outcome = backend_->Launch(*assignment_);
+    EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kRefused);
+    EXPECT_THAT(outcome.failure.message(),
+                HasSubstr(std::string("create ") + kind + " lab/k7m2-1-1: a " + kind +
+                          " of that name is there, and is not this run's"));
+    EXPECT_THAT(outcome.failure.suggestion(), HasSubstr(std::string(kind) + " lab/k7m2-1-1"));
     const std::vector<std::string> changes = TakeChanges();
-    const bool replaced = std::any_of(changes.begin(), changes.end(), [](const auto& change) {
-      return change.starts_with("DELETE ");
-    });
-    EXPECT_EQ(replaced, is_suspended);
+    EXPECT_EQ(changes.back().substr(0, changes.back().find(' ', 7)),
+              "DELETE /apis/batch/v1/namespaces/lab/jobs/k7m2-1-1");
+    EXPECT_EQ(std::ranges::count_if(changes, [](auto& one) { return one.starts_with("DELETE"); }),
+              1);
     answer_first_ = keeps;
   }
+}
+
+TEST_F(BackendRelaunchTest, WhatAKeptConnectionMadeBeforeItBrokeIsTheRunsOwn) {
+  bool has_broken = false;
+  const auto keeps = answer_first_;
+  answer_first_ = [&](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
+    if (request.method != "POST" || !request.target.ends_with("/secrets")) return keeps(request);
+    if (std::exchange(has_broken, true)) return ScriptedReply{.status = 409, .body = kIsThere};
+    return ScriptedReply{.hangs_up = true};  // made, and nobody heard so
+  };
+  Start({});
+  AwaitWatches();
+  EXPECT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  EXPECT_TRUE(has_broken);
 }
 
 TEST_F(BackendRelaunchTest, ARightThatIsMissingIsToldOfTheRunAndNotOfTheServer) {
@@ -108,7 +142,7 @@ TEST_F(BackendRelaunchTest, ALaunchThatIsRepeatedForARunThatIsHeldByNowTakesItsJ
   answer_first_ = [&](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
     if (request.method != "POST" || !request.target.ends_with("/jobs")) return keeps(request);
     jobs_ = Json::array({HalfLaunched(is_suspended)});
-    return ScriptedReply{.status = 409, .body = R"({"kind": "Status", "reason": "AlreadyExists"})"};
+    return ScriptedReply{.status = 409, .body = kIsThere};
   };
   assignment_->set_held(true);
   Start({});

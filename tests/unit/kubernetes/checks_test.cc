@@ -140,8 +140,8 @@ std::set<std::string> AllRights() {
 
 TEST(KubernetesChecksTest, AllRightsThatRunsMayNeedAreAskedForAndNoneThatNobodyUses) {
   const std::set<std::string> rights = AllRights();
-  EXPECT_THAT(rights, IsSupersetOf({"create podgroups", "delete podgroups", "list runtimeclasses",
-                                    "get localqueues", "list workloads"}));
+  EXPECT_THAT(rights, IsSupersetOf({"create podgroups", "list runtimeclasses", "get localqueues",
+                                    "list workloads"}));
   EXPECT_THAT(rights, Not(Contains("get pods")));
   EXPECT_THAT(rights, Not(Contains("get workloads")));
 }
