@@ -86,11 +86,18 @@ std::vector<Gpu> ConfiguredGpus(const std::map<std::string, uint32_t>& counts) {
   return gpus;
 }
 
-void FindGpus(hosts::Host& host, Machine* machine) {
+// A tool that did not answer has not said that there are none: UNAVAILABLE.
+absl::Status FindGpus(hosts::Host& host, Machine* machine) {
   const absl::StatusOr<hosts::CommandResult> answer = host.Run(
       {.argv = {"nvidia-smi", "--query-gpu=index,uuid,name,memory.total", "--format=csv,noheader"},
        .timeout = kGpuTimeout});
-  if (absl::IsNotFound(answer.status())) return;
+  if (absl::IsNotFound(answer.status())) return absl::OkStatus();
+  if (!answer.ok() && !hosts::NotStarted(answer.status())) {
+    return absl::UnavailableError(
+        fmt::format("nvidia-smi did not tell the GPUs: {}; repair the driver, or name the GPUs in "
+                    "the configuration",
+                    ToStd(answer.status().message())));
+  }
   std::string trouble;
   if (!answer.ok()) {
     trouble = std::string(ToStd(answer.status().message()));
@@ -102,7 +109,7 @@ void FindGpus(hosts::Host& host, Machine* machine) {
     absl::StatusOr<std::vector<Gpu>> gpus = ParseGpuList(answer->stdout_data);
     if (gpus.ok()) {
       machine->capacity.gpus = *std::move(gpus);
-      return;
+      return absl::OkStatus();
     }
     trouble = std::string(ToStd(gpus.status().message()));
   }
@@ -111,6 +118,7 @@ void FindGpus(hosts::Host& host, Machine* machine) {
                   "start the agent again, "
                   "or name the GPUs in the agent's configuration",
                   trouble));
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -129,8 +137,8 @@ absl::StatusOr<Machine> ReadMachine(const MachinesConfig& config, hosts::Host& h
   }
   if (config.gpus.has_value()) {
     machine.capacity.gpus = ConfiguredGpus(*config.gpus);
-  } else {
-    FindGpus(host, &machine);
+  } else if (absl::Status s = FindGpus(host, &machine); !s.ok()) {
+    machine.warnings.push_back(fmt::format("no GPUs are offered: {}", ToStd(s.message())));
   }
   machine.warnings.push_back(
       "memory is shared out but not enforced: a run that uses more than it asked for is not "
@@ -159,8 +167,8 @@ absl::StatusOr<Machine> ReadRemoteMachine(const HostConfig& config, hosts::Host&
   }
   if (config.gpus.has_value()) {
     machine.capacity.gpus = ConfiguredGpus(*config.gpus);
-  } else {
-    FindGpus(host, &machine);
+  } else if (absl::Status s = FindGpus(host, &machine); !s.ok()) {
+    return s;
   }
   return machine;
 }

@@ -44,6 +44,8 @@ void UpdateRun(v1::RunEvent& event, absl::Time now, v1::Run* run) {
       contract::JobStateFor(run->state()) == v1::JOB_STATE_PENDING) {
     *run->mutable_estimated_start_time() = event.estimated_start_time();
   }
+  // A run that waits again has left those that it had.
+  if (moved && event.state() == v1::RUN_STATE_PENDING) run->clear_nodes();
   if (event.nodes_size() > 0) *run->mutable_nodes() = std::move(*event.mutable_nodes());
   if (event.replicas_size() > 0) *run->mutable_replicas() = std::move(*event.mutable_replicas());
   if (event.has_start_time()) *run->mutable_start_time() = event.start_time();

@@ -10,6 +10,7 @@ from harness.hosts import SshCluster
 from harness.wait import eventually, holds_for
 
 RUNNING = job_pb2.JOB_STATE_RUNNING
+PENDING = job_pb2.JOB_STATE_PENDING
 
 RENDEZVOUS = """#!/usr/bin/python3
 import os, socket, time
@@ -238,6 +239,46 @@ def test_a_cordoned_host_gets_no_new_runs(api, world, cluster, agent):
     for _ in range(4):
         job = api.wait_state(api.submit(argv_spec("true")), SUCCEEDED)
         assert list(job.runs[-1].nodes) == ["gpu2"]
+
+
+def test_a_host_that_cannot_start_runs_gets_none_for_a_while_and_costs_no_run(api, world, cluster, agent):
+    runs = cluster.hosts[0].home / ".muster" / "lab" / "gpu1" / "runs"
+    api.wait_state(api.submit(two_nodes("true")), SUCCEEDED)
+    away = runs.rename(runs.with_name("away"))
+    runs.write_text("in the way")
+    gate = world.gate()
+    # The first fills a host, so that the others try the other one.
+    job_ids = [api.submit(script_spec(gate.script(), resources=gpus(2000)))]
+    job_ids += [api.submit(argv_spec("true", resources=gpus(2000))) for _ in range(2)]
+    eventually(lambda: "failing" in world.cli("clusters", "lab").stdout, "it is shown")
+    assert "Not a directory" in world.cli("clusters", "lab", "-o", "wide").stdout
+    gate.open()
+    for job_id in job_ids:
+        job = api.wait_state(job_id, SUCCEEDED)
+        assert [list(run.nodes) for run in job.runs] == [["gpu2"]]
+    runs.unlink()
+    away.rename(runs)
+    assert len(api.wait_state(api.submit(two_nodes("true")), SUCCEEDED).runs) == 1
+
+
+def test_a_run_that_no_host_has_heard_of_goes_to_another(api, world, cluster, agent):
+    gate = world.gate()
+    blocker = api.submit(script_spec(gate.script(), resources=gpus(2000)))
+    first = api.wait_state(blocker, RUNNING).runs[-1].nodes[0]
+    other = next(host for host in cluster.hosts if host.name != first)
+    other.freeze()
+    # The one is on its way to the host when that goes, and may be there; the next one waits behind it.
+    unclear, unsent = (api.submit(argv_spec("true", resources=gpus(1000))) for _ in range(2))
+    eventually(lambda: list(api.get(unsent).runs[-1].nodes) == [other.name], "it is to start there")
+    other.cut()
+    eventually(lambda: not api.get(unsent).runs[-1].nodes and api.get(unsent).state == PENDING, "it waits again")
+    gate.open()
+    job = api.wait_state(unsent, SUCCEEDED)
+    assert [list(run.nodes) for run in job.runs] == [[first]]
+    assert api.get(unclear).state == PENDING
+    other.start()
+    job = api.wait_state(unclear, SUCCEEDED)
+    assert [list(run.nodes) for run in job.runs] == [[other.name]]
 
 
 def test_hosts_are_shown_with_their_state(world, cluster, agent):

@@ -52,7 +52,7 @@ std::optional<absl::Time> FirstStart(const std::vector<Rank>& ranks) {
 
 }  // namespace
 
-bool TakeReport(const RankReport& report, absl::Time now, Rank* rank) {
+bool TakeReport(const RankReport& report, absl::Time last_report, absl::Time now, Rank* rank) {
   // A look from before the start was answered.
   if (report.stage == HostStage::kAbsent || report.stage == rank->stage) return false;
   // What has begun was not refused, whatever the answer to a second start.
@@ -62,6 +62,7 @@ bool TakeReport(const RankReport& report, absl::Time now, Rank* rank) {
   if (report.started.has_value()) rank->started = report.started;
   rank->exit = report.exit;
   rank->vanished = report.detail;
+  rank->vanished_after = last_report;
   rank->vanished_at = now;
   // Where the disk is full the note of the cancel may be missing; the TERM was ours all the same.
   if (rank->exit.has_value() && rank->stop_told &&
@@ -88,8 +89,9 @@ Observation GangEnd(const std::string& run_key, const std::vector<Rank>& ranks, 
   size_t first = 0;
   for (size_t i = 1; i < ends.size(); ++i) {
     const auto order = [&](size_t rank) {
-      return std::pair(weight(ends[rank]),
-                       weight(ends[rank]) == 2 ? absl::Time() : *ends[rank].end_time);
+      const bool is_gone = !ranks[rank].vanished.empty();
+      const absl::Time failed = is_gone ? ranks[rank].vanished_after : *ends[rank].end_time;
+      return std::pair(weight(ends[rank]), weight(ends[rank]) == 2 ? absl::Time() : failed);
     };
     if (order(i) < order(first)) first = i;
   }

@@ -22,13 +22,15 @@ struct Rank {
   HostStage stage = HostStage::kAbsent;
   std::optional<Started> started = {};
   std::optional<ExitRecord> exit = {};
-  std::string vanished = {};  // kVanished: how that was seen
-  absl::Time vanished_at = {};
+  std::string vanished = {};       // kVanished: how that was seen
+  absl::Time vanished_after = {};  // when it was last known to be there
+  absl::Time vanished_at = {};     // when it was found to be gone
   // The host could not start it, and has not.
   std::optional<v1::Failure> refused = {};
   absl::Time refused_at = {};
   // What the agent does about it.
   bool start_under_way = false;
+  bool start_sent = false;  // the host may have been asked to start it
   bool stop_under_way = false;
   bool stop_told = false;  // the host has been told
 
@@ -40,14 +42,16 @@ struct Rank {
   bool IsRunning() const { return stage == HostStage::kStarted || IsOver(); }
 };
 
-// Takes in what the host says. Whether that is news.
-bool TakeReport(const RankReport& report, absl::Time now, Rank* rank);
+// Takes in what the host says. Whether that is news. `last_report`: the one before.
+bool TakeReport(const RankReport& report, absl::Time last_report, absl::Time now, Rank* rank);
 
 // Whether a rank has ended otherwise than well, so that the others must end.
 bool HasFailed(const Rank& rank);
 
 // How a run has ended whose ranks are all over. A failure is that of the rank that failed first, as
-// the clocks of the hosts have it; ranks that were ended because of it do not count.
+// the clocks of the hosts have it; ranks that were ended because of it do not count. One that
+// vanished may have done so at any moment since it was last seen, and comes before what failed in
+// that time, perhaps because of it.
 // `cancel_asked`: by a user.
 agent::Observation GangEnd(const std::string& run_key, const std::vector<Rank>& ranks,
                            bool cancel_asked, absl::Time now);

@@ -162,6 +162,11 @@ absl::Status LaunchRecord::Place(const std::vector<PlacedRank>& placement) const
   return Write(PathOf(kPlacementFile), record.Encode());
 }
 
+absl::Status LaunchRecord::Unplace() const {
+  const std::string path = PathOf(kPlacementFile);
+  return unlink(path.c_str()) == 0 ? absl::OkStatus() : FileError(errno, "remove", path);
+}
+
 absl::Status LaunchRecord::SetBegun(const std::set<size_t>& ranks) const {
   Record record;
   for (const size_t rank : ranks) record.Add("rank", static_cast<int64_t>(rank));

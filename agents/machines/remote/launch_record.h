@@ -55,6 +55,8 @@ class LaunchRecord {
   absl::StatusOr<LaunchFiles> Read() const;
   absl::Status Create(const v1::Assignment& assignment, uint64_t order) const;
   absl::Status Place(const std::vector<PlacedRank>& placement) const;
+  // As before Place. An OK is not durable: a placement that comes back was never made use of.
+  absl::Status Unplace() const;
   absl::Status SetBegun(const std::set<size_t>& ranks) const;
   // Only the placement stays, to find the run's output by.
   void RemoveBookkeeping() const;

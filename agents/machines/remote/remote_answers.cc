@@ -25,9 +25,18 @@ std::string GpusText(const Capacity& capacity) {
 std::string StateText(const HostView& host, const Room& room, uint32_t index) {
   if (!host.is_up) return "down";
   if (host.is_cordoned) return "cordoned";
+  if (!host.start_trouble.empty()) return "failing";
   const uint32_t free = room.FreeCores(index);
   if (free == host.capacity.cores) return "idle";
   return free == 0 ? "full" : "mixed";
+}
+
+// Why the host gets no runs now; "" if it does.
+std::string WhyNot(const HostView& host) {
+  if (!host.is_up) return host.why;
+  if (host.is_cordoned) return "cordoned in the file of hosts";
+  if (host.start_trouble.empty()) return "";
+  return fmt::format("it could not start a run, and is tried again soon: {}", host.start_trouble);
 }
 
 void AddNode(const RemoteScheduler::Load& load, uint32_t index, v1::ClusterDetails* details) {
@@ -36,8 +45,7 @@ void AddNode(const RemoteScheduler::Load& load, uint32_t index, v1::ClusterDetai
   v1::Node* node = details->add_nodes();
   node->set_name(host.config.name);
   node->set_state(StateText(host, room, index));
-  node->set_reason(host.is_up ? (host.is_cordoned ? "cordoned in the file of hosts" : "")
-                              : host.why);
+  node->set_reason(WhyNot(host));
   node->add_pools(kPoolName);
   node->set_cpus(host.capacity.cores);
   node->set_used_cpus(host.capacity.cores - room.FreeCores(index));
@@ -78,13 +86,15 @@ v1::Inventory InventoryOf(const RemoteScheduler::Load& load, const std::string& 
   for (const HostView& host : load.hosts) {
     if (!host.is_up) {
       inventory.add_warnings(fmt::format("host {} is down: {}", host.config.name, host.why));
+    } else if (!host.start_trouble.empty()) {
+      inventory.add_warnings(fmt::format("host {}: {}", host.config.name, WhyNot(host)));
     }
     for (const std::string& warning : host.warnings)
       inventory.add_warnings(fmt::format("host {}: {}", host.config.name, warning));
     if (!host.is_known) continue;
     v1::NodeGroup* group = pool->add_node_groups();
     group->set_count(1);
-    group->set_usable_count(host.is_up && !host.is_cordoned ? 1 : 0);
+    group->set_usable_count(host.TakesRuns() ? 1 : 0);
     group->set_cpus(host.capacity.cores);
     group->set_memory_bytes(host.capacity.memory_bytes);
     for (const auto& [type, count] : host.capacity.GpuCounts())
@@ -112,7 +122,7 @@ v1::ClusterDetails DetailsOf(const RemoteScheduler::Load& load) {
     for (const auto& [type, count] : host.capacity.GpuCounts())
       (*pool->mutable_gpus())[type] += count;
     // What is on a host that takes no runs is not free for any.
-    if (!host.is_up || host.is_cordoned) continue;
+    if (!host.TakesRuns()) continue;
     pool->set_free_cpus(pool->free_cpus() + load.ledger.room().FreeCores(i));
     for (const auto& [type, count] : load.ledger.FreeGpuCounts(i))
       (*pool->mutable_free_gpus())[type] += count;

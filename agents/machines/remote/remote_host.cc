@@ -298,9 +298,9 @@ void RemoteHost::CommandLoop() {
 }
 
 void RemoteHost::Do(const RankStart& start) {
-  const absl::Status status = StartRank(start);
-  if (status.ok()) NoteStage(start.run_key, HostStage::kClaimed);
-  listener_(StartDone{.run_key = start.run_key, .rank = start.rank, .status = status});
+  StartDone done = StartRank(start);
+  if (done.status.ok()) NoteStage(start.run_key, HostStage::kClaimed);
+  listener_(std::move(done));
 }
 
 // Of a run of which nothing shows a start: one that has begun may have moved its inputs.
@@ -316,12 +316,22 @@ absl::Status RemoteHost::PrepareStart(const RankStart& start) {
   return has_results ? agent::MakeResultsDirectory(*start.job, ssh_.get()) : absl::OkStatus();
 }
 
-absl::Status RemoteHost::StartRank(const RankStart& start) {
-  if (absl::Status s = PrepareStart(start); !s.ok()) return s;
-  return RunSupervisor(
-             {"start", start.directory, start.devices, Question(), start.devices_variable},
-             start.spec.Encode(), kCommandPatience)
-      .status();
+StartDone RemoteHost::StartRank(const RankStart& start) {
+  StartDone done = {.run_key = start.run_key, .rank = start.rank, .status = absl::OkStatus()};
+  {
+    const std::lock_guard lock(mutex_);
+    if (!prepared_) done.status = NoAnswer();
+  }
+  // A connection that is gone already has carried nothing of this.
+  if (done.status.ok() && !ssh_->Connect().ok()) done.status = NoAnswer();
+  if (done.status.ok()) done.status = PrepareStart(start);
+  if (!done.status.ok()) return done;
+  done.was_sent = true;
+  done.status =
+      RunSupervisor({"start", start.directory, start.devices, Question(), start.devices_variable},
+                    start.spec.Encode(), kCommandPatience)
+          .status();
+  return done;
 }
 
 void RemoteHost::Do(const StopCommand& stop) {
@@ -349,6 +359,10 @@ void RemoteHost::Do(const QuestionCommand&) {
   static_cast<void>(RunSupervisor({"question", runs_directory, Question()}, "", kCommandPatience));
 }
 
+absl::Status RemoteHost::NoAnswer() const {
+  return absl::UnavailableError(fmt::format("{} does not answer", options_.config.name));
+}
+
 std::string RemoteHost::Question() const {
   const std::lock_guard lock(mutex_);
   return std::to_string(question_);
@@ -358,8 +372,7 @@ absl::StatusOr<std::string> RemoteHost::RunSupervisor(std::vector<std::string> w
                                                       std::string input, absl::Duration patience) {
   {
     const std::lock_guard lock(mutex_);
-    if (!prepared_)
-      return absl::UnavailableError(fmt::format("{} does not answer", options_.config.name));
+    if (!prepared_) return NoAnswer();
     words.insert(words.begin(), program_path_);
   }
   absl::StatusOr<hosts::CommandResult> result = ssh_->Run({.argv = std::move(words),

@@ -63,6 +63,7 @@ struct StartDone {
   std::string run_key;
   size_t rank = 0;
   absl::Status status;
+  bool was_sent = false;  // the host may have been asked
 };
 // OK: the host has it in hand. Others: ask again.
 struct StopDone {
@@ -158,10 +159,11 @@ class RemoteHost {
   void Do(const CleanCommand& clean);
   void Do(const QuestionCommand& question);
   std::string Question() const;
+  absl::Status NoAnswer() const;
   // What has to be there before a start. UNAVAILABLE: nobody knows; INVALID_ARGUMENT: the job is
   // wrong.
   absl::Status PrepareStart(const RankStart& start);
-  absl::Status StartRank(const RankStart& start);
+  StartDone StartRank(const RankStart& start);
   // Runs the supervisor's program there. UNAVAILABLE: it may have run; FAILED_PRECONDITION: it says
   // that it could not.
   absl::StatusOr<std::string> RunSupervisor(std::vector<std::string> words, std::string input,

@@ -126,6 +126,8 @@ void RemoteScheduler::Loop() {
     }
     if (is_working_) {
       ReadCordons();
+      EndPauses();
+      PutBackUnsent();
       GiveUpLostRuns();
       StartReady();
     }

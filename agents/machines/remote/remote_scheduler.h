@@ -52,6 +52,7 @@ struct RemoteSchedulerOptions {
 struct WaitingRun {
   QueuedRun run;
   std::shared_ptr<const v1::Assignment> assignment;
+  uint32_t refusals = 0;  // by hosts that could not start it, after each of which it waited again
 };
 
 // A run that has its hosts.
@@ -72,7 +73,10 @@ struct HostView {
   bool is_known = false;  // what it has was told, by it or by its operator
   bool is_up = false;
   bool is_cordoned = false;
-  std::string why;  // it is not up
+  std::string why;            // it is not up
+  std::string start_trouble;  // it gets no runs for a while, as it could not start one: why
+
+  bool TakesRuns() const { return is_up && !is_cordoned && start_trouble.empty(); }
 };
 
 class RemoteScheduler {
@@ -143,6 +147,10 @@ class RemoteScheduler {
     std::string directory;    // there; empty: not known yet
     // By the time of day; InfinitePast: never since the agent was started.
     absl::Time last_seen = absl::InfinitePast();
+    absl::Time last_report = absl::InfinitePast();  // likewise
+    // Steady; while start_trouble says why.
+    absl::Time no_starts_until = absl::InfinitePast();
+    absl::Duration start_pause = absl::ZeroDuration();  // the last one
   };
 
   // A run that has hosts, until the broker has forgotten it and they have, too.
@@ -192,6 +200,9 @@ class RemoteScheduler {
   void RebuildQueue();
   std::optional<size_t> FindHost(const std::string& name) const;
   void AdvanceRunsOn(size_t host);
+  // After a start that the host could not make: no others for a while, that grows.
+  void PauseStarts(size_t host, const std::string& why);
+  void EndPauses();
   void GiveUpLostRuns();
   // The host that keeps a run's end from being known; none: all answer.
   std::optional<std::string> SilenceOf(const Active& run, absl::Time* since) const;
@@ -204,6 +215,10 @@ class RemoteScheduler {
   absl::Status PlaceRun(const ReadyRun& ready);
   void Adopt(PlacedRun run);
   void HoldStarts(const std::string& run_key, const std::string& why);
+  // Runs of which no host has heard, and one of theirs takes none now, wait again.
+  void PutBackUnsent();
+  bool MayBePutBack(const Active& run) const;
+  void PutBack(const std::string& run_key);
   void Advance(Active* run);
   // Nothing more will be heard of any rank.
   bool IsSettled(const Active& run) const;

@@ -14,6 +14,12 @@ namespace {
 
 // A host is cordoned by hand; nobody waits for it longer than this.
 constexpr absl::Duration kCordonInterval = absl::Seconds(5);
+// After a start that a host could not make, as with a full disk: the first pause is short, for what
+// passes by itself; the longest is what a host that has been mended may stay without runs.
+constexpr absl::Duration kFirstStartPause = absl::Seconds(5);
+constexpr absl::Duration kMaxStartPause = absl::Minutes(5);
+// A run that so many hosts could not start may be the reason itself.
+constexpr uint32_t kMaxRefusals = 5;
 
 }  // namespace
 
@@ -63,6 +69,7 @@ void RemoteScheduler::On(size_t host, const HostIsDown& event) {
 void RemoteScheduler::On(size_t host, const HostReported& event) {
   HostEntry& entry = hosts_[host];
   entry.last_seen = absl::Now();
+  const absl::Time last_report = std::exchange(entry.last_report, entry.last_seen);
   bool is_news = false;
   for (const RankReport& report : event.report.runs) {
     const auto found = active_.find(report.run_key);
@@ -70,7 +77,7 @@ void RemoteScheduler::On(size_t host, const HostReported& event) {
     Active& run = found->second;
     for (size_t i = 0; i < run.ranks.size(); ++i) {
       if (run.ranks[i].host != entry.view.config.name) continue;
-      if (!TakeReport(report, absl::Now(), &run.ranks[i])) continue;
+      if (!TakeReport(report, last_report, absl::Now(), &run.ranks[i])) continue;
       is_news = true;
       NoteBegun(&run, i);
     }
@@ -81,21 +88,32 @@ void RemoteScheduler::On(size_t host, const HostReported& event) {
   if (!is_news) AdvanceRunsOn(host);
 }
 
-void RemoteScheduler::On(size_t /*host*/, const StartDone& event) {
+void RemoteScheduler::On(size_t host, const StartDone& event) {
+  const bool is_config = absl::IsInvalidArgument(event.status);
+  const bool is_trouble =
+      !event.status.ok() && !is_config && !absl::IsUnavailable(event.status) && event.was_sent;
+  if (is_trouble) PauseStarts(host, std::string(ToStd(event.status.message())));
   const auto found = active_.find(event.run_key);
   if (found == active_.end()) return;
   Active& run = found->second;
   Rank& rank = run.ranks[event.rank];
   rank.start_under_way = false;
+  // The only one, and the host has said no: nothing of the rank is there.
+  const bool was_never_there = is_trouble && !rank.start_sent && !rank.HasBegun();
+  rank.start_sent = rank.start_sent || (event.was_sent && !was_never_there);
+  if (was_never_there && run.what.refusals < kMaxRefusals && MayBePutBack(run)) {
+    ++run.what.refusals;
+    return;
+  }
   if (event.status.ok()) {
     ++ranks_started_;
+    hosts_[host].start_pause = absl::ZeroDuration();
     if (rank.stage == HostStage::kAbsent) rank.stage = HostStage::kClaimed;
     NoteBegun(&run, event.rank);
   } else if (absl::IsUnavailable(event.status)) {
     // Nobody knows; the next sign of life of the host leads to another try.
     return;
   } else if (!rank.HasBegun()) {
-    const bool is_config = absl::IsInvalidArgument(event.status);
     rank.refused = MakeFailure(
         is_config ? v1::FAILURE_CLASS_CONFIG : v1::FAILURE_CLASS_INFRA,
         fmt::format("the run could not be started: {}", ToStd(event.status.message())),
@@ -152,7 +170,31 @@ void RemoteScheduler::ReadCordons() {
 
 HostState RemoteScheduler::StateOf(const HostEntry& host) const {
   if (!host.view.is_up) return HostState::kDown;
-  return host.view.is_cordoned ? HostState::kCordoned : HostState::kUp;
+  return host.view.TakesRuns() ? HostState::kUp : HostState::kCordoned;
+}
+
+void RemoteScheduler::PauseStarts(size_t host, const std::string& why) {
+  HostEntry& entry = hosts_[host];
+  // Those that were sent together fail together.
+  if (!entry.view.start_trouble.empty()) return;
+  entry.start_pause = std::clamp(entry.start_pause * 2, kFirstStartPause, kMaxStartPause);
+  entry.no_starts_until = time_.Now() + entry.start_pause;
+  entry.view.start_trouble = why;
+  LogEvent(spdlog::level::warn, "host_starts_paused",
+           {{"host", entry.view.config.name},
+            {"reason", why},
+            {"pause", absl::FormatDuration(entry.start_pause)}});
+  NoteNews();
+  SetState(host);
+}
+
+void RemoteScheduler::EndPauses() {
+  for (size_t i = 0; i < hosts_.size(); ++i) {
+    if (hosts_[i].view.start_trouble.empty() || time_.Now() < hosts_[i].no_starts_until) continue;
+    hosts_[i].view.start_trouble.clear();
+    NoteNews();
+    SetState(i);
+  }
 }
 
 void RemoteScheduler::SetState(size_t host) {

@@ -86,7 +86,9 @@ void RemoteScheduler::Adopt(PlacedRun placed) {
   for (size_t i = 0; i < run.placement.size(); ++i) {
     const PlacedRank& place = run.placement[i];
     const HostStage stage = run.begun.contains(i) ? HostStage::kClaimed : HostStage::kAbsent;
-    run.ranks.push_back({.host = place.host, .directory = place.directory, .stage = stage});
+    // An earlier agent may have asked the host.
+    run.ranks.push_back(
+        {.host = place.host, .directory = place.directory, .stage = stage, .start_sent = true});
     // So that the output of a host that has not answered yet is known to be there.
     router_->SetOwner(place.directory, place.host);
     const std::optional<size_t> host = FindHost(place.host);
@@ -99,6 +101,45 @@ void RemoteScheduler::Adopt(PlacedRun placed) {
   queue_.Restore(run_key, run.allocation, run.latest_end);
   Active& active = active_.insert_or_assign(run_key, std::move(run)).first->second;
   Advance(&active);
+}
+
+// ---- back to the queue
+
+bool RemoteScheduler::MayBePutBack(const Active& run) const {
+  bool is_wanting = false;  // a host that could be asked
+  for (const Rank& rank : run.ranks) {
+    if (rank.HasBegun() || rank.IsOver() || rank.start_sent || rank.start_under_way) return false;
+    const std::optional<size_t> host = FindHost(rank.host);
+    is_wanting = is_wanting || !host.has_value() || !hosts_[*host].view.TakesRuns();
+  }
+  return is_wanting;
+}
+
+void RemoteScheduler::PutBackUnsent() {
+  std::vector<std::string> run_keys;
+  for (const auto& [run_key, run] : active_) {
+    if (MayBePutBack(run)) run_keys.push_back(run_key);
+  }
+  for (const std::string& run_key : run_keys) PutBack(run_key);
+}
+
+void RemoteScheduler::PutBack(const std::string& run_key) {
+  if (const absl::Status s = RecordOf(run_key).Unplace(); !s.ok()) {
+    LogEvent(spdlog::level::warn, "run_not_put_back", {{"run", run_key}, {"error", Words(s)}});
+    return;
+  }
+  const auto found = active_.find(run_key);
+  Active run = std::move(found->second);
+  active_.erase(found);
+  queue_.Release(run_key);
+  for (const Rank& rank : run.ranks) {
+    if (const auto host = FindHost(rank.host)) hosts_[*host].link->Unwatch(run_key);
+  }
+  if (!run.forget)
+    board_->Put(PendingVerdict({.run_key = run_key, .hostname = "", .now = absl::Now()}, ""));
+  Handle(std::move(run.what));
+  if (run.cancel_asked) Handle(CancelMessage{run_key});
+  if (run.forget) Handle(ForgetMessage{run_key});
 }
 
 // ---- steps

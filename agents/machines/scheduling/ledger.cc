@@ -113,7 +113,7 @@ std::string Ledger::Shortage(const Request& request) const {
   if (room_.Fits(request)) return "";
   if (!free_.Fits(request)) {
     const std::string names = HostsNotUp();
-    if (!names.empty()) return fmt::format("hosts that are cordoned or down ({})", names);
+    if (!names.empty()) return fmt::format("hosts that take no runs now ({})", names);
   }
   return hosts_.size() == 1 ? ShortageOfOne(request) : ShortageOfMany(request);
 }

@@ -62,6 +62,12 @@ class SshHost:
         self.process.wait()
         self.process = None
 
+    def freeze(self):
+        """What goes there from now on is taken, and answered by nothing, until it is cut."""
+        for child in _children(self.process.pid):
+            for session in (*_children(child), child):
+                _signal(session, signal.SIGSTOP)
+
     def pids(self):
         """What runs there."""
         mark = str(self.directory).encode()
@@ -122,11 +128,15 @@ def _children(pid):
 
 
 def _kill(pid):
+    _signal(pid, signal.SIGKILL)
+    return pid
+
+
+def _signal(pid, number):
     try:
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, number)
     except ProcessLookupError:
         pass
-    return pid
 
 
 def _free_port(address):

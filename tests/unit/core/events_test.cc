@@ -141,6 +141,15 @@ TEST_F(EventsTest, TheEstimatedStartIsThatOfTheLastEventAndEndsWithTheStart) {
   EXPECT_FALSE(Job(job_).runs(0).has_estimated_start_time());
 }
 
+TEST_F(EventsTest, ARunThatWaitsAgainHasNoNodes) {
+  v1::RunEvent event = Event(2, key_, v1::RUN_STATE_STARTING);
+  event.add_nodes("node-1");
+  Report(session_, {Event(1, key_, v1::RUN_STATE_LAUNCHING), event});
+  EXPECT_THAT(Job(job_).runs(0).nodes(), ElementsAre("node-1"));
+  Report(session_, {Event(3, key_, v1::RUN_STATE_PENDING)});
+  EXPECT_THAT(Job(job_).runs(0).nodes(), IsEmpty());
+}
+
 TEST_F(EventsTest, AReasonIsAsOldAsItsWords) {
   const auto pending = [&](uint64_t sequence, const char* reason, int64_t seen) {
     v1::RunEvent event = Event(sequence, key_, v1::RUN_STATE_PENDING);

@@ -78,12 +78,25 @@ TEST(GangTest, AVanishedRankIsAFaultOfTheCluster) {
   EXPECT_THAT(end.failure->message(), HasSubstr("started anew"));
 }
 
+TEST(GangTest, ARankThatVanishedUnseenIsBlamedForWhatFailedAfterItsLastWord) {
+  // Its host starts anew, its peer fails for want of it, and minutes later the host tells.
+  Rank vanished = LivingRank("b", HostStage::kStarted);
+  EXPECT_TRUE(TakeReport(
+      {.run_key = "k-1-1", .stage = HostStage::kVanished, .detail = "the host was started anew"},
+      absl::FromUnixMicros(10), kNow, &vanished));
+  auto end = GangEnd("k-1-1", {EndedRank("a", Exited(1, 20)), vanished}, false, kNow);
+  EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
+  EXPECT_THAT(end.failure->message(), HasSubstr("rank 1 on b"));
+  end = GangEnd("k-1-1", {EndedRank("a", Exited(1, 5)), vanished}, false, kNow);
+  EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM) << "it was there still";
+}
+
 TEST(GangTest, WhatHasBegunWasNotRefusedWhateverASecondStartWasTold) {
   Rank rank;
   rank.refused = MakeFailure(v1::FAILURE_CLASS_CONFIG, "its input has gone", "correct the job");
-  EXPECT_FALSE(TakeReport({.run_key = "k-1-1"}, kNow, &rank));
+  EXPECT_FALSE(TakeReport({.run_key = "k-1-1"}, kNow, kNow, &rank));
   EXPECT_TRUE(rank.IsOver()) << "nothing shows a start";
-  EXPECT_TRUE(TakeReport({.run_key = "k-1-1", .stage = HostStage::kClaimed}, kNow, &rank));
+  EXPECT_TRUE(TakeReport({.run_key = "k-1-1", .stage = HostStage::kClaimed}, kNow, kNow, &rank));
   EXPECT_FALSE(rank.IsOver());
 }
 
@@ -113,7 +126,7 @@ TEST(GangTest, ARunRunsOnceAllItsCommandsHaveStarted) {
 
 TEST(GangTest, ALookFromBeforeTheStartChangesNothing) {
   Rank rank = LivingRank("a", HostStage::kClaimed);
-  EXPECT_FALSE(TakeReport({.run_key = "k-1-1", .stage = HostStage::kAbsent}, kNow, &rank));
+  EXPECT_FALSE(TakeReport({.run_key = "k-1-1", .stage = HostStage::kAbsent}, kNow, kNow, &rank));
   EXPECT_EQ(rank.stage, HostStage::kClaimed);
 }
 
@@ -123,7 +136,7 @@ TEST(GangTest, ATermAfterOurStopIsOurs) {
   EXPECT_TRUE(TakeReport({.run_key = "k-1-1",
                           .stage = HostStage::kEnded,
                           .exit = Ended(ExitRecord::Cause::kTerminated, 9)},
-                         kNow, &rank));
+                         kNow, kNow, &rank));
   EXPECT_EQ(rank.exit->cause, ExitRecord::Cause::kCanceled);
 }
 

@@ -153,7 +153,7 @@ TEST(Packing, ACordonedHostKeepsWhatItHasAndGetsNothing) {
   EXPECT_FALSE(ledger.Refusal(four).has_value());
   ledger.SetState(0, HostState::kDown);
   EXPECT_FALSE(ledger.CouldFit(four));
-  EXPECT_EQ(ledger.Shortage(four), "hosts that are cordoned or down (a, b)");
+  EXPECT_EQ(ledger.Shortage(four), "hosts that take no runs now (a, b)");
   ledger.Release(first);
   EXPECT_FALSE(ledger.Allocate(four).has_value());
   ledger.SetState(0, HostState::kUp);
