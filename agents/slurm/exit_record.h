@@ -53,8 +53,11 @@ struct ExitRecord {
   // Whether batch.sh runs the command again when Slurm starts the job anew; this record is then
   // void.
   bool IsVoidAfterRequeue() const { return !EndedWithZero() || terminated || continued; }
-  // Whether the program ran at all, so that code and signal are its own.
-  bool HasExitStatus() const { return problem == Problem::kNone || problem == Problem::kTimeout; }
+  bool IsOfSetup() const { return phase == "setup"; }
+  // Whether the user's command ran at all, so that code and signal are its own.
+  bool HasExitStatus() const {
+    return !IsOfSetup() && (problem == Problem::kNone || problem == Problem::kTimeout);
+  }
 };
 
 // Nothing if the text is not a whole record: it may still be being written.

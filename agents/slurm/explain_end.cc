@@ -83,7 +83,7 @@ std::string WhatWasNotOpened(std::string_view slurm_output) {
 
 Words ExplainRecord(const RunFacts& facts) {
   const ExitRecord& record = *facts.record;
-  const bool setup = record.phase == "setup";
+  const bool setup = record.IsOfSetup();
   const std::string what = setup ? "setup script" : "command";
   const std::string where = setup || facts.role.empty()
                                 ? fmt::format("rank {}", record.rank)

@@ -118,6 +118,11 @@ bool WasNotStarted(const ContainerObject& container) {
          container.message.starts_with(kNotStarted);
 }
 
+// Likewise.
+bool IsOfSetup(const ContainerObject& container) {
+  return container.is_init || container.message.starts_with(kSetupFailed);
+}
+
 v1::Failure ExplainExit(const JobObject& job, const Culprit& culprit) {
   const ContainerObject& container = *culprit.container;
   const PodObject& pod = *culprit.pod;
@@ -138,7 +143,7 @@ v1::Failure ExplainExit(const JobObject& job, const Culprit& culprit) {
               "has), or mount this one (kubernetes.volumes)."
             : "Check that the image has the program, and that it may be executed.");
   }
-  if (container.is_init || container.message.starts_with(kSetupFailed)) {
+  if (IsOfSetup(container)) {
     return MakeFailure(v1::FAILURE_CLASS_CONFIG, false, "The setup failed: " + Told(pod, words),
                        "Read the end of its output, and correct the setup.");
   }
@@ -280,7 +285,8 @@ Ending ExplainFailure(const JobObject& job, const Condition& failed,
       return {*std::move(disruption), exit};
   }
   if (culprit.container == nullptr) return ExplainByJob(job, failed);
-  if (WasNotStarted(*culprit.container) || IsLost(*culprit.container)) exit.reset();
+  const ContainerObject& container = *culprit.container;
+  if (WasNotStarted(container) || IsOfSetup(container) || IsLost(container)) exit.reset();
   return {ExplainExit(job, culprit), exit};
 }
 

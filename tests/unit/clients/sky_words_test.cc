@@ -66,7 +66,11 @@ TEST(SkyJobWords, AFailureOfTheSetupIsToldFromOthers) {
   using enum v1::FailureClass;
   EXPECT_EQ(StatusWord(Failed(FAILURE_CLASS_CONFIG, "setup ended with exit code 7")),
             "FAILED_SETUP");
+  EXPECT_EQ(StatusWord(Failed(FAILURE_CLASS_CONFIG, "rank 0 on gpu1: setup ended with code 7")),
+            "FAILED_SETUP");
   EXPECT_EQ(StatusWord(Failed(FAILURE_CLASS_CONFIG, "The setup script exited with 7 on rank 0")),
+            "FAILED_SETUP");
+  EXPECT_EQ(StatusWord(Failed(FAILURE_CLASS_CONFIG, "The setup failed: exit code 7")),
             "FAILED_SETUP");
   EXPECT_EQ(StatusWord(Failed(FAILURE_CLASS_CONFIG, "the command could not be started")), "FAILED");
   EXPECT_EQ(StatusWord(Failed(FAILURE_CLASS_PROGRAM, "setup of my program")), "FAILED");

@@ -158,11 +158,9 @@ TEST(KubernetesVerdictTest, WhatTheStartScriptCouldNotDoIsTheConfigurations) {
           .Seen()
           .failure->suggestion(),
       HasSubstr("sbatch: --chdir=/"));
-  EXPECT_EQ(FailedWorld()
-                .Ended(2, "Error", 0, "30", "muster: setup failed")
-                .Seen()
-                .failure->failure_class(),
-            v1::FAILURE_CLASS_CONFIG);
+  const auto setup = FailedWorld().Ended(2, "Error", 0, "30", "muster: setup failed").Seen();
+  EXPECT_EQ(setup.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_FALSE(setup.exit.has_value()) << "the setup's code is not the command's";
   EXPECT_EQ(FailedWorld().Ended(127).Seen().failure->failure_class(), v1::FAILURE_CLASS_PROGRAM)
       << "a script may end with 127 for reasons of its own";
 }

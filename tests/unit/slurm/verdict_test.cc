@@ -214,6 +214,8 @@ TEST(JudgeTest, TheRecordSaysInWhichPhaseAndWhyARunFailed) {
   };
   EXPECT_EQ(with(Problem::kNone), v1::FAILURE_CLASS_PROGRAM);
   EXPECT_EQ(with(Problem::kNone, "setup"), v1::FAILURE_CLASS_CONFIG);
+  const auto setup = Facts().Queue("FAILED").Record(7).Problem(Problem::kNone, "setup");
+  EXPECT_FALSE(Judged(setup)->exit.has_value()) << "its code is not the command's";
   EXPECT_EQ(with(Problem::kStart), v1::FAILURE_CLASS_CONFIG);
   EXPECT_EQ(with(Problem::kWorkingDirectory), v1::FAILURE_CLASS_CONFIG);
   EXPECT_EQ(with(Problem::kFiles), v1::FAILURE_CLASS_INFRA);
