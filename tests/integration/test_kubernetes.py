@@ -8,16 +8,8 @@ from harness.api import CANCELED, FAILED, RUNNING, SUCCEEDED, script_spec
 from harness.checks import failures
 from harness.fixtures import kubernetes_fixture
 from harness.wait import eventually
-from test_cli_slurm import (test_a_job_that_is_submitted_held_starts_after_its_release,
-                            test_each_task_of_an_array_is_a_job_that_knows_which_it_is)
-# The same jobs as on plain machines have the same end, output, exit and environment.
-from test_machines import (test_arguments_reach_the_program_untouched, test_cancel_of_a_job_that_has_ended_changes_nothing,
-                           test_command_that_cannot_be_started, test_environment_of_a_job,
-                           test_every_transition_has_evidence_and_a_number, test_exit_code_is_the_commands,
-                           test_failed_setup_is_a_fault_of_the_configuration, test_file_that_is_not_executable,
-                           test_a_log_is_read_from_any_offset_and_keeps_every_byte, test_death_by_signal,
-                           test_script_runs_with_its_own_interpreter, test_setup_runs_before_the_command,
-                           test_time_limit_ends_a_job)
+from test_cli_slurm import test_a_job_that_is_submitted_held_starts_after_its_release
+from test_machines import test_cancel_of_a_job_that_has_ended_changes_nothing
 
 kubernetes = kubernetes_fixture(nodes=2, gpus=4)
 

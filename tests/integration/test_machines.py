@@ -5,7 +5,7 @@ import re
 from muster.v1 import cluster_pb2, job_pb2, job_spec_pb2, jobs_service_pb2
 import pytest
 
-from harness.api import CANCELED, FAILED, SUCCEEDED, TERMINAL, argv_spec, script_spec
+from harness.api import CANCELED, SUCCEEDED, TERMINAL, argv_spec, script_spec
 from harness.wait import eventually, holds_for
 
 
@@ -14,110 +14,6 @@ def resources(cpus=1, memory_bytes=0, gpus=0):
     if gpus:
         wanted.gpus.add(count_millis=gpus * 1000)
     return wanted
-
-
-def test_success_with_output_on_both_streams(api, agent):
-    job_id = api.submit(script_spec("echo out; echo err >&2"))
-    job = api.wait_end(job_id)
-    assert job.state == SUCCEEDED
-    assert (job.exit.code, job.exit.signal) == (0, 0)
-    assert api.stdout(job_id) == b"out\n"
-    assert api.stderr(job_id) == b"err\n"
-    assert job.cluster == agent.cluster
-    assert len(job.runs) == 1
-
-
-def test_arguments_reach_the_program_untouched(api, agent):
-    words = ["", "two words", "$HOME", "`id`", "a'b\"c", "*", "\\n", "new\nline", "ünï", "-n", ";true"]
-    job_id = api.submit(argv_spec("printf", "%s\\0", *words))
-    api.wait_state(job_id, SUCCEEDED)
-    assert api.stdout(job_id) == "".join(word + "\0" for word in words).encode()
-
-
-def test_script_runs_with_its_own_interpreter(api, agent):
-    job_id = api.submit(script_spec("#!/usr/bin/python3\nimport sys\nprint(sys.version_info.major)\n"))
-    api.wait_state(job_id, SUCCEEDED)
-    assert api.stdout(job_id) == b"3\n"
-
-
-def test_environment_of_a_job(api, agent):
-    spec = argv_spec("env", "-0", env={"GREETING": "hello  world\nand more"})
-    job_id = api.submit(spec)
-    api.wait_state(job_id, SUCCEEDED)
-    pairs = dict(pair.split("=", 1) for pair in api.stdout(job_id).decode().split("\0") if pair)
-    assert pairs["GREETING"] == "hello  world\nand more"
-    assert pairs["NODE_RANK"] == "0"
-    assert pairs["WORLD_SIZE"] == "1"
-    assert pairs["MUSTER_JOB_ID"] == str(job_id)
-
-
-def test_setup_runs_before_the_command(api, agent):
-    job_id = api.submit(argv_spec("cat", "prepared", setup="echo ready > prepared"))
-    api.wait_state(job_id, SUCCEEDED)
-    assert api.stdout(job_id) == b"ready\n"
-
-
-def test_failed_setup_is_a_fault_of_the_configuration(api, agent, world):
-    mark = world.path("mark")
-    job_id = api.submit(argv_spec("touch", str(mark), setup="exit 7"))
-    job = api.wait_state(job_id, FAILED)
-    assert job.failure.failure_class == job_pb2.FAILURE_CLASS_CONFIG
-    assert not mark.exists()
-
-
-def test_working_directory(api, agent, world):
-    job_id = api.submit(argv_spec("pwd", working_directory=str(world.root)))
-    api.wait_state(job_id, SUCCEEDED)
-    assert api.stdout(job_id).decode().strip() == str(world.root)
-
-
-def test_exit_code_is_the_commands(api, agent):
-    job_id = api.submit(script_spec("exit 3"))
-    job = api.wait_state(job_id, FAILED)
-    assert (job.exit.code, job.exit.signal) == (3, 0)
-    assert job.failure.failure_class == job_pb2.FAILURE_CLASS_PROGRAM
-
-
-def test_death_by_signal(api, agent):
-    job_id = api.submit(script_spec("kill -SEGV $$"))
-    job = api.wait_state(job_id, FAILED)
-    assert job.exit.signal == 11
-    assert job.failure.failure_class == job_pb2.FAILURE_CLASS_PROGRAM
-
-
-def test_time_limit_ends_a_job(api, agent):
-    spec = argv_spec("sleep", "1000")
-    spec.time_limit.seconds = 1
-    job = api.wait_state(api.submit(spec), FAILED)
-    assert job.failure.failure_class == job_pb2.FAILURE_CLASS_TIMEOUT
-    assert "time limit" in job.failure.message and job.failure.suggestion
-
-
-def test_command_that_cannot_be_started(api, agent):
-    job = api.wait_state(api.submit(argv_spec("/nonexistent/program")), FAILED)
-    assert job.failure.failure_class == job_pb2.FAILURE_CLASS_CONFIG
-    assert "/nonexistent/program" in job.failure.message
-    assert not job.HasField("exit"), "a program that never ran has no exit status"
-
-
-def test_file_that_is_not_executable(api, agent, world):
-    path = world.write("data.txt", "no program")
-    job = api.wait_state(api.submit(argv_spec(str(path))), FAILED)
-    assert job.failure.failure_class == job_pb2.FAILURE_CLASS_CONFIG
-    assert str(path) in job.failure.message
-
-
-def test_every_transition_has_evidence_and_a_number(api, agent):
-    job_id = api.submit(argv_spec("true"))
-    api.wait_state(job_id, SUCCEEDED)
-    steps = api.transitions(job_id)
-    assert [step.job_sequence for step in steps] == list(range(1, len(steps) + 1))
-    assert [step.sequence for step in steps] == sorted({step.sequence for step in steps})
-    assert steps[0].kind == job_pb2.TRANSITION_KIND_SUBMITTED
-    assert steps[-1].job_state == SUCCEEDED
-    for step in steps:
-        assert step.evidence.source != job_pb2.EVIDENCE_SOURCE_UNSPECIFIED, step
-        assert step.HasField("time"), step
 
 
 def test_cancel_of_a_running_job_ends_its_whole_process_tree(api, agent, world):
@@ -132,14 +28,6 @@ def test_cancel_of_a_running_job_ends_its_whole_process_tree(api, agent, world):
     assert len(asked) == 1 and "enough" in asked[0].evidence.detail
     for pid in pids.read_text().split():
         eventually(lambda p=pid: not world.process_lives(int(p)), f"process {pid} of the job is gone")
-
-
-def test_cancel_kills_a_job_that_ignores_sigterm(api, agent, world):
-    ready = world.path("ready")
-    job_id = api.submit(script_spec(f"trap '' TERM; touch {ready}; while :; do sleep 0.1; done"))
-    eventually(ready.exists, "the job has begun")
-    api.cancel(job_id)
-    api.wait_state(job_id, CANCELED)
 
 
 def test_cancel_of_a_job_that_waits(api, agent, world):

@@ -12,28 +12,6 @@ from harness.wait import eventually, holds_for
 RUNNING = job_pb2.JOB_STATE_RUNNING
 PENDING = job_pb2.JOB_STATE_PENDING
 
-RENDEZVOUS = """#!/usr/bin/python3
-import os, socket, time
-address = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
-if os.environ["NODE_RANK"] == "0":
-    server = socket.socket()
-    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    server.bind(address)
-    server.listen()
-    peer, _ = server.accept()
-    print("met", peer.recv(100).decode())
-    peer.sendall(b"welcome")
-else:
-    while True:
-        peer = socket.socket()
-        if peer.connect_ex(address) == 0:
-            break
-        peer.close()
-        time.sleep(0.05)
-    peer.sendall(("rank " + os.environ["NODE_RANK"]).encode())
-    print("told", peer.recv(100).decode())
-"""
-
 
 @pytest.fixture
 def cluster(world, broker):
@@ -76,13 +54,6 @@ def test_the_ranks_of_a_run_are_on_hosts_of_their_own(api, cluster, agent):
         assert first.split() == [str(rank), by_name[master].address, "2", str(host.home), "0"]
         assert ips == addresses
     assert job.cluster == agent.cluster
-
-
-def test_ranks_meet_at_the_master(api, agent):
-    job_id = api.submit(two_nodes(RENDEZVOUS))
-    api.wait_state(job_id, SUCCEEDED)
-    assert out(api, job_id, 0) == "met rank 1\n"
-    assert out(api, job_id, 1) == "told welcome\n"
 
 
 def test_one_failed_rank_ends_all_and_its_code_is_the_jobs(api, world, agent):

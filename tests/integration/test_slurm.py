@@ -45,39 +45,6 @@ def test_success_through_the_command_line(world, api, agent):
     assert shown["runs"][0]["nodes"] == ["n1"]
 
 
-def test_exit_code_is_the_commands(world, api, agent):
-    done = world.cli("run", "--wait", "--", "sh", "-c", "exit 3", check=False)
-    assert done.returncode == 10
-    job = api.list_all()[0]
-    assert (job.exit.code, job.exit.signal) == (3, 0)
-    assert job.failure.failure_class == job_pb2.FAILURE_CLASS_PROGRAM
-
-
-def test_death_by_signal(api, agent):
-    job = api.wait_state(api.submit(script_spec("kill -SEGV $$")), FAILED)
-    assert (job.exit.code, job.exit.signal) == (0, 11)
-    assert "SIGSEGV" in job.failure.message
-
-
-def test_time_limit(api, slurm, agent):
-    spec = argv_spec("sleep", "1000")
-    spec.time_limit.seconds = 60
-    job_id = api.submit(spec)
-    api.wait_state(job_id, job_pb2.JOB_STATE_RUNNING)
-    slurm.slurm("scontrol", "update", f"jobid={api.get(job_id).runs[0].external_id}", "EndTime=now+1")
-    job = api.wait_state(job_id, FAILED)
-    assert job.failure.failure_class == job_pb2.FAILURE_CLASS_TIMEOUT
-    assert "TIMEOUT" in job.failure.message
-    assert job.failure.suggestion
-
-
-def test_cancel_while_it_runs(world, api, agent):
-    job_id = api.submit(argv_spec("sleep", "1000"))
-    api.wait_state(job_id, job_pb2.JOB_STATE_RUNNING)
-    world.cli("cancel", job_id)
-    api.wait_state(job_id, CANCELED)
-
-
 def test_cancel_before_it_runs(world, api, agent):
     gate = world.gate()
     blocker = script_spec(gate.script(), nodes=2)
@@ -150,11 +117,6 @@ def test_two_nodes_have_distinct_ranks(world, api, agent):
     assert api.stdout(job_id, rank=0) == b"0 of 2 by n1\n"
     assert api.stdout(job_id, rank=1) == b"1 of 2 by n1\n"
     assert world.cli("logs", "--rank", "1", job_id).stdout == "1 of 2 by n1\n"
-
-
-def test_the_first_rank_that_fails_counts(api, agent):
-    job = api.wait_state(api.submit(script_spec("[ $NODE_RANK = 0 ] && sleep 1000; exit 9", nodes=2)), FAILED)
-    assert (job.exit.code, job.exit.rank) == (9, 1)
 
 
 def test_gpus_by_type(api, agent):

@@ -72,7 +72,7 @@ parse_options() {
 	done
 	((NODES >= 1)) || die '--nodes: at least 1'
 	[[ $NAME =~ ^[a-z][a-z0-9]{0,30}$ ]] || die "--name: small letters and digits: $NAME"
-	[[ $PREFIX =~ ^[a-z]([a-z0-9-]{0,14}[a-z-])?$ ]] || die "--node-prefix: $PREFIX"
+	[[ $PREFIX =~ ^(127\.0\.0\.|[a-z]([a-z0-9-]{0,14}[a-z-])?)$ ]] || die "--node-prefix: $PREFIX"
 	[[ $GPU_TYPE =~ ^[a-z0-9_]+$ ]] || die "--gpu-type: $GPU_TYPE"
 	[[ $TESTUSER =~ ^[a-z_][a-z0-9_-]*$ ]] || die "--user: $TESTUSER"
 	[[ -n $GPU_NODES ]] || GPU_NODES=$NODES
