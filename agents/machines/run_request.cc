@@ -26,6 +26,14 @@ Request RequestOf(const v1::JobSpec& spec) {
   return request;
 }
 
+Request RequestOf(const v1::Assignment& assignment) {
+  Request request = RequestOf(assignment.spec());
+  request.excluded_hosts.assign(assignment.excluded_nodes().begin(),
+                                assignment.excluded_nodes().end());
+  std::sort(request.excluded_hosts.begin(), request.excluded_hosts.end());
+  return request;
+}
+
 Request RequestOf(const RunSpec& spec) {
   return {.cores = spec.cores,
           .memory_bytes = spec.memory_bytes,

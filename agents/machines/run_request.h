@@ -7,12 +7,15 @@
 #include "absl/time/time.h"
 #include "agents/machines/run_records.h"
 #include "agents/machines/scheduling/request.h"
+#include "muster/v1/agent_link.pb.h"
 #include "muster/v1/job_spec.pb.h"
 
 namespace muster::machines {
 
 // Whole cores, one at least.
 Request RequestOf(const v1::JobSpec& spec);
+// Of a run of it, which keeps away from hosts.
+Request RequestOf(const v1::Assignment& assignment);
 // Of one node.
 Request RequestOf(const RunSpec& spec);
 

@@ -1,6 +1,8 @@
 """Jobs on several hosts without a scheduler, which the agent reaches over SSH: each an sshd on an address of its own."""
 
 import json
+import os
+import signal
 
 from muster.v1 import job_pb2, job_spec_pb2
 import pytest
@@ -34,6 +36,11 @@ def gpus(count_millis):
     wanted = job_spec_pb2.Resources(cpu_millis=1000)
     wanted.gpus.add(type="h100", count_millis=count_millis)
     return wanted
+
+
+def _command_line(pid):
+    with open(f"/proc/{pid}/cmdline", "rb") as file:
+        return file.read()
 
 
 def out(api, job_id, rank):
@@ -250,6 +257,19 @@ def test_a_run_that_no_host_has_heard_of_goes_to_another(api, world, cluster, ag
     other.start()
     job = api.wait_state(unclear, SUCCEEDED)
     assert [list(run.nodes) for run in job.runs] == [[other.name]]
+
+
+def test_a_run_after_a_failed_one_keeps_away_from_its_hosts(api, cluster, agent):
+    retry = job_spec_pb2.RetryPolicy(max_runs=2, exclude_failed_nodes=True)
+    job_id = api.submit(script_spec('[ "$MUSTER_RUN" = 2 ] || exec sleep 1000', retry=retry))
+    first = api.wait_state(job_id, RUNNING).runs[-1]
+    host = next(host for host in cluster.hosts if host.name == first.nodes[0])
+    for pid in host.pids():
+        if b"muster-supervisor\0" + bytes(host.run_directory("lab", first.run_key)) in _command_line(pid):
+            os.kill(pid, signal.SIGKILL)
+    job = api.wait_state(job_id, SUCCEEDED)
+    assert [list(run.nodes) for run in job.runs] == [[host.name], [other.name for other in cluster.hosts
+                                                                   if other is not host]]
 
 
 def test_hosts_are_shown_with_their_state(world, cluster, agent):

@@ -36,7 +36,7 @@ QueuedRun QueuedFrom(const v1::Assignment& assignment, uint64_t order, bool held
   return {.run_key = assignment.run_key(),
           .priority = job.priority(),
           .order = order,
-          .request = RequestOf(job),
+          .request = RequestOf(assignment),
           .time_limit = limit_ms == 0 ? absl::InfiniteDuration()
                                       : absl::Milliseconds(limit_ms) + cancel_grace,
           .held = held};

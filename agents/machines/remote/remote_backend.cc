@@ -87,7 +87,7 @@ class RemoteBackend : public agent::Backend {
     return LaunchRecord(runs_directory_ + "/" + run_key);
   }
   // Why the cluster can never run the job.
-  std::optional<Misfit> RefusalOf(const v1::JobSpec& spec) const;
+  std::optional<Misfit> RefusalOf(const v1::JobSpec& spec, const Request& request) const;
   void Enqueue(std::shared_ptr<const v1::Assignment> assignment, uint64_t order, bool held);
 
   const MachinesConfig config_;
@@ -131,20 +131,20 @@ absl::StatusOr<v1::JobPlan> RemoteBackend::Plan(const v1::JobSpec& spec, const s
   const std::vector<std::string> addresses(std::max<size_t>(spec.nodes(), 1), "HOST");
   v1::JobPlan plan =
       PlanRun(RankSpec(*own, config_.cluster, directory, 0, addresses, config_.cancel_grace),
-              RefusalOf(spec), RequestOf(spec), load.ledger, load.waiting);
+              RefusalOf(spec, RequestOf(spec)), RequestOf(spec), load.ledger, load.waiting);
   if (auto output = agent::WarnOfBatchOutput(spec); output.has_value())
     *plan.add_checks() = *std::move(output);
   return plan;
 }
 
-std::optional<Misfit> RemoteBackend::RefusalOf(const v1::JobSpec& spec) const {
+std::optional<Misfit> RemoteBackend::RefusalOf(const v1::JobSpec& spec,
+                                               const Request& request) const {
   const std::string& pool = spec.placement().pool();
   if (!pool.empty() && pool != kPoolName) {
     return Misfit{
         fmt::format("there is no pool \"{}\"; this cluster has the pool \"{}\"", pool, kPoolName),
         "leave placement.pool empty, or choose another cluster"};
   }
-  const Request request = RequestOf(spec);
   if (std::optional<Misfit> misfit = CheckShare(request)) return misfit;
   const RemoteScheduler::Load load = scheduler_->load();
   // A host that has never answered may have what is wanted.
@@ -219,7 +219,7 @@ LaunchOutcome RemoteBackend::Launch(const v1::Assignment& assignment) {
                    "tell the cluster's operator: the agent's state directory is damaged");
   }
   if (!files->placement.empty()) return LaunchedAs("the cluster has had the run already");
-  if (const std::optional<Misfit> misfit = RefusalOf(assignment.spec()))
+  if (const auto misfit = RefusalOf(assignment.spec(), RequestOf(assignment)))
     return Refused(v1::FAILURE_CLASS_CONFIG, misfit->why, misfit->remedy);
   const absl::StatusOr<v1::Assignment> own =
       OnHost(assignment, config_.cluster, kSomeHost + run_key);

@@ -54,6 +54,14 @@ std::map<std::string, uint32_t> Ledger::FreeGpuCounts(uint32_t host) const {
 std::optional<Misfit> Ledger::Refusal(const Request& request) const {
   if (std::optional<Misfit> misfit = CheckShare(request)) return misfit;
   if (whole_.Fits(request)) return std::nullopt;
+  Request anywhere = request;
+  anywhere.excluded_hosts.clear();
+  if (whole_.Fits(anywhere)) {
+    return Misfit{fmt::format("the hosts without {}, where earlier runs of the job failed "
+                              "(retry.exclude_failed_nodes), are too few or too small for it",
+                              fmt::join(request.excluded_hosts, ", ")),
+                  "see to these hosts, or submit the job again"};
+  }
   constexpr char kRemedy[] = "ask for less, or choose another cluster";
   uint32_t cores = 0;
   uint64_t memory = 0;

@@ -11,7 +11,8 @@ Room::Room(const std::vector<ClusterHost>& hosts) {
   std::sort(types_.begin(), types_.end());
   types_.erase(std::unique(types_.begin(), types_.end()), types_.end());
   for (const ClusterHost& host : hosts) {
-    hosts_.push_back({.cores = host.capacity.cores,
+    hosts_.push_back({.name = host.name,
+                      .cores = host.capacity.cores,
                       .memory = host.capacity.memory_bytes,
                       .first_device = devices_.size(),
                       .devices = host.capacity.gpus.size(),
@@ -37,6 +38,10 @@ Room::TypeRange Room::TypesFor(const Request& request) const {
 
 bool Room::HostFits(const HostRoom& host, const Request& request, uint32_t type) const {
   if (!host.open || host.FreeCores() < request.cores || host.FreeMemory() < request.memory_bytes) {
+    return false;
+  }
+  if (!request.excluded_hosts.empty() &&
+      std::binary_search(request.excluded_hosts.begin(), request.excluded_hosts.end(), host.name)) {
     return false;
   }
   if (request.gpu_millis == 0) return true;

@@ -57,6 +57,7 @@ class Room {
 
  private:
   struct HostRoom {
+    std::string name;
     uint64_t cores = 0;
     uint64_t used_cores = 0;
     uint64_t memory = 0;

@@ -160,6 +160,15 @@ TEST(Packing, ACordonedHostKeepsWhatItHasAndGetsNothing) {
   EXPECT_EQ(OnlyNode(&ledger, four).host, 0u);
 }
 
+TEST(Packing, ARunGoesToNoHostThatItExcludes) {
+  Ledger ledger({Host("a", 8, {}), Host("b", 8, {}), Host("c", 4, {})});
+  EXPECT_EQ(OnlyNode(&ledger, {.cores = 1, .excluded_hosts = {"b", "c"}}).host, 0u);
+  EXPECT_FALSE(ledger.Allocate({.nodes = 2, .cores = 1, .excluded_hosts = {"b", "c"}}).has_value());
+  const auto misfit = ledger.Refusal({.nodes = 2, .cores = 1, .excluded_hosts = {"b", "c"}});
+  ASSERT_TRUE(misfit.has_value());
+  EXPECT_THAT(misfit->why, HasSubstr("without b, c, where earlier runs of the job failed"));
+}
+
 TEST(Packing, RestoresMoreThanAShrunkenMachineHas) {
   Ledger ledger({Host("a", 2, {}, 10)});
   const Allocation big = {
