@@ -1,10 +1,11 @@
-"""Kubernetes' own control plane dies, stands still, or sends the agent away."""
+"""Kubernetes' own control plane dies, stands still, or sends the agent away; each time a hold or a release is under way, too."""
 
 import random
 import re
 
 from harness.wait import eventually
 
+from faults.holds import hold_under_way
 from faults.lab import open_kubernetes_lab
 
 JOBS_PER_STRIKE = 3
@@ -44,12 +45,13 @@ def kube_apiserver_killed(repeat, toll):
     moments = random.Random(1)
     with open_kubernetes_lab() as lab:
         for number in range(repeat):
-            jobs = lab.submit(count=JOBS_PER_STRIKE)
-            lab.world.pause(_moment(moments, number))
-            lab.cluster.kill("kube-apiserver")
-            toll.strikes += 1
-            jobs += lab.submit()
-            lab.cluster.wait_ready()
+            with hold_under_way(lab, number) as jobs:
+                jobs += lab.submit(count=JOBS_PER_STRIKE)
+                lab.world.pause(_moment(moments, number))
+                lab.cluster.kill("kube-apiserver")
+                toll.strikes += 1
+                jobs += lab.submit()
+                lab.cluster.wait_ready()
             toll.audit(lab, jobs)
 
 
@@ -59,14 +61,15 @@ def etcd_paused(repeat, toll):
     with open_kubernetes_lab(*PATIENT_WITH_NODES) as lab:
         for number in range(repeat):
             gate, jobs = lab.submit_running()
-            jobs += lab.submit(count=JOBS_PER_STRIKE)
-            lab.world.pause(_moment(moments, number))
-            lab.cluster.stop("etcd")
-            toll.strikes += 1
-            jobs += lab.submit()
-            gate.open()
-            lab.world.pause(ETCD_PAUSE_S)
-            lab.cluster.resume("etcd")
+            with hold_under_way(lab, number) as held:
+                jobs += held + lab.submit(count=JOBS_PER_STRIKE)
+                lab.world.pause(_moment(moments, number))
+                lab.cluster.stop("etcd")
+                toll.strikes += 1
+                jobs += lab.submit()
+                gate.open()
+                lab.world.pause(ETCD_PAUSE_S)
+                lab.cluster.resume("etcd")
             toll.audit(lab, jobs)
 
 
@@ -77,14 +80,15 @@ def kube_storm_of_429(repeat, toll):
         lab.cluster.must("POST", FLOW + "/prioritylevelconfigurations", NO_ROOM)
         for number in range(repeat):
             before = _count_sent_away(lab)
-            jobs = lab.submit(count=JOBS_PER_STRIKE)
-            lab.world.pause(_moment(moments, number))
-            lab.cluster.must("POST", FLOW + "/flowschemas", AGENT_HAS_NO_ROOM)
-            jobs += lab.submit(count=JOBS_PER_STRIKE)
-            eventually(lambda before=before: _count_sent_away(lab) > before, "the agent has been sent away")
-            toll.strikes += 1
-            lab.world.pause(moments.uniform(0, LONGEST_STORM_S))
-            lab.cluster.must("DELETE", f"{FLOW}/flowschemas/{STORM}")
+            with hold_under_way(lab, number) as jobs:
+                jobs += lab.submit(count=JOBS_PER_STRIKE)
+                lab.world.pause(_moment(moments, number))
+                lab.cluster.must("POST", FLOW + "/flowschemas", AGENT_HAS_NO_ROOM)
+                jobs += lab.submit(count=JOBS_PER_STRIKE)
+                eventually(lambda before=before: _count_sent_away(lab) > before, "the agent has been sent away")
+                toll.strikes += 1
+                lab.world.pause(moments.uniform(0, LONGEST_STORM_S))
+                lab.cluster.must("DELETE", f"{FLOW}/flowschemas/{STORM}")
             toll.audit(lab, jobs)
 
 

@@ -7,6 +7,7 @@ import yaml
 from harness.kubernetes import KubernetesCluster
 from harness.wait import eventually
 
+from faults.holds import hold_under_way
 from faults.lab import open_kubernetes_lab
 from faults.relay import Relay
 
@@ -24,14 +25,15 @@ def kube_watch_cut(repeat, toll):
     """All connections to the API server break at a random moment of jobs' lives, and no new one is made for a while."""
     moments = random.Random(4)
     with _open_lab_with_relay() as lab:
-        for _ in range(repeat):
-            jobs = lab.submit(count=JOBS_PER_STRIKE)
-            lab.world.pause(moments.uniform(0, LONGEST_PAUSE_S))
-            lab.cluster.relay.cut()
-            toll.strikes += 1
-            jobs += lab.submit()
-            lab.world.pause(moments.uniform(0, LONGEST_PAUSE_S))
-            lab.cluster.relay.mend()
+        for number in range(repeat):
+            with hold_under_way(lab, number) as jobs:
+                jobs += lab.submit(count=JOBS_PER_STRIKE)
+                lab.world.pause(moments.uniform(0, LONGEST_PAUSE_S))
+                lab.cluster.relay.cut()
+                toll.strikes += 1
+                jobs += lab.submit()
+                lab.world.pause(moments.uniform(0, LONGEST_PAUSE_S))
+                lab.cluster.relay.mend()
             toll.audit(lab, jobs)
 
 
@@ -39,17 +41,18 @@ def kube_watch_expired(repeat, toll):
     """While the agent's way is cut a job ends and others begin, and etcd forgets what happened: watches go on with 410."""
     moments = random.Random(5)
     with _open_lab_with_relay(*FORGETFUL) as lab:
-        for _ in range(repeat):
+        for number in range(repeat):
             gate, jobs = lab.submit_running()
-            jobs += lab.submit(count=JOBS_PER_STRIKE)
-            lab.world.pause(moments.uniform(0, LONGEST_PAUSE_S))
-            lab.cluster.relay.cut()
-            jobs += lab.submit()
-            version = lab.cluster.must("GET", JOBS)["metadata"]["resourceVersion"]
-            gate.open()
-            eventually(lambda version=version: _has_forgotten(lab.cluster, version), "etcd has forgotten")
-            toll.strikes += 1
-            lab.cluster.relay.mend()
+            with hold_under_way(lab, number) as held:
+                jobs += held + lab.submit(count=JOBS_PER_STRIKE)
+                lab.world.pause(moments.uniform(0, LONGEST_PAUSE_S))
+                lab.cluster.relay.cut()
+                jobs += lab.submit()
+                version = lab.cluster.must("GET", JOBS)["metadata"]["resourceVersion"]
+                gate.open()
+                eventually(lambda version=version: _has_forgotten(lab.cluster, version), "etcd has forgotten")
+                toll.strikes += 1
+                lab.cluster.relay.mend()
             toll.audit(lab, jobs)
 
 
