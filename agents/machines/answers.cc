@@ -6,6 +6,7 @@
 
 #include "absl/time/clock.h"
 #include "agents/hosts/local_host.h"
+#include "agents/machines/run_request.h"
 #include "contract/text.h"
 #include "contract/units.h"
 #include "fmt/format.h"

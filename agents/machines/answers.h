@@ -13,8 +13,6 @@
 
 namespace muster::machines {
 
-// The machine's only pool.
-inline constexpr char kPoolName[] = "default";
 // What plans call the run whose job has no number yet.
 inline constexpr char kPlannedRun[] = "plan-1-1";
 

@@ -284,12 +284,7 @@ absl::Status MachinesBackend::Adopt(const std::vector<RunHandle>& runs) {
 }
 
 std::optional<Misfit> MachinesBackend::RefusalOf(const v1::JobSpec& spec) const {
-  const std::string& pool = spec.placement().pool();
-  if (!pool.empty() && pool != kPoolName) {
-    return Misfit{
-        fmt::format("there is no pool \"{}\"; this cluster has the pool \"{}\"", pool, kPoolName),
-        "leave placement.pool empty, or choose another cluster"};
-  }
+  if (std::optional<Misfit> misfit = CheckPool(spec)) return misfit;
   return whole_machine_.Refusal(RequestOf(spec));
 }
 

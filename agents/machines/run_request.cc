@@ -13,6 +13,14 @@ constexpr uint64_t kMillisPerUnit = 1000;
 
 }  // namespace
 
+std::optional<Misfit> CheckPool(const v1::JobSpec& spec) {
+  const std::string& pool = spec.placement().pool();
+  if (pool.empty() || pool == kPoolName) return std::nullopt;
+  return Misfit{
+      fmt::format("there is no pool \"{}\"; this cluster has the pool \"{}\"", pool, kPoolName),
+      "leave placement.pool empty, or choose another cluster"};
+}
+
 Request RequestOf(const v1::JobSpec& spec) {
   Request request;
   request.nodes = std::max<uint32_t>(1, spec.nodes());

@@ -2,6 +2,7 @@
 #ifndef MUSTER_AGENTS_MACHINES_RUN_REQUEST_H_
 #define MUSTER_AGENTS_MACHINES_RUN_REQUEST_H_
 
+#include <optional>
 #include <string>
 
 #include "absl/time/time.h"
@@ -11,6 +12,12 @@
 #include "muster/v1/job_spec.pb.h"
 
 namespace muster::machines {
+
+// A machines cluster's only pool.
+inline constexpr char kPoolName[] = "default";
+
+// Of a job that names another one.
+std::optional<Misfit> CheckPool(const v1::JobSpec& spec);
 
 // Whole cores, one at least.
 Request RequestOf(const v1::JobSpec& spec);

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "agents/machines/answers.h"
+#include "agents/machines/run_request.h"
 #include "contract/units.h"
 #include "fmt/format.h"
 #include "google/protobuf/util/time_util.h"

@@ -139,12 +139,7 @@ absl::StatusOr<v1::JobPlan> RemoteBackend::Plan(const v1::JobSpec& spec, const s
 
 std::optional<Misfit> RemoteBackend::RefusalOf(const v1::JobSpec& spec,
                                                const Request& request) const {
-  const std::string& pool = spec.placement().pool();
-  if (!pool.empty() && pool != kPoolName) {
-    return Misfit{
-        fmt::format("there is no pool \"{}\"; this cluster has the pool \"{}\"", pool, kPoolName),
-        "leave placement.pool empty, or choose another cluster"};
-  }
+  if (std::optional<Misfit> misfit = CheckPool(spec)) return misfit;
   if (std::optional<Misfit> misfit = CheckShare(request)) return misfit;
   const RemoteScheduler::Load load = scheduler_->load();
   // A host that has never answered may have what is wanted.
