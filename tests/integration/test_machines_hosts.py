@@ -272,6 +272,19 @@ def test_a_run_after_a_failed_one_keeps_away_from_its_hosts(api, cluster, agent)
                                                                    if other is not host]]
 
 
+def test_a_host_that_is_added_to_the_file_gets_runs(api, world, cluster, agent):
+    gate = world.gate()
+    job_id = api.submit(two_nodes(gate.script(), resources=gpus(2000)))
+    api.wait_state(job_id, RUNNING)
+    third = cluster.add_host()
+    cluster.write_known_hosts()
+    cluster.write_hosts()
+    job = api.wait_state(api.submit(script_spec("hostname", resources=gpus(2000))), SUCCEEDED)
+    assert list(job.runs[-1].nodes) == [third.name]
+    gate.open()
+    api.wait_state(job_id, SUCCEEDED)
+
+
 def test_hosts_are_shown_with_their_state(world, cluster, agent):
     shown = world.cli("clusters", "lab", "-o", "wide").stdout
     assert "gpu1" in shown and "gpu2" in shown and "rack-gpu2" in shown

@@ -28,24 +28,8 @@ absl::StatusOr<std::unique_ptr<RemoteScheduler>> RemoteScheduler::Create(
     HostRouter* router) {
   std::unique_ptr<RemoteScheduler> made(new RemoteScheduler(std::move(options), board, router));
   made->queue_ = ClusterQueue(UnknownHosts(hosts));
-  for (size_t i = 0; i < hosts.size(); ++i) {
-    HostEntry entry;
-    entry.view.config = hosts[i];
-    entry.view.is_cordoned = hosts[i].cordoned;
-    entry.view.why = "not reached yet";
-    entry.down_since = made->time_.Now();
-    absl::StatusOr<std::unique_ptr<RemoteHost>> link =
-        RemoteHost::Create({.config = hosts[i],
-                            .directory = made->options_.host_directory,
-                            .cluster = made->options_.cluster,
-                            .program = made->options_.program},
-                           [scheduler = made.get(), i](HostEvent event) {
-                             scheduler->Post(HostMessage{.host = i, .event = std::move(event)});
-                           });
-    if (!link.ok()) return link.status();
-    entry.link = *std::move(link);
-    router->SetHost(hosts[i].name, nullptr);
-    made->hosts_.push_back(std::move(entry));
+  for (const HostConfig& host : hosts) {
+    if (absl::Status s = made->AddHost(host); !s.ok()) return s;
   }
   made->Publish();
   for (HostEntry& entry : made->hosts_) entry.link->StartThreads();
@@ -125,7 +109,7 @@ void RemoteScheduler::Loop() {
       std::visit([this](auto& m) { Handle(std::move(m)); }, message);
     }
     if (is_working_) {
-      ReadCordons();
+      ReadHosts();
       EndPauses();
       PutBackUnsent();
       GiveUpLostRuns();

@@ -193,7 +193,11 @@ class RemoteScheduler {
   void On(size_t host, const StopDone& event);
 
   // ---- hosts (remote_scheduler_hosts.cc)
-  void ReadCordons();
+  absl::Status AddHost(const HostConfig& config);
+  // While the agent runs.
+  void AddNewHost(const HostConfig& config);
+  // New ones, and whether those that are known are cordoned.
+  void ReadHosts();
   HostState StateOf(const HostEntry& host) const;
   void SetState(size_t host);
   // With what the hosts have now.
@@ -260,8 +264,9 @@ class RemoteScheduler {
   bool starts_held_ = false;
   absl::Time hold_until_ = absl::InfinitePast();
   std::string hold_reason_;
-  absl::Time next_look_ = absl::InfinitePast();  // at the file of hosts
-  absl::Status last_read_;                       // of it
+  absl::Time next_look_ = absl::InfinitePast();    // at the file of hosts
+  absl::Status last_read_;                         // of it
+  std::map<std::string, absl::Status> not_added_;  // by name: what is wrong with these
   std::thread thread_;
 };
 

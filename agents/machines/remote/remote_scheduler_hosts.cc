@@ -12,8 +12,8 @@
 namespace muster::machines {
 namespace {
 
-// A host is cordoned by hand; nobody waits for it longer than this.
-constexpr absl::Duration kCordonInterval = absl::Seconds(5);
+// Hosts are added and cordoned by hand; nobody waits for it longer than this.
+constexpr absl::Duration kFileInterval = absl::Seconds(5);
 // After a start that a host could not make, as with a full disk: the first pause is short, for what
 // passes by itself; the longest is what a host that has been mended may stay without runs.
 constexpr absl::Duration kFirstStartPause = absl::Seconds(5);
@@ -22,6 +22,44 @@ constexpr absl::Duration kMaxStartPause = absl::Minutes(5);
 constexpr uint32_t kMaxRefusals = 5;
 
 }  // namespace
+
+// ---- which there are
+
+absl::Status RemoteScheduler::AddHost(const HostConfig& config) {
+  HostEntry entry;
+  entry.view.config = config;
+  entry.view.is_cordoned = config.cordoned;
+  entry.view.why = "not reached yet";
+  entry.down_since = time_.Now();
+  absl::StatusOr<std::unique_ptr<RemoteHost>> link =
+      RemoteHost::Create({.config = config,
+                          .directory = options_.host_directory,
+                          .cluster = options_.cluster,
+                          .program = options_.program},
+                         [this, host = hosts_.size()](HostEvent event) {
+                           Post(HostMessage{.host = host, .event = std::move(event)});
+                         });
+  if (!link.ok()) return link.status();
+  entry.link = *std::move(link);
+  router_->SetHost(config.name, nullptr);
+  hosts_.push_back(std::move(entry));
+  return absl::OkStatus();
+}
+
+void RemoteScheduler::AddNewHost(const HostConfig& config) {
+  const absl::Status added = AddHost(config);
+  if (!added.ok()) {
+    if (std::exchange(not_added_[config.name], added) != added) {
+      LogEvent(spdlog::level::err, "host_not_added",
+               {{"host", config.name}, {"error", std::string(ToStd(added.message()))}});
+    }
+    return;
+  }
+  LogEvent(spdlog::level::info, "host_added", {{"host", config.name}});
+  RebuildQueue();
+  NoteNews();
+  hosts_.back().link->StartThreads();
+}
 
 // ---- what they say
 
@@ -142,9 +180,9 @@ void RemoteScheduler::NoteNews() {
   board_->NoteNews();
 }
 
-void RemoteScheduler::ReadCordons() {
+void RemoteScheduler::ReadHosts() {
   if (time_.Now() < next_look_ || !options_.read_hosts) return;
-  next_look_ = time_.Now() + kCordonInterval;
+  next_look_ = time_.Now() + kFileInterval;
   const absl::StatusOr<std::vector<HostConfig>> configs = options_.read_hosts();
   if (!configs.ok()) {
     if (configs.status() != last_read_) {
@@ -157,7 +195,10 @@ void RemoteScheduler::ReadCordons() {
   last_read_ = absl::OkStatus();
   for (const HostConfig& config : *configs) {
     const std::optional<size_t> host = FindHost(config.name);
-    if (!host.has_value()) continue;
+    if (!host.has_value()) {
+      AddNewHost(config);
+      continue;
+    }
     HostView& view = hosts_[*host].view;
     if (view.is_cordoned == config.cordoned) continue;
     view.is_cordoned = config.cordoned;

@@ -94,11 +94,21 @@ class SshCluster:
         pathlib.Path("/run/sshd").mkdir(exist_ok=True)  # sshd insists on it
         self.gpus = gpus
         self.hosts = []
-        for number in range(count):
-            address = f"127.0.0.{2 + number}"
-            self.hosts.append(SshHost(world.root, f"gpu{number + 1}", address, _free_port(address), self.key).start())
+        for _ in range(count):
+            self.add_host()
         self.cordoned = set()
         self.write_hosts()
+
+    def add_host(self):
+        """One more; the files do not have it yet."""
+        number = len(self.hosts)
+        address = f"127.0.0.{2 + number}"
+        host = SshHost(self.world.root, f"gpu{number + 1}", address, _free_port(address), self.key).start()
+        self.hosts.append(host)
+        return host
+
+    def write_known_hosts(self):
+        return self.world.write("known_hosts", "".join(host.known_hosts_line for host in self.hosts))
 
     def write_hosts(self, more=""):
         gpus = f"gpus: {{h100: {self.gpus}}}, " if self.gpus is not None else ""
@@ -108,7 +118,7 @@ class SshCluster:
         self.world.write("hosts.yaml", "".join(lines) + more)
 
     def make_agent(self, name="lab", more=""):
-        known = self.world.write("known_hosts", "".join(host.known_hosts_line for host in self.hosts))
+        known = self.write_known_hosts()
         config = (f"machines:\n  hosts: {self.world.path('hosts.yaml')}\n  ssh_user: {getpass.getuser()}\n"
                   f"  ssh_key: {self.key}\n  ssh_known_hosts: {known}\n  cancel_grace: 1s\n{more}")
         return self.world.make_agent(name, config=config)
