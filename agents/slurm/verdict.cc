@@ -141,6 +141,8 @@ void SetTimesAndExit(const RunFacts& facts, bool slurm_code_counts, Observation*
     observation->start_time = facts.history->start_time;
     observation->end_time = facts.history->end_time;
   }
+  // What ended in the queue has its end there as its start.
+  if (observation->nodes.empty()) observation->start_time.reset();
   v1::ExitStatus exit;
   if (facts.record.has_value()) {
     observation->start_time = facts.record->start;
