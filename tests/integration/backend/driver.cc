@@ -1,5 +1,7 @@
 #include "tests/integration/backend/driver.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <fstream>
 #include <memory>
@@ -30,7 +32,8 @@ TestRun NewRun(v1::JobSpec spec) {
   auto assignment = std::make_shared<v1::Assignment>();
   assignment->set_job_id(++last_job);
   assignment->set_run(1);
-  assignment->set_run_key(fmt::format("test-{}-1", assignment->job_id()));
+  // Programs that run at the same time, on one machine, have runs of different names.
+  assignment->set_run_key(fmt::format("t{}-{}-1", getpid(), assignment->job_id()));
   *assignment->mutable_spec() = std::move(spec);
   TestRun run;
   run.handle.run_key = assignment->run_key();
@@ -60,6 +63,8 @@ absl::Status ObserveOnce(agent::Backend& backend, const std::vector<TestRun*>& r
   for (const agent::Observation& seen : outcome.observations) {
     for (TestRun* run : runs) {
       if (run->handle.run_key != seen.run_key || contract::IsTerminal(run->handle.state)) continue;
+      EXPECT_NE(seen.evidence.source(), v1::EVIDENCE_SOURCE_UNSPECIFIED)
+          << seen.run_key << ' ' << contract::Name(seen.state);
       if (run->states.empty() || run->states.back() != seen.state)
         run->states.push_back(seen.state);
       run->handle.state = seen.state;

@@ -10,21 +10,21 @@
 
 namespace muster::kubernetes {
 
-BackendFixture::BackendFixture() : kubeconfig_(LeastRightsKubeconfig(cluster_, name_space_)) {
+BackendPlace::BackendPlace() : kubeconfig_(LeastRightsKubeconfig(cluster_, name_space_)) {
   char name[] = "/tmp/muster-kube-state-XXXXXX";
   state_dir_ = mkdtemp(name);
   std::filesystem::create_directory(state_dir_ + "/gate");
   Start(Config());
 }
 
-BackendFixture::~BackendFixture() {
+BackendPlace::~BackendPlace() {
   backend_.reset();
   std::filesystem::remove_all(state_dir_);
   // What a test has left takes room from the next one's.
   cluster_.Admin("DELETE", "/api/v1/namespaces/" + name_space_);
 }
 
-KubernetesConfig BackendFixture::Config() const {
+KubernetesConfig BackendPlace::Config() const {
   KubernetesConfig config;
   config.cluster = "lab";
   config.kubeconfig = {kubeconfig_};
@@ -33,8 +33,8 @@ KubernetesConfig BackendFixture::Config() const {
   return config;
 }
 
-void BackendFixture::Start(const KubernetesConfig& config,
-                           const std::vector<agent::RunHandle>& adopted) {
+void BackendPlace::Start(const KubernetesConfig& config,
+                         const std::vector<agent::RunHandle>& adopted) {
   backend_.reset();
   absl::StatusOr<std::unique_ptr<agent::Backend>> made =
       CreateKubernetesBackend(config, state_dir_);
@@ -45,14 +45,25 @@ void BackendFixture::Start(const KubernetesConfig& config,
   if (!adopted.empty()) backend_->AllowStarts();
 }
 
-TestRun BackendFixture::RunToEnd(v1::JobSpec spec) {
+void BackendPlace::LeaveNothing(v1::JobSpec* spec) {
+  spec->mutable_kubernetes()->mutable_time_to_live()->set_seconds(0);
+}
+
+bool BackendPlace::IsGone(const TestRun& run) {
+  for (const char* kind : {"jobs", "pods", "secrets", "services"}) {
+    if (!ObjectsOf(kind, run).empty()) return false;
+  }
+  return true;
+}
+
+TestRun BackendPlace::RunToEnd(v1::JobSpec spec) {
   TestRun run = NewRun(std::move(spec));
   Launch(*backend_, &run);
-  if (!HasFatalFailure()) ObserveToEnd(*backend_, {&run});
+  if (!testing::Test::HasFatalFailure()) ObserveToEnd(*backend_, {&run});
   return run;
 }
 
-v1::JobSpec BackendFixture::WithGate(v1::JobSpec spec) const {
+v1::JobSpec BackendPlace::WithGate(v1::JobSpec spec) const {
   v1::KubernetesVolume* gate = spec.mutable_kubernetes()->add_volumes();
   gate->set_mount_path("/gate");
   gate->set_host_path(state_dir_ + "/gate");
@@ -60,19 +71,19 @@ v1::JobSpec BackendFixture::WithGate(v1::JobSpec spec) const {
   return spec;
 }
 
-void BackendFixture::OpenGate() const { std::ofstream(state_dir_ + "/gate/open").close(); }
+void BackendPlace::OpenGate() const { std::ofstream(state_dir_ + "/gate/open").close(); }
 
-std::string BackendFixture::PathOf(const std::string& kind) const {
+std::string BackendPlace::PathOf(const std::string& kind) const {
   return (kind == "jobs" ? "/apis/batch/v1" : "/api/v1") + ("/namespaces/" + name_space_) + "/" +
          kind;
 }
 
-Json BackendFixture::ObjectsOf(const std::string& kind, const TestRun& run) {
+Json BackendPlace::ObjectsOf(const std::string& kind, const TestRun& run) {
   return cluster_.MustDo(
       "GET", PathOf(kind) + "?labelSelector=muster.dev%2Frun-key%3D" + run.handle.run_key)["items"];
 }
 
-Json BackendFixture::JobOf(const TestRun& run) {
+Json BackendPlace::JobOf(const TestRun& run) {
   return cluster_.MustDo("GET", PathOf("jobs") + "/" + run.handle.run_key);
 }
 

@@ -10,7 +10,7 @@
 #include "agents/core/backend.h"
 #include "agents/kubernetes/kubernetes.h"
 #include "gtest/gtest.h"
-#include "tests/integration/backend/driver.h"
+#include "tests/integration/backend/contract.h"
 #include "tests/integration/kubernetes/test_cluster.h"
 
 namespace muster::kubernetes {
@@ -25,16 +25,19 @@ using driver::Output;
 using driver::ScriptSpec;
 using driver::TestRun;
 
-class BackendFixture : public testing::Test {
- protected:
-  BackendFixture();
-  ~BackendFixture() override;
+class BackendPlace : public driver::Place {
+ public:
+  BackendPlace();
+  ~BackendPlace() override;
+
+  agent::Backend& backend() override { return *backend_; }
+  void Restart(const std::vector<agent::RunHandle>& journal) override { Start(Config(), journal); }
+  void LeaveNothing(v1::JobSpec* spec) override;
+  bool IsGone(const TestRun& run) override;
 
   KubernetesConfig Config() const;
   // As an agent that is started, with the runs of its journal; the one that was there is gone.
   void Start(const KubernetesConfig& config, const std::vector<agent::RunHandle>& adopted = {});
-  agent::Backend& backend() { return *backend_; }
-
   TestRun RunToEnd(v1::JobSpec spec);
   // A spec whose script can wait for OpenGate with kAwaitGate: containers see nothing else of this
   // machine that changes.
@@ -53,6 +56,8 @@ class BackendFixture : public testing::Test {
   std::string state_dir_;
   std::unique_ptr<agent::Backend> backend_;
 };
+
+class BackendFixture : public testing::Test, protected BackendPlace {};
 
 // A spec with so many GPUs on each of so many nodes.
 v1::JobSpec GpuSpec(const std::string& script, int nodes, int gpus);

@@ -19,9 +19,6 @@ using Found = agent::LookupOutcome::Kind;
 
 class SlurmBackendTest : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() { cluster_ = new TestCluster("--nodes 2 --gpus 4 --min-job-age 5"); }
-  static void TearDownTestSuite() { delete cluster_; }
-
   // One run from launch to end.
   TestRun RunToEnd(v1::JobSpec spec) {
     TestRun run = NewRun(std::move(spec));
@@ -41,34 +38,9 @@ class SlurmBackendTest : public ::testing::Test {
         .size();
   }
 
-  static TestCluster* cluster_;
+  TestCluster* const cluster_ = &SharedCluster();
   std::unique_ptr<agent::Backend> backend_ = cluster_->MakeBackend();
 };
-
-TestCluster* SlurmBackendTest::cluster_ = nullptr;
-
-TEST_F(SlurmBackendTest, ACommandThatEndsWithZeroSucceeds) {
-  const TestRun run = RunToEnd(ScriptSpec("echo hello; echo oops >&2"));
-  EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED);
-  EXPECT_EQ(run.last.evidence.source(), v1::EVIDENCE_SOURCE_EXIT_RECORD);
-  ASSERT_TRUE(run.last.exit.has_value());
-  EXPECT_EQ(run.last.exit->code(), 0);
-  EXPECT_TRUE(run.last.start_time.has_value());
-  EXPECT_TRUE(run.last.end_time.has_value());
-  EXPECT_EQ(Output(*backend_, run), "hello\n");
-  EXPECT_EQ(Output(*backend_, run, 0, v1::LOG_STREAM_STDERR), "oops\n");
-}
-
-TEST_F(SlurmBackendTest, AnExitCodeIsTheCommandsOwn) {
-  const TestRun run = RunToEnd(ScriptSpec("exit 3"));
-  EXPECT_EQ(run.handle.state, v1::RUN_STATE_FAILED);
-  ASSERT_TRUE(run.last.exit.has_value());
-  EXPECT_EQ(run.last.exit->code(), 3);
-  EXPECT_EQ(run.last.exit->signal(), 0);
-  ASSERT_TRUE(run.last.failure.has_value());
-  EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
-  EXPECT_THAT(run.last.failure->message(), HasSubstr("ended with exit code 3"));
-}
 
 TEST_F(SlurmBackendTest, ADeathBySignalIsNotAnExitCode) {
   for (const int signal : {2, 11, 13}) {
@@ -84,24 +56,6 @@ TEST_F(SlurmBackendTest, ADeathBySignalIsNotAnExitCode) {
     EXPECT_EQ(code.last.exit->signal(), 0);
     EXPECT_EQ(code.last.exit->code(), 128 + signal);
   }
-}
-
-TEST_F(SlurmBackendTest, ArgumentsAndVariablesArriveAsTheyAre) {
-  const std::string evil =
-      "a b\n'\"$(touch /tmp/muster-canary)`id`\\ #SBATCH --wrap\t*;&|<>\x7f\xc3\xa9";
-  v1::JobSpec spec = ScriptSpec("");
-  spec.mutable_command()->mutable_argv()->add_args("/usr/bin/printf");
-  spec.mutable_command()->mutable_argv()->add_args("[%s]");
-  spec.mutable_command()->mutable_argv()->add_args(evil);
-  spec.mutable_command()->mutable_argv()->add_args("");
-  const TestRun run = RunToEnd(spec);
-  EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED);
-  EXPECT_EQ(Output(*backend_, run), "[" + evil + "][]");
-
-  v1::JobSpec env_spec = ScriptSpec("printf '[%s]' \"$EVIL\"");
-  (*env_spec.mutable_env())["EVIL"] = evil;
-  const TestRun env_run = RunToEnd(env_spec);
-  EXPECT_EQ(Output(*backend_, env_run), "[" + evil + "]");
 }
 
 TEST_F(SlurmBackendTest, AVariableMayHaveANameThatTheBatchScriptUses) {
@@ -134,22 +88,6 @@ TEST_F(SlurmBackendTest, AJobSeesACleanEnvironmentWithTheDocumentedNames) {
     EXPECT_THAT(env, HasSubstr("\n" + line + "\n"));
   }
   EXPECT_THAT(env, testing::Not(HasSubstr("MUSTER_TEST_LEAK")));
-}
-
-TEST_F(SlurmBackendTest, ASetupScriptRunsFirstAndItsFailureIsAFailureOfTheConfiguration) {
-  v1::JobSpec good = ScriptSpec("cat made-by-setup");
-  good.set_setup("#!/bin/bash\nset -o pipefail\necho ready >made-by-setup");
-  const TestRun run = RunToEnd(good);
-  EXPECT_EQ(Output(*backend_, run), "ready\n");
-
-  v1::JobSpec bad = ScriptSpec("echo never");
-  bad.set_setup("exit 7");
-  const TestRun failed = RunToEnd(bad);
-  EXPECT_EQ(failed.handle.state, v1::RUN_STATE_FAILED);
-  ASSERT_TRUE(failed.last.failure.has_value());
-  EXPECT_EQ(failed.last.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
-  EXPECT_THAT(failed.last.failure->message(), HasSubstr("setup script ended with exit code 7"));
-  EXPECT_EQ(Output(*backend_, failed), "");
 }
 
 TEST_F(SlurmBackendTest, WhatCannotBeStartedIsAFailureOfTheConfiguration) {
@@ -189,26 +127,6 @@ TEST_F(SlurmBackendTest, AProgramWithAPathThatCannotBeStartedIsAFailureOfTheConf
   }
 }
 
-TEST_F(SlurmBackendTest, TwoNodesHaveDistinctRanksAndOneMaster) {
-  v1::JobSpec spec = ScriptSpec("echo $NODE_RANK $NNODES $MASTER_ADDR $SLURMD_NODENAME");
-  spec.set_nodes(2);
-  spec.set_setup("echo setup $NODE_RANK");
-  const TestRun run = RunToEnd(spec);
-  EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
-  EXPECT_EQ(Output(*backend_, run, 0), "setup 0\n0 2 n1 n1\n");
-  EXPECT_EQ(Output(*backend_, run, 1), "setup 1\n1 2 n1 n2\n");
-}
-
-TEST_F(SlurmBackendTest, TheRankThatFailsFirstCounts) {
-  v1::JobSpec spec = ScriptSpec("if [ $NODE_RANK = 1 ]; then exit 5; fi; sleep 60");
-  spec.set_nodes(2);
-  const TestRun run = RunToEnd(spec);
-  EXPECT_EQ(run.handle.state, v1::RUN_STATE_FAILED);
-  ASSERT_TRUE(run.last.exit.has_value());
-  EXPECT_EQ(run.last.exit->code(), 5);
-  EXPECT_EQ(run.last.exit->rank(), 1u);
-}
-
 TEST_F(SlurmBackendTest, ACancelEndsARunThatWaitsAndOneThatRuns) {
   TestRun running = NewRun(ScriptSpec("sleep 300"));
   v1::JobSpec waiting_spec = ScriptSpec("true");
@@ -226,15 +144,6 @@ TEST_F(SlurmBackendTest, ACancelEndsARunThatWaitsAndOneThatRuns) {
   EXPECT_EQ(running.handle.state, v1::RUN_STATE_CANCELED);
   EXPECT_EQ(waiting.handle.state, v1::RUN_STATE_CANCELED);
   EXPECT_TRUE(backend_->Cancel(running.handle).ok()) << "a run that has ended counts as canceled";
-}
-
-TEST_F(SlurmBackendTest, AnExitWithZeroAfterACancelIsACancel) {
-  TestRun run = NewRun(ScriptSpec("trap 'exit 0' TERM; echo ready; while :; do sleep 0.1; done"));
-  Launch(*backend_, &run);
-  WaitFor("the trap", [&] { return Output(*backend_, run) == "ready\n"; });
-  EXPECT_TRUE(backend_->Cancel(run.handle).ok());
-  ObserveToEnd(*backend_, {&run});
-  EXPECT_EQ(run.handle.state, v1::RUN_STATE_CANCELED) << run.last.evidence.DebugString();
 }
 
 TEST_F(SlurmBackendTest, ACancelByAnotherNamesItsUser) {

@@ -14,7 +14,8 @@
 namespace muster::slurm {
 namespace {
 
-std::unique_ptr<RootHelper> root_helper;  // made in main, before the first thread
+std::unique_ptr<RootHelper> root_helper;      // made in main, before the first thread
+std::unique_ptr<TestCluster> shared_cluster;  // of the main thread
 
 // The user is there already, or is made as the first cluster would.
 bool BecomeTestUser() {
@@ -31,6 +32,12 @@ bool BecomeTestUser() {
 
 RootHelper& Root() { return *root_helper; }
 
+TestCluster& SharedCluster() {
+  if (shared_cluster == nullptr)
+    shared_cluster = std::make_unique<TestCluster>("--nodes 2 --gpus 4 --min-job-age 5");
+  return *shared_cluster;
+}
+
 }  // namespace muster::slurm
 
 int main(int argc, char** argv) {
@@ -46,6 +53,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   const int result = RUN_ALL_TESTS();
+  muster::slurm::shared_cluster.reset();
   muster::slurm::root_helper.reset();
   return result;
 }

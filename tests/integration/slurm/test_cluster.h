@@ -47,6 +47,10 @@ class TestCluster {
   std::string directory_;
 };
 
+// Two nodes with four GPUs each and accounting, which forget ended jobs after five seconds; made
+// when first asked for.
+TestCluster& SharedCluster();
+
 using driver::Launch;
 using driver::NewRun;
 using driver::ObserveOnce;

@@ -35,28 +35,12 @@ TEST_F(RunTest, ACommandThatSucceeds) {
   EXPECT_EQ(ReadAll(logs[1].path), "");
 }
 
-TEST_F(RunTest, AnExitCodeIsTheProgramsFailure) {
-  const agent::Observation end = RunToEnd(Script("echo to stderr >&2; exit 3"));
-  EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
-  EXPECT_EQ(end.exit->code(), 3);
-  EXPECT_EQ(end.exit->signal(), 0);
-  EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
-  EXPECT_EQ(ReadAll(RunDir(RunKeyOf(1)) + "/stderr"), "to stderr\n");
-}
-
 TEST_F(RunTest, ASignalIsToldFromAnExitCode) {
   const agent::Observation end = RunToEnd(Script("kill -SEGV $$"));
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(end.exit->signal(), SIGSEGV);
   EXPECT_EQ(end.exit->code(), 0);
   EXPECT_THAT(end.failure->message(), HasSubstr("SIGSEGV"));
-}
-
-TEST_F(RunTest, NoShellReadsTheArguments) {
-  const std::string odd = "a b'\"$(id)`id`\n*;&|\\ \xc3\xa9";
-  const std::string run_key = Submit(Program({"printf", "%s", odd}));
-  EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
-  EXPECT_EQ(Stdout(run_key), odd);
 }
 
 TEST_F(RunTest, AScriptRunsWithItsOwnInterpreter) {

@@ -1,0 +1,48 @@
+// What every backend does alike, on a real cluster of its kind: the tests of agents/core/backend.h.
+// Each kind's test program links muster_backend_contract and names its clusters:
+//
+//   INSTANTIATE_TEST_SUITE_P(Slurm, BackendContractTest, testing::Values(&MakeSlurmPlace));
+#ifndef MUSTER_TESTS_INTEGRATION_BACKEND_CONTRACT_H_
+#define MUSTER_TESTS_INTEGRATION_BACKEND_CONTRACT_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agents/core/backend.h"
+#include "gtest/gtest.h"
+#include "tests/integration/backend/driver.h"
+
+namespace muster::driver {
+
+// A cluster, and the backend of an agent that has just been started there. Its nodes have python3.
+class Place {
+ public:
+  virtual ~Place() = default;
+  virtual agent::Backend& backend() = 0;
+  // The agent is started anew, with the runs of its journal.
+  virtual void Restart(const std::vector<agent::RunHandle>& journal) = 0;
+  // Has nothing left on the cluster once a run of the spec is forgotten, and has made no file.
+  virtual void LeaveNothing(v1::JobSpec* /*spec*/) {}
+  virtual bool IsGone(const TestRun& run) = 0;
+};
+
+using MakePlace = std::unique_ptr<Place> (*)();
+
+class BackendContractTest : public testing::TestWithParam<MakePlace> {
+ protected:
+  agent::Backend& backend() { return place_->backend(); }
+  // From launch to end.
+  TestRun RunToEnd(v1::JobSpec spec);
+  // Launches it, and waits until that is its output.
+  TestRun RunUntil(v1::JobSpec spec, const std::string& output);
+
+  const std::unique_ptr<Place> place_ = GetParam()();
+};
+
+// Of a cluster with two nodes at least.
+class GangContractTest : public BackendContractTest {};
+
+}  // namespace muster::driver
+
+#endif  // MUSTER_TESTS_INTEGRATION_BACKEND_CONTRACT_H_

@@ -1,0 +1,36 @@
+// What every backend does alike, on a real Slurm cluster, by each way to it.
+#include "tests/integration/backend/contract.h"
+
+#include <filesystem>
+
+#include "tests/integration/slurm/test_cluster.h"
+
+namespace muster::driver {
+namespace {
+
+class SlurmPlace : public Place {
+ public:
+  agent::Backend& backend() override { return *backend_; }
+
+  void Restart(const std::vector<agent::RunHandle>& journal) override {
+    backend_ = slurm::SharedCluster().MakeBackend();
+    EXPECT_TRUE(backend_->Adopt(journal).ok());
+    backend_->AllowStarts();
+  }
+
+  bool IsGone(const TestRun& run) override {
+    return !std::filesystem::exists(slurm::SharedCluster().runs() + "/" + run.handle.run_key);
+  }
+
+ private:
+  std::unique_ptr<agent::Backend> backend_ = slurm::SharedCluster().MakeBackend();
+};
+
+std::unique_ptr<Place> Slurm() { return std::make_unique<SlurmPlace>(); }
+
+}  // namespace
+
+INSTANTIATE_TEST_SUITE_P(Slurm, BackendContractTest, testing::Values(&Slurm));
+INSTANTIATE_TEST_SUITE_P(Slurm, GangContractTest, testing::Values(&Slurm));
+
+}  // namespace muster::driver
