@@ -15,10 +15,14 @@ namespace {
 
 bool ByName(const Cluster* a, const Cluster* b) { return a->name() < b->name(); }
 
-bool CouldTake(const Cluster& cluster, const v1::JobSpec& spec, bool at_once) {
+// Whether it could, now or later; `not_now` gets what it waits for.
+bool CouldTake(const Cluster& cluster, const v1::JobSpec& spec, bool at_once,
+               std::map<std::string, std::string>* not_now) {
   if (!cluster.session) return false;
-  const Fit fit = CheckFit(ShapeOf(spec), cluster.saved);
-  return at_once ? fit.now() : fit.ever();
+  Fit fit = CheckFit(ShapeOf(spec), cluster.saved);
+  const bool could = at_once ? fit.now() : fit.ever();
+  if (could && !fit.now()) not_now->emplace(cluster.name(), std::move(fit.lacks));
+  return could;
 }
 
 v1::Cluster DescribeWithoutInventory(const Cluster& cluster) {
@@ -82,7 +86,8 @@ void Core::Impl::On(ListClusters& in, Step& step) {
   }
   for (; next != end; ++next) {
     const Cluster& cluster = *next->second;
-    if (in.that_could_take && !CouldTake(cluster, *in.that_could_take, in.at_once)) continue;
+    if (in.that_could_take && !CouldTake(cluster, *in.that_could_take, in.at_once, &reply.not_now))
+      continue;
     if (!in.that_could_take) bytes += cluster.saved.inventory.ByteSizeLong();
     const bool is_full = reply.clusters.size() == in.max_clusters || bytes > in.max_bytes;
     if (is_full && !reply.clusters.empty()) {

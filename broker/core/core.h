@@ -78,10 +78,10 @@ struct Hold {
   std::string user;
   bool held = true;  // else they are released
 };
-// Why does no cluster have a job?
+// Why does no cluster have these jobs?
 struct Explain {
   Ticket ticket = 0;
-  uint64_t job = 0;
+  std::vector<uint64_t> jobs;
 };
 // Some clusters, by name; inventories are large, and the core thread copies no more than is asked
 // for.
@@ -133,14 +133,17 @@ struct StatusReply {
 };
 struct ExplainReply {
   Ticket ticket = 0;
-  // Empty: it does not wait for a cluster, or not yet: it is held, or waits for the time of its
-  // next run.
-  std::string reason;
+  // One for each job. Empty: it does not wait for a cluster, or not yet: it is held, or waits for
+  // the time of its next run; or there were too many different jobs before it
+  // (kMaxExplainedShapes).
+  std::vector<std::string> reasons;
 };
 struct ClustersReply {
   Ticket ticket = 0;
   std::vector<v1::Cluster> clusters;  // by name
-  bool more = false;                  // there are others after these
+  // With that_could_take: what keeps the job from those that take it later, by their names.
+  std::map<std::string, std::string> not_now;
+  bool more = false;  // there are others after these
 };
 struct SendToAgent {
   SessionId session = 0;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "broker/core/impl.h"
@@ -8,6 +9,9 @@
 
 namespace muster::core {
 namespace {
+
+// Different jobs that one answer explains. Each is held against all clusters on the core's thread.
+constexpr size_t kMaxExplainedShapes = 20;
 
 // Why a cluster that may fit does not have the job yet, and how near it is to having it.
 std::pair<int, std::string> WhyNot(const v1::JobSpec& shape, const Cluster& cluster) {
@@ -27,12 +31,21 @@ std::pair<int, std::string> WhyNot(const v1::JobSpec& shape, const Cluster& clus
 void Core::Impl::On(Explain& in, Step& step) {
   ExplainReply reply;
   reply.ticket = in.ticket;
-  auto it = jobs_.find(in.job);
-  if (it != jobs_.end()) {
+  // Jobs of one shape wait for the same.
+  std::map<uint32_t, std::string> by_shape;
+  for (uint64_t id : in.jobs) {
+    std::string& reason = reply.reasons.emplace_back();
+    auto it = jobs_.find(id);
+    if (it == jobs_.end()) continue;
     const Job& job = it->second;
-    const bool is_queued = job.state() == v1::JOB_STATE_QUEUED;
-    if (is_queued && IsReady(in.job, job)) reply.reason = WhyQueued(job);
-    if (job.state() == v1::JOB_STATE_PENDING) reply.reason = WhyPending(in.job, job);
+    if (job.state() == v1::JOB_STATE_PENDING) reason = WhyPending(id, job);
+    if (job.state() != v1::JOB_STATE_QUEUED || !IsReady(id, job)) continue;
+    auto known = by_shape.find(job.shape);
+    if (known == by_shape.end()) {
+      if (by_shape.size() == kMaxExplainedShapes) continue;
+      known = by_shape.emplace(job.shape, WhyQueued(job)).first;
+    }
+    reason = known->second;
   }
   step.out->effects.push_back(std::move(reply));
 }

@@ -12,6 +12,7 @@
 
 #include "broker/core/gpu_names.h"
 #include "contract/gpu_types.h"
+#include "contract/queue_words.h"
 #include "contract/roles.h"
 #include "contract/states.h"
 #include "contract/units.h"
@@ -186,8 +187,8 @@ Fit NotNow(const v1::Pool& pool, const PutCluster& cluster) {
   const std::string state =
       pool.state().empty() ? std::string() : fmt::format(": it is {}", pool.state());
   return {Fit::Verdict::kNotNow,
-          fmt::format("pool \"{}\" takes no jobs at the moment{}; muster clusters {} tells more",
-                      pool.name(), state, cluster.name)};
+          fmt::format("pool \"{}\" {}{}; muster clusters {} tells more", pool.name(),
+                      contract::kTakesNoJobs, state, cluster.name)};
 }
 
 Fit CheckPool(const v1::JobSpec& shape, const v1::Pool& pool, const PutCluster& cluster) {

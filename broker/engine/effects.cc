@@ -39,7 +39,7 @@ void Effects::Abandon() {
       absl::Seconds(1));
   for (auto& [_, reply] : open) {
     if (auto* explain = std::get_if<ExplainDone>(&reply)) {
-      (*explain)("");
+      (*explain)({});
     } else if (auto* submit = std::get_if<SubmitDone>(&reply)) {
       (*submit)(status);
     } else if (auto* cancel = std::get_if<StatusDone>(&reply)) {
@@ -99,7 +99,7 @@ void Effects::Do(core::StatusReply& effect) {
 }
 
 void Effects::Do(core::ExplainReply& effect) {
-  if (auto done = TakeReply<ExplainDone>(effect.ticket)) done(std::move(effect.reason));
+  if (auto done = TakeReply<ExplainDone>(effect.ticket)) done(std::move(effect.reasons));
 }
 
 void Effects::Do(core::ClustersReply& effect) {

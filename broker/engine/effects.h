@@ -26,7 +26,8 @@ namespace muster::broker {
 // How the answer to one request goes back. Called once, on the effects thread; must not block.
 using SubmitDone = std::function<void(absl::StatusOr<v1::SubmitJobsResponse>)>;
 using StatusDone = std::function<void(absl::Status)>;  // of a cancel or a hold
-using ExplainDone = std::function<void(std::string reason)>;
+// One reason for each job; none at all: the request was not taken.
+using ExplainDone = std::function<void(std::vector<std::string> reasons)>;
 using ClustersDone = std::function<void(absl::StatusOr<core::ClustersReply>)>;
 using JobsChanged = std::function<void(const core::JobsChanged&)>;
 

@@ -83,11 +83,12 @@ void Engine::Hold(core::Hold request, StatusDone done) {
   done(Refusal());
 }
 
-void Engine::Explain(uint64_t job, ExplainDone done) {
+void Engine::Explain(std::vector<uint64_t> jobs, ExplainDone done) {
   const core::Ticket ticket = effects_.Expect(done);
-  if (inbox_.Push(Inbox::Lane::kRequests, {core::Explain{ticket, job}, nullptr, {}})) return;
+  if (inbox_.Push(Inbox::Lane::kRequests, {core::Explain{ticket, std::move(jobs)}, nullptr, {}}))
+    return;
   effects_.Forget(ticket);
-  done("");
+  done({});
 }
 
 void Engine::ListClusters(core::ListClusters which, ClustersDone done) {

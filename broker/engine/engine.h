@@ -69,8 +69,7 @@ class Engine {
   void Submit(core::Submit request, SubmitDone done);
   void Cancel(core::Cancel request, StatusDone done);
   void Hold(core::Hold request, StatusDone done);
-  // An empty reason also if the request was not taken.
-  void Explain(uint64_t job, ExplainDone done);
+  void Explain(std::vector<uint64_t> jobs, ExplainDone done);
   void ListClusters(core::ListClusters which, ClustersDone done);
 
   // ---- agents. Each message that was handed over is answered with one AgentPeer::Handled.

@@ -93,10 +93,7 @@ class JobsService : public v1::Jobs::CallbackService {
       if (!job.ok()) return reactor->Finish(rpc::ToGrpc(job.status()));
       *out->mutable_job() = *std::move(job);
       if (out->job().state() != v1::JOB_STATE_QUEUED) return reactor->Finish(grpc::Status::OK);
-      context_.engine->Explain(in->job_id(), [reactor, out](std::string reason) {
-        if (!reason.empty()) out->mutable_job()->set_reason(std::move(reason));
-        reactor->Finish(grpc::Status::OK);
-      });
+      Explain({out->mutable_job()}, reactor);
     });
     return reactor;
   }
@@ -105,8 +102,15 @@ class JobsService : public v1::Jobs::CallbackService {
                                      const v1::ListJobsRequest* in,
                                      v1::ListJobsResponse* out) override {
     auto* reactor = call->DefaultReactor();
-    OnReaders(context_.readers, reactor,
-              [this, reactor, in, out] { reactor->Finish(rpc::ToGrpc(List(*in, out))); });
+    OnReaders(context_.readers, reactor, [this, reactor, in, out] {
+      if (absl::Status status = List(*in, out); !status.ok())
+        return reactor->Finish(rpc::ToGrpc(status));
+      std::vector<v1::Job*> queued;
+      for (v1::Job& job : *out->mutable_jobs()) {
+        if (job.state() == v1::JOB_STATE_QUEUED) queued.push_back(&job);
+      }
+      Explain(std::move(queued), reactor);
+    });
     return reactor;
   }
 
@@ -167,6 +171,21 @@ class JobsService : public v1::Jobs::CallbackService {
     }
     context_.engine->Hold(*std::move(hold), AnswerWithJobs(reactor, in, out));
     return reactor;
+  }
+
+  // Ends the call once the core has said what the jobs of its answer wait for.
+  void Explain(std::vector<v1::Job*> jobs, grpc::ServerUnaryReactor* reactor) {
+    if (jobs.empty()) return reactor->Finish(grpc::Status::OK);
+    std::vector<uint64_t> ids;
+    for (const v1::Job* job : jobs) ids.push_back(job->id());
+    context_.engine->Explain(std::move(ids),
+                             [jobs = std::move(jobs), reactor](std::vector<std::string> reasons) {
+                               for (size_t i = 0; i < reasons.size(); ++i) {
+                                 if (!reasons[i].empty())
+                                   jobs[i]->set_reason(std::move(reasons[i]));
+                               }
+                               reactor->Finish(grpc::Status::OK);
+                             });
   }
 
   // Shows the jobs of the request once it is on disk.

@@ -42,20 +42,51 @@ v1::JobPlan CouldNotTell(const std::string& cluster, const absl::Status& why) {
   return plan;
 }
 
-void AskClusters(const std::shared_ptr<Planning>& planning,
-                 const std::vector<v1::Cluster>& clusters) {
-  if (clusters.empty()) {
+v1::ClusterCheck PoolCheck(std::string_view lacks) {
+  v1::ClusterCheck check;
+  check.set_subject("pool");
+  check.set_result(v1::CHECK_RESULT_WARN);
+  check.set_seen(std::string(lacks));
+  check.set_remedy("Nothing, if that will pass: until then the job waits in Muster's queue.");
+  return check;
+}
+
+// The plans of clusters whose pool takes no jobs now begin with that. On Kubernetes that is all: of
+// a namespace that is not there, or that the agent may not use, its server says nothing else.
+std::vector<v1::Cluster> LeaveOutThoseOfShutNamespaces(const core::ClustersReply& reply,
+                                                       v1::PlanJobResponse* out) {
+  std::vector<v1::Cluster> others;
+  for (const v1::Cluster& cluster : reply.clusters) {
+    const auto shut = reply.not_now.find(cluster.name());
+    if (shut == reply.not_now.end() || cluster.kind() != v1::CLUSTER_KIND_KUBERNETES) {
+      others.push_back(cluster);
+      continue;
+    }
+    v1::JobPlan* plan = out->add_plans();
+    plan->set_cluster(cluster.name());
+    *plan->add_checks() = PoolCheck(shut->second);
+  }
+  return others;
+}
+
+void AskClusters(const std::shared_ptr<Planning>& planning, const core::ClustersReply& reply) {
+  const std::vector<v1::Cluster> clusters = LeaveOutThoseOfShutNamespaces(reply, planning->out);
+  if (reply.clusters.empty()) {
     return planning->End(contract::Error(
         absl::StatusCode::kUnavailable, "NO_CLUSTER_CONNECTED",
         "no cluster that could take the job is connected; `muster clusters` shows those that are "
         "known"));
   }
   AskPlans(planning->context, clusters, planning->question, kPlanPatience,
-           absl::FromChrono(planning->call->deadline()), [planning, clusters](JobPlans plans) {
+           absl::FromChrono(planning->call->deadline()),
+           [planning, clusters, not_now = reply.not_now](JobPlans plans) {
              for (size_t i = 0; i < plans.size(); ++i) {
-               *planning->out->add_plans() =
-                   plans[i].ok() ? *std::move(plans[i])
-                                 : CouldNotTell(clusters[i].name(), plans[i].status());
+               v1::JobPlan plan = plans[i].ok()
+                                      ? *std::move(plans[i])
+                                      : CouldNotTell(clusters[i].name(), plans[i].status());
+               if (const auto shut = not_now.find(clusters[i].name()); shut != not_now.end())
+                 *plan.add_checks() = PoolCheck(shut->second);
+               *planning->out->add_plans() = std::move(plan);
              }
              planning->End(absl::OkStatus());
            });
@@ -68,7 +99,7 @@ void FindClusters(const std::shared_ptr<Planning>& planning) {
   planning->context.engine->ListClusters(std::move(which),
                                          [planning](absl::StatusOr<core::ClustersReply> reply) {
                                            if (!reply.ok()) return planning->End(reply.status());
-                                           AskClusters(planning, reply->clusters);
+                                           AskClusters(planning, *reply);
                                          });
 }
 

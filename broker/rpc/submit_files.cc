@@ -9,9 +9,12 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "broker/core/event_bounds.h"
 #include "broker/engine/engine.h"
 #include "broker/files/job_files.h"
 #include "broker/rpc/unary.h"
+#include "contract/queue_words.h"
+#include "rpc/warnings.h"
 
 namespace muster::broker {
 namespace {
@@ -57,9 +60,39 @@ struct Checking {
   }
 };
 
+bool NamesPool(const core::SubmitItem& item) {
+  const v1::JobSpec& spec = *item.spec;
+  return !spec.placement().pool().empty() || !spec.kubernetes().namespace_().empty() ||
+         !spec.slurm().partition().empty();
+}
+
+// Of a job that names a pool, the first of the submit, also warns if the pool takes no jobs now.
+WarnedSubmitDone WarningOfPool(const Context& context, const core::Submit& submit,
+                               WarnedSubmitDone done) {
+  const auto named = std::find_if(submit.items.begin(), submit.items.end(), NamesPool);
+  if (submit.validate_only || named == submit.items.end()) return done;
+  const int index = static_cast<int>(named - submit.items.begin());
+  return [context, index, done = std::move(done)](absl::StatusOr<v1::SubmitJobsResponse> result,
+                                                  const SubmitWarnings& warnings) {
+    if (!result.ok()) return done(std::move(result), warnings);
+    const uint64_t job = result->responses(index).job_id();
+    context.engine->Explain({job}, [=](const std::vector<std::string>& reasons) {
+      SubmitWarnings all = warnings;
+      if (!reasons.empty() && contract::WaitsForPool(reasons[0]) &&
+          all.size() < rpc::kMaxWarnings) {
+        std::string words = fmt::format("job {} waits: {}", job, reasons[0]);
+        core::Truncate(rpc::kMaxWarningBytes, &words);
+        all.insert(std::move(words));
+      }
+      done(result, all);
+    });
+  };
+}
+
 }  // namespace
 
 void SubmitWithFiles(const Context& context, core::Submit submit, WarnedSubmitDone done) {
+  done = WarningOfPool(context, submit, std::move(done));
   if (submit.validate_only || std::none_of(submit.items.begin(), submit.items.end(), BringsFiles)) {
     return context.submit_questions->Submit(context, std::move(submit), std::move(done));
   }

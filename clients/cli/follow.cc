@@ -106,11 +106,14 @@ bool Waits(v1::JobState state) {
   return state == v1::JOB_STATE_QUEUED || state == v1::JOB_STATE_PENDING;
 }
 
-// Says once how a job stands and, while it waits, why; not each step of it.
+// Says once how a job stands and, while it waits, why; not each step of it. Says when its cluster
+// has gone silent, and when there is word from it again.
 class Progress {
  public:
-  Progress(client::Client* client, Terminal* terminal)
-      : client_(*client), terminal_(*terminal), silent_(client) {}
+  enum class Told { kAll, kTroubleAlone };  // that a job waits, or is silent, is trouble
+
+  Progress(client::Client* client, Terminal* terminal, Told told = Told::kAll)
+      : client_(*client), terminal_(*terminal), told_(told), silent_(client) {}
 
   // The job as it is now: what had happened before anyone waited is not news.
   void Saw(const v1::Job& seen_job) {
@@ -118,19 +121,11 @@ class Progress {
       last_.erase(seen_job.id());
       return;
     }
-    // Without the time that has passed, which would be news all the time.
-    const v1::Job job = silent_.Explained(seen_job);
-    const bool is_silent = job.reason() != seen_job.reason();
-    const std::string reason = Waits(job.state()) || is_silent ? OneLine(job.reason()) : "";
-    const Seen seen{job.state(), reason};
-    // A reason that goes before its state does is not worth a line.
-    Seen& last = last_[job.id()];
-    if (seen == last || (seen.state == last.state && reason.empty())) return;
-    last = seen;
-    const bool is_placed = job.state() != v1::JOB_STATE_QUEUED && !job.cluster().empty();
-    terminal_.Note(fmt::format("job {} is {}{}{}{}", job.id(), contract::Name(job.state()),
-                               is_placed ? " on " : "", is_placed ? Harmless(job.cluster()) : "",
-                               reason.empty() ? "" : ": " + reason));
+    if (IsUnexplained(seen_job)) {
+      Look(seen_job.id());
+    } else {
+      Tell(seen_job);
+    }
   }
 
   // Reasons change without a step, and agents go silent, so that jobs are asked about now and then.
@@ -141,19 +136,60 @@ class Progress {
       if (waiting.size() < kMaxLookedAt) waiting.push_back(id);
     }
     for (uint64_t id : waiting) {
-      v1::GetJobRequest request;
-      request.set_job_id(id);
-      const auto response = client_.GetJob(request);
-      // The stream will tell what is wrong.
-      if (!response.ok()) return;
-      Saw(response->job());
+      if (!Look(id)) return;
     }
   }
 
  private:
+  // A step does not say why a queued job waits. One that was submitted just now does so for a
+  // moment only, which is not worth a question.
+  bool IsUnexplained(const v1::Job& job) const {
+    constexpr absl::Duration kMoment = absl::Seconds(1);
+    return job.state() == v1::JOB_STATE_QUEUED && job.reason().empty() &&
+           last_.size() < kMaxLookedAt && absl::Now() - ToTime(job.create_time()) > kMoment;
+  }
+
+  // False: the job could not be asked about, and the stream will tell what is wrong.
+  bool Look(uint64_t id) {
+    v1::GetJobRequest request;
+    request.set_job_id(id);
+    const auto response = client_.GetJob(request);
+    if (!response.ok()) return false;
+    if (contract::IsTerminal(response->job().state())) {
+      last_.erase(id);
+    } else {
+      Tell(response->job());
+    }
+    return true;
+  }
+
+  void Tell(const v1::Job& seen_job) {
+    // Without the time that has passed, which would be news all the time.
+    const v1::Job job = silent_.Explained(seen_job);
+    const bool is_silent = job.reason() != seen_job.reason();
+    const std::string reason = Waits(job.state()) || is_silent ? OneLine(job.reason()) : "";
+    const Seen seen{job.state(), reason, is_silent};
+    Seen& last = last_[job.id()];
+    const bool is_back = last.is_silent && !is_silent;
+    // A reason that goes before its state does is not worth a line.
+    if (seen == last || (seen.state == last.state && reason.empty() && !is_back)) return;
+    last = seen;
+    if (is_back) {
+      terminal_.Note(fmt::format("there is word from cluster {} again", Harmless(job.cluster())));
+      if (reason.empty()) return;
+    }
+    if (told_ == Told::kTroubleAlone && reason.empty() && job.state() != v1::JOB_STATE_QUEUED)
+      return;
+    const bool is_placed = job.state() != v1::JOB_STATE_QUEUED && !job.cluster().empty();
+    terminal_.Note(fmt::format("job {} is {}{}{}{}", job.id(), contract::Name(job.state()),
+                               is_placed ? " on " : "", is_placed ? Harmless(job.cluster()) : "",
+                               reason.empty() ? "" : ": " + reason));
+  }
+
   struct Seen {
     v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
     std::string reason;
+    bool is_silent = false;
     bool operator==(const Seen&) const = default;
   };
   // Of many jobs, the first ones: they are the next to start.
@@ -161,6 +197,7 @@ class Progress {
 
   client::Client& client_;
   Terminal& terminal_;
+  const Told told_;
   SilentClusters silent_;
   std::map<uint64_t, Seen> last_;  // of jobs that have not ended
 };
@@ -240,19 +277,19 @@ absl::StatusOr<v1::Job> StreamJob(Session& session, uint64_t id, const LogChoice
   return GetWhole(session, id);
 }
 
-void TellWhyItWaits(Session& session, uint64_t id) {
+void TellWhatKeepsLogFromComing(Session& session, uint64_t id) {
   // Detached: what the log does must not wait for it. It uses what lives as long as the process.
   std::thread([&client = session.client, &terminal = session.terminal, id] {
     v1::WatchJobsRequest request;
     request.add_job_ids(id);
     request.set_until_terminal(true);
-    Progress progress(&client, &terminal);
+    Progress progress(&client, &terminal, Progress::Told::kTroubleAlone);
     const auto reader =
         client.WatchJobs(request, absl::InfiniteFuture(), [&progress] { progress.LookAgain(); });
     while (true) {
       const auto step = reader->Next();
       // If the broker is gone, who reads the log says so.
-      if (!step.ok() || !step->has_value() || !Waits((*step)->job().state())) return;
+      if (!step.ok() || !step->has_value()) return;
       progress.Saw((*step)->job());
     }
   }).detach();

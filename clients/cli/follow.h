@@ -53,9 +53,9 @@ std::vector<LogPart> LogParts(uint64_t job, uint32_t run, bool raw, const LogCho
 // ours, its standard error to ours.
 absl::StatusOr<v1::Job> StreamJob(Session& session, uint64_t id, const LogChoice& choice = {});
 
-// Goes on beside the caller: says on standard error why the job waits, each time that the reason
-// changes, until it waits no more.
-void TellWhyItWaits(Session& session, uint64_t id);
+// Goes on beside the caller to the job's end: says on standard error why it waits, each time that
+// the reason changes, and when its cluster goes silent and when there is word from it again.
+void TellWhatKeepsLogFromComing(Session& session, uint64_t id);
 
 // Passes one log on until it ends. To a terminal, what would act on it is made harmless unless the
 // target is raw; elsewhere the bytes go as they are. `pieces`, if not null, counts them as they are

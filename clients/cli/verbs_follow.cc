@@ -115,9 +115,8 @@ int Logs(Session& session) {
   request.set_offset(call.since_offset);
   const absl::StatusOr<v1::Job> job = GetJob(session, ref.job);
   if (!job.ok()) return Fail(session, job.status());
-  const bool is_waiting =
-      job->state() == v1::JOB_STATE_QUEUED || job->state() == v1::JOB_STATE_PENDING;
-  if (call.follow && is_waiting) TellWhyItWaits(session, ref.job);
+  if (call.follow && !contract::IsTerminal(job->state()))
+    TellWhatKeepsLogFromComing(session, ref.job);
   if (request.run() == 0) {
     // A log is one run's; which one must not change between two connections.
     if (!job->runs().empty()) {

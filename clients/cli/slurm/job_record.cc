@@ -10,6 +10,7 @@
 #include "clients/cli/views.h"
 #include "contract/characters.h"
 #include "contract/parts.h"
+#include "contract/queue_words.h"
 #include "contract/states.h"
 
 namespace muster::cli {
@@ -156,8 +157,11 @@ std::string ReasonWord(const JobRecord& record) {
   if (job.state() != v1::JOB_STATE_QUEUED && job.state() != v1::JOB_STATE_PENDING)
     return std::string(kNoReason);
   if (IsKeptBack(job)) return "JobHeldUser";
-  if (job.state() == v1::JOB_STATE_QUEUED)
-    return job.has_retry_time() ? "BeginTime" : "MusterQueue";
+  if (job.state() == v1::JOB_STATE_QUEUED) {
+    if (job.has_retry_time()) return "BeginTime";
+    // Slurm's word for it.
+    return contract::WaitsForPool(job.reason()) ? "PartitionDown" : "MusterQueue";
+  }
   const std::string reason = WhyItWaits(job);
   std::string_view word = WordInBrackets(reason);
   if (word.empty()) word = WordBeforeColon(reason);

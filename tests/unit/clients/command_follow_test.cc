@@ -65,6 +65,7 @@ TEST_F(CommandTest, RunWithWaitPassesBothOutputsOnAndExitsAsTheJob) {
 }
 
 TEST_F(CommandTest, AnInterruptEndsTheWaitingAndTellsHowToGoOn) {
+  job_ = JobInState(42, v1::JOB_STATE_QUEUED);
   broker_.watch_jobs = [](const auto&, const auto& write) -> absl::Status {
     write(Step(42, 1, v1::JOB_STATE_QUEUED, 0));
     while (write(v1::WatchJobsResponse()))
@@ -174,6 +175,7 @@ TEST_F(CommandTest, WhoWaitsHearsWhyAJobWaitsAndWhenThatChanges) {
     return job;
   };
   std::atomic<int> looks = 0;
+  std::atomic<bool> is_new = true;
   broker_.get_job = [&](const auto&) -> absl::StatusOr<v1::GetJobResponse> {
     v1::GetJobResponse response;
     const int look = ++looks;
@@ -184,16 +186,59 @@ TEST_F(CommandTest, WhoWaitsHearsWhyAJobWaitsAndWhenThatChanges) {
   broker_.watch_jobs = [&](const auto&, const auto& write) -> absl::Status {
     v1::WatchJobsResponse step = Step(42, 1, v1::JOB_STATE_QUEUED, 0);
     *step.mutable_job() = waiting("");
+    // It was submitted this moment, and most such jobs have a cluster the next.
+    if (is_new)
+      step.mutable_job()->mutable_create_time()->set_seconds(absl::ToUnixSeconds(absl::Now()));
     write(step);
     // Nothing changes but the reason.
     for (int i = 0; i < 3; ++i) write(v1::WatchJobsResponse());
     write(Step(42, 2, v1::JOB_STATE_SUCCEEDED));
     return absl::OkStatus();
   };
-  EXPECT_EQ(Run({"wait", "42"}).err,
-            "muster: job 42 is QUEUED\n"
-            "muster: job 42 is QUEUED: box is gone\n"
-            "muster: job 42 is QUEUED: no GPU is free\n");
+  const std::string reasons =
+      "muster: job 42 is QUEUED: box is gone\n"
+      "muster: job 42 is QUEUED: no GPU is free\n";
+  EXPECT_EQ(Run({"wait", "42"}).err, "muster: job 42 is QUEUED\n" + reasons);
+  looks = 0;
+  is_new = false;
+  EXPECT_EQ(Run({"wait", "42"}).err, reasons) << "of one that has waited it is asked at once";
+}
+
+TEST_F(CommandTest, WhoFollowsALogHearsThatTheAgentIsGoneAndThatItIsBack) {
+  job_ = JobInState(42, v1::JOB_STATE_RUNNING);
+  std::atomic<bool> is_gone = false;
+  broker_.list_clusters = [&](const auto&) -> absl::StatusOr<v1::ListClustersResponse> {
+    v1::ListClustersResponse response;
+    v1::Cluster* cluster = response.add_clusters();
+    cluster->set_name("box");
+    cluster->set_state(is_gone ? v1::CLUSTER_STATE_DISCONNECTED : v1::CLUSTER_STATE_CONNECTED);
+    return response;
+  };
+  broker_.watch_jobs = [&](const auto&, const auto& write) -> absl::Status {
+    v1::WatchJobsResponse step = Step(42, 1, v1::JOB_STATE_RUNNING);
+    *step.mutable_job() = job_;
+    write(step);
+    while (!stop_ && write(v1::WatchJobsResponse()))
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return absl::OkStatus();
+  };
+  std::atomic<bool> is_read = false;
+  broker_.read_log = [&](const auto&, const auto& write) -> absl::Status {
+    is_read = true;
+    while (!stop_ && write(Piece(0, ""))) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    write(Piece(0, "end\n", v1::LOG_END_COMPLETE));
+    return absl::OkStatus();
+  };
+  Command command(broker_.address(), {"logs", "-f", "42"});
+  while (!is_read) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  is_gone = true;
+  command.AwaitErr("(its agent is not connected); last known: RUNNING\n");
+  is_gone = false;
+  command.AwaitErr("there is word from cluster box again\n");
+  stop_ = true;
+  const Outcome outcome = command.Finish();
+  EXPECT_EQ(outcome.out, "end\n");
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 2) << outcome.err;
 }
 
 TEST_F(CommandTest, WhoFollowsTheLogOfAJobThatHasNotBegunHearsWhyItWaits) {

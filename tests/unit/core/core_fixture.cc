@@ -162,9 +162,11 @@ absl::Status CoreTest::Release(std::vector<uint64_t> jobs) {
   return TakeReply<StatusReply>().status;
 }
 
-std::string CoreTest::Explain(uint64_t job) {
-  Do(core::Explain{++last_ticket_, job});
-  return TakeReply<ExplainReply>().reason;
+std::string CoreTest::Explain(uint64_t job) { return ExplainAll({job}).at(0); }
+
+std::vector<std::string> CoreTest::ExplainAll(std::vector<uint64_t> jobs) {
+  Do(core::Explain{++last_ticket_, std::move(jobs)});
+  return TakeReply<ExplainReply>().reasons;
 }
 
 std::vector<v1::Cluster> CoreTest::Clusters() { return ListClusters({}).clusters; }

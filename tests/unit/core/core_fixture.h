@@ -58,6 +58,7 @@ class CoreTest : public ::testing::Test {
   absl::Status Hold(std::vector<uint64_t> jobs);
   absl::Status Release(std::vector<uint64_t> jobs);
   std::string Explain(uint64_t job);
+  std::vector<std::string> ExplainAll(std::vector<uint64_t> jobs);
   std::vector<v1::Cluster> Clusters();
   ClustersReply ListClusters(core::ListClusters which);
   SessionId Connect(const v1::AgentHello& hello);

@@ -1,3 +1,4 @@
+#include "contract/queue_words.h"
 #include "tests/unit/core/core_fixture.h"
 
 namespace muster::core {
@@ -150,6 +151,23 @@ TEST_F(PlaceTest, AClusterThatShrinksTakesNoMoreOfWhatItCannotRun) {
   EXPECT_THAT(Assigned(a), SizeIs(1));
 }
 
+TEST_F(PlaceTest, ManyJobsAreExplainedAtOnceAndAFewDifferentOnes) {
+  Gone(Connect("a"));
+  std::vector<uint64_t> jobs;
+  for (int i = 0; i < 50; ++i) jobs.push_back(MustSubmit(Spec()));
+  for (const std::string& reason : ExplainAll(jobs)) EXPECT_THAT(reason, HasSubstr("it fits"));
+  jobs.clear();
+  for (int i = 0; i < 30; ++i) {
+    v1::JobSpec spec = Spec();
+    spec.mutable_resources()->set_memory_bytes((i + 1) << 20);
+    jobs.push_back(MustSubmit(spec));
+  }
+  const std::vector<std::string> reasons = ExplainAll(jobs);
+  ASSERT_EQ(reasons.size(), 30u);
+  EXPECT_THAT(reasons[19], HasSubstr("it fits"));
+  EXPECT_EQ(reasons[20], "");
+}
+
 TEST_F(PlaceTest, APoolThatTakesNoJobsMakesThemWait) {
   v1::AgentHello hello = Hello("a");
   hello.mutable_inventory()->mutable_pools(0)->set_available(false);
@@ -159,6 +177,9 @@ TEST_F(PlaceTest, APoolThatTakesNoJobsMakesThemWait) {
   EXPECT_EQ(Job(id).state(), v1::JOB_STATE_QUEUED);
   EXPECT_THAT(Explain(id), HasSubstr("takes no jobs at the moment: it is forbidden; muster "
                                      "clusters a tells more"));
+  EXPECT_TRUE(contract::WaitsForPool(Explain(id)));
+  EXPECT_FALSE(contract::WaitsForPool("cluster \"b\": it fits; " + Explain(id)))
+      << "another cluster is nearer to taking it";
   v1::AgentHeartbeat beat;
   *beat.mutable_inventory() = Hello("a").inventory();
   Beat(a, beat);

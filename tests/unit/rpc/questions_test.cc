@@ -177,6 +177,25 @@ TEST(Questions, APlanComesFromEachConnectedClusterThatCouldTakeTheJob) {
   EXPECT_EQ(response.plans(0).submission(), "sbatch ...");
 }
 
+TEST(Questions, APlanForANamespaceThatTakesNoJobsSaysThatAlone) {
+  TestBroker broker;
+  FakeAgent agent(broker);
+  ASSERT_TRUE(agent.Connect([](v1::AgentHello& hello) {
+    hello.set_kind(v1::CLUSTER_KIND_KUBERNETES);
+    hello.mutable_inventory()->mutable_pools(0)->set_available(false);
+    hello.mutable_inventory()->mutable_pools(0)->set_state("missing");
+  }));
+  v1::PlanJobRequest request;
+  *request.mutable_spec() = TrueSpec();
+  v1::PlanJobResponse response;
+  ASSERT_TRUE(broker.jobs().PlanJob(Call().get(), request, &response).ok());
+  ASSERT_EQ(response.plans_size(), 1);
+  ASSERT_EQ(response.plans(0).checks_size(), 1);
+  const v1::ClusterCheck& check = response.plans(0).checks(0);
+  EXPECT_EQ(check.result(), v1::CHECK_RESULT_WARN);
+  EXPECT_THAT(check.seen(), HasSubstr("takes no jobs at the moment: it is missing"));
+}
+
 TEST(Questions, AnAgentThatCannotPlanIsAFailedCheckOfItsPlan) {
   TestBroker broker;
   FakeAgent agent(broker);
