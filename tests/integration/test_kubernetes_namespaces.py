@@ -82,7 +82,7 @@ def test_jobs_of_one_without_its_rights_wait_for_them(kubernetes, world, agent, 
     assert f'pool "{shut}" takes no jobs at the moment: it is forbidden; muster clusters lab tells more' in \
         world.cli("why", job_id).stdout
     plan = world.cli("plan", "--pool", shut, "--", "true").stdout
-    assert "not now: create the Job: the API server answered 403" in plan and "until then the job waits" in plan
+    assert f'pool "{shut}" takes no jobs at the moment: it is forbidden' in plan and "until then the job waits" in plan
     assert f"pool {shut} is forbidden" in world.cli("clusters", "-o", "wide").stdout
     page = world.cli("clusters", "lab").stdout
     assert f"namespace {shut} is forbidden: " in page and f"kubectl apply -n {shut} -f rights.yaml" in page
