@@ -1,5 +1,6 @@
 """The agent dies just before each of the things that it does outside itself."""
 
+import contextlib
 import fcntl
 import signal
 
@@ -52,7 +53,7 @@ def _count_effects(lab, life, toll):
     toll.moment = f"{life.name}: "
     strike = Strike(lab, MOST_EFFECTS)
     job = life.live(lab, strike.reach)
-    strike.reach(lambda: _is_over(lab, job), "its life is over")
+    _see_out(lab, job, strike)
     effects = strike.end()
     assert 10 < effects < MOST_EFFECTS, effects
     toll.effects[life.name] = effects
@@ -64,14 +65,16 @@ def _strike(lab, life, at, toll):
     toll.moment = f"{life.name}, killed at effect {at}: "
     strike = Strike(lab, at)
     job = life.live(lab, strike.reach)
-    strike.reach(lambda: _is_over(lab, job), "its life is over")
+    _see_out(lab, job, strike)
     toll.strikes += strike.end() >= at
     toll.audit(lab, [job], lambda _: life.end)
 
 
-def _is_over(lab, job_id):
-    """Also the agent's work on it: it has cleaned up."""
-    return lab.has_ended(job_id) and not lab.left()
+def _see_out(lab, job, strike):
+    """To the end of the life: the agent has cleaned up, too, or the audit will say what it has left."""
+    strike.reach(lambda: lab.has_ended(job), "it has ended")
+    with contextlib.suppress(AssertionError):
+        strike.reach(lambda: not lab.left(), "nothing of it is left")
 
 
 class Strike:

@@ -46,6 +46,7 @@ class Lab:
         self.trio.counter = world.path("counter")
         self.trio.counter.touch()
         self.trio.counter.chmod(0o666)
+        self._orphans = set()
 
     def spec(self, text=""):
         """A job that counts its starts, says so, and then does what the shell text says."""
@@ -93,15 +94,22 @@ class Lab:
         finally:
             self.cluster.slurm("scancel", others)
 
+    def find_orphans(self):
+        """What is still left of jobs that have ended, and has not been found before; in words."""
+        with contextlib.suppress(AssertionError):
+            eventually(lambda: not self.left(), "nothing is left over", ORPHAN_PATIENCE_S)
+        found = self.left()
+        self._orphans |= found
+        return sorted(found)
+
     def left(self):
-        """What the agent has not cleaned up yet, in words."""
+        """What the agent has not cleaned up and nobody has complained of yet, in words."""
+        return self.list_things() - self._orphans
+
+    def list_things(self):
+        """All that is there because of jobs. Slurm keeps nothing but its own records, its agent files."""
         runs = self.agent.state_dir / "runs"
         return {str(path) for path in [*runs.glob("*-*-*"), *runs.glob("ended/*")]}
-
-    def find_orphans(self):
-        """What is still in the cluster of jobs that have ended, and has not been found before; in words. Slurm keeps
-        nothing but its own records."""
-        return []
 
     def was_doubled_by_cluster(self, job, starts):
         """Whether the cluster itself tells that it has made so many starts of the job's only run. Slurm never does."""
@@ -113,10 +121,6 @@ class KubernetesLab(Lab):
     """Its jobs may be cleaned up as soon as the broker has their ends and logs."""
 
     trio_of = PodTrio
-
-    def __init__(self, *parts):
-        super().__init__(*parts)
-        self._orphans = set()
 
     def spec(self, text=""):
         spec = super().spec(text)
@@ -151,15 +155,6 @@ class KubernetesLab(Lab):
         return any(condition.get("reason") == "Unschedulable" for pod in pods if "deletionTimestamp" not in pod["metadata"]
                    for condition in pod["status"].get("conditions", []))
 
-    def find_orphans(self):
-        try:
-            eventually(lambda: not self.left(), "nothing is left over", ORPHAN_PATIENCE_S)
-        except AssertionError:
-            pass
-        found = self.left()
-        self._orphans |= found
-        return sorted(found)
-
     def was_doubled_by_cluster(self, job, starts):
         """A Job controller that does not hear whether its pod was made makes another one: Kubernetes says that a program
         "may sometimes be started twice" (its page on Jobs). Then there are Events about so many pods of the one Job, which
@@ -173,9 +168,8 @@ class KubernetesLab(Lab):
         resumed = [name for name, reason, _ in about if name == key and reason == "Resumed"]
         return len(pods) == starts and len(resumed) <= 1
 
-    def left(self):
-        left = {f"{kind} {thing['metadata']['name']}" for kind in KINDS for thing in self.cluster.objects(kind)}
-        return left - self._orphans
+    def list_things(self):
+        return {f"{kind} {thing['metadata']['name']}" for kind in KINDS for thing in self.cluster.objects(kind)}
 
 
 @contextlib.contextmanager
