@@ -305,7 +305,7 @@ std::string LacksShares(const v1::JobSpec& shape, v1::ClusterKind kind) {
     if (gpus.count_millis() % kMillis == 0) continue;
     return fmt::format(
         "it is of kind {}, which gives GPUs whole, and the job asks for {} "
-        "(resources.gpus[0].count_millis); ask for whole GPUs, or choose a cluster of kind "
+        "(resources.gpus); ask for whole GPUs, or choose a cluster of kind "
         "machines",
         contract::Name(kind), contract::FormatGpus(gpus));
   }

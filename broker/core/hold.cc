@@ -66,7 +66,8 @@ absl::Status Core::Impl::CheckHold(const Hold& in) const {
                           it == jobs_.end() ? "has ended"
                           : is_stopping     ? "is being canceled"
                           : it->second.state() == v1::JOB_STATE_PENDING
-                              ? "its run has begun, or is ending"
+                              ? "a node has it, or it is ending; to keep it back, cancel it and "
+                                "submit it again with --hold"
                               : contract::Name(it->second.state()));
   }
   if (count == 0) return absl::OkStatus();

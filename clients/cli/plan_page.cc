@@ -58,9 +58,9 @@ void AppendStart(const v1::JobPlan& plan, absl::Time now, Page* page) {
       plan.checks().begin(), plan.checks().end(),
       [](const v1::ClusterCheck& check) { return check.result() == v1::CHECK_RESULT_FAIL; });
   if (has_failed) {
-    page->Line("Would start", "not as it is: see the checks");
+    page->Line("Would not start", "as it is: see the checks");
   } else if (!plan.has_estimated_start_time()) {
-    page->Line("Would start", "at a time that the cluster does not say");
+    page->Line("Would start", "the cluster does not say when");
   } else if (ToTime(plan.estimated_start_time()) <= now + kAtOnce) {
     page->Line("Would start", "at once");
   } else {

@@ -91,10 +91,13 @@ void NoteEmpty(Session& session, const v1::Job& job, const v1::ReadLogRequest& r
         fmt::format("nothing was written to standard error, or the cluster keeps both outputs in "
                     "one: muster logs {}.{}",
                     job.id(), request.run()));
-  } else if (contract::IsTerminal(job.state())) {
+  } else if (const bool is_latest =
+                 job.runs().empty() || job.runs().rbegin()->number() == request.run();
+             contract::IsTerminal(job.state()) || !is_latest) {
+    // Why the job stands as it does is a matter of its latest run.
     session.terminal.Note("the log is empty");
   } else {
-    session.terminal.Note(Summary(job) + "; nothing has been written yet");
+    session.terminal.Note(Summary(job) + " (nothing has been written yet)");
   }
 }
 

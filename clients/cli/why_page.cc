@@ -84,8 +84,11 @@ void AppendEnd(const v1::Job& job, const Style& style, Page* page) {
     page->Line("", fmt::format("{}: {}", OneLine(quote.source()),
                                Paint(OneLine(quote.text()), Colour::kDim, style.colours)));
   }
-  if (failure.retriable()) page->Line("Again", "another run may end better");
-  page->Line("What to do", OneLine(failure.suggestion()));
+  // Who canceled it wants no other run.
+  if (has_failed) {
+    if (failure.retriable()) page->Line("Again", "another run may end better");
+    page->Line("What to do", OneLine(failure.suggestion()));
+  }
   page->Line("What to do", QuotesHint(job));
   page->Line("Its output", LogCommands(job));
 }

@@ -60,7 +60,10 @@ void CheckCommand(std::string_view field, const v1::Command& command, FieldError
       CheckWords(arguments, command.script_arguments(), errors);
       return;
     default:
-      errors->Add(field, fmt::format("is missing; give {0}.argv or {0}.script", field));
+      errors->Add(field,
+                  fmt::format("is missing; in a job file give run (a script) or command (words), "
+                              "in the API {0}.argv or {0}.script",
+                              field));
   }
 }
 

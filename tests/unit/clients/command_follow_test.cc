@@ -295,7 +295,12 @@ TEST_F(CommandTest, ALogWithoutABytePrintsWhyOnStandardError) {
   job_ = JobInState(42, v1::JOB_STATE_PENDING);
   job_.set_reason("no node is free");
   EXPECT_THAT(Run({"logs", "42"}).err,
-              HasSubstr("job 42 PENDING: no node is free; nothing has been written yet"));
+              HasSubstr("job 42 PENDING: no node is free (nothing has been written yet)"));
+  // The first run's log waits for nothing, whatever the second waits for.
+  *job_.add_runs() = job_.runs(0);
+  job_.mutable_runs(1)->set_number(2);
+  EXPECT_EQ(Run({"logs", "42.1"}).err, "muster: the log is empty\n");
+  job_.mutable_runs()->RemoveLast();
   const Outcome errors = Run({"logs", "--stderr", "42"});
   EXPECT_THAT(errors.err, HasSubstr("nothing was written to standard error, or the cluster keeps "
                                     "both outputs in one: muster logs 42.1"));
@@ -303,6 +308,19 @@ TEST_F(CommandTest, ALogWithoutABytePrintsWhyOnStandardError) {
   job_ = JobInState(42, v1::JOB_STATE_SUCCEEDED);
   EXPECT_THAT(Run({"logs", "42"}).err, HasSubstr("the log is empty"));
   EXPECT_EQ(Run({"logs", "-q", "42"}).err, "");
+}
+
+TEST_F(CommandTest, WhyACanceledJobEndedNamesNoOtherRun) {
+  job_ = JobInState(42, v1::JOB_STATE_FAILED);
+  job_.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_INFRA);
+  job_.mutable_failure()->set_message("its pod was deleted");
+  job_.mutable_failure()->set_retriable(true);
+  job_.mutable_failure()->set_suggestion("Submit the job again.");
+  EXPECT_THAT(Run({"why", "42"}).out, HasSubstr("Submit the job again."));
+  job_.set_state(v1::JOB_STATE_CANCELED);
+  const std::string canceled = Run({"why", "42"}).out;
+  EXPECT_THAT(canceled, HasSubstr("its pod was deleted"));
+  EXPECT_THAT(canceled, Not(HasSubstr("again")));
 }
 
 TEST_F(CommandTest, EventsEndWithTheLatestOneUnlessFollowed) {

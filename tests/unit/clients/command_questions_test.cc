@@ -348,12 +348,11 @@ TEST_F(CommandTest, PlanShowsTheSubmissionAndSubmitsNothing) {
   EXPECT_EQ(Run({"plan", WriteFile("run: x\nname: filed\n")}).code, 0);
   EXPECT_EQ(asked.spec().name(), "filed");
   plan->clear_estimated_start_time();
-  EXPECT_THAT(Run({"plan", "--", "x"}).out,
-              HasSubstr("Would start at a time that the cluster does not say"));
+  EXPECT_THAT(Run({"plan", "--", "x"}).out, HasSubstr("Would start the cluster does not say when"));
   plan->add_checks()->set_result(v1::CHECK_RESULT_FAIL);
   const Outcome failed = Run({"plan", "--", "x"});
   EXPECT_EQ(failed.code, 13);
-  EXPECT_THAT(failed.out, HasSubstr("Would start not as it is: see the checks"));
+  EXPECT_THAT(failed.out, HasSubstr("Would not start as it is: see the checks"));
   EXPECT_EQ(Run({"plan"}).code, 2);
   EXPECT_EQ(Run({"plan", "--wait", "--", "x"}).code, 2);
   EXPECT_THAT(submitted_, IsEmpty());

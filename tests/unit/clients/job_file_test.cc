@@ -203,7 +203,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{"ClusterTwoWays", "run: x\nplacement: {clusters: [a]}\ncluster: b",
                 "t.yaml:3:10: cluster:", "keep one"},
         BadFile{"ListAtTheTop", "- run: x", "t.yaml:1:1: expected a mapping", "a list"},
-        BadFile{"NoCommand", "name: a", "t.yaml:1:1: command: is missing", ""},
+        BadFile{
+            "NoCommand", "name: a",
+            "t.yaml:1:1: command: is missing; in a job file give run (a script) or command (words)",
+            ""},
         // What the contract refuses is shown at its place too.
         BadFile{"BadEnvName", "run: x\nenv:\n  A-B: 1", "t.yaml:3:8: env[\"A-B\"]:", "[A-Za-z_]"},
         BadFile{"BadPriority", "run: x\npriority: 5000",

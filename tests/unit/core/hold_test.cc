@@ -196,8 +196,11 @@ TEST_F(HoldTest, ARunThatItsClusterHasBegunWithIsNotHeld) {
          {Event(1, Key(id), v1::RUN_STATE_LAUNCHING), Event(2, Key(id), v1::RUN_STATE_STARTING)});
   const absl::Status status = Hold({id});
   EXPECT_EQ(ReasonOf(status), "NOT_WAITING");
-  EXPECT_THAT(std::string(ToStd(status.message())),
-              AllOf(HasSubstr("its run has begun"), Not(HasSubstr("the others"))));
+  EXPECT_THAT(
+      std::string(ToStd(status.message())),
+      AllOf(HasSubstr("a node has it, or it is ending; to keep it back, cancel it and submit "
+                      "it again with --hold"),
+            Not(HasSubstr("the others"))));
   EXPECT_FALSE(Job(id).held());
 }
 
