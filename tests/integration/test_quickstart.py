@@ -127,6 +127,16 @@ def test_what_is_started_is_named_with_its_log(quickstart):
     assert "== starting" not in quickstart()
 
 
+def test_a_long_build_says_how_far_it_is_and_a_failed_one_why(quickstart):
+    steps = 'for i in $(seq 200); do echo "[$i/200] Building"; done'
+    quickstart._write("path/cmake", f'#!/bin/sh\n[ "$1" = --preset ] || {steps}\n')
+    said = [line for line in quickstart().splitlines() if line.startswith("== built")]
+    assert said == [f"== built {tenth * 20} of 200" for tenth in range(1, 11)]
+    quickstart._write("path/cmake", '#!/bin/sh\n[ "$1" = --preset ] || { echo "[1/3] a.cc: error: no"; exit 1; }\n')
+    with pytest.raises(AssertionError, match="the build failed: .*a.cc: error: no"):
+        quickstart()
+
+
 def test_stop_names_the_jobs_that_it_waits_for(quickstart):
     quickstart("--slurm")
     job = quickstart.muster("run", "-q", "--", "sh", "-c", "trap 'sleep 2; exit' TERM; sleep 1000 & echo trapped; wait")
