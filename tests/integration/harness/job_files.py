@@ -119,7 +119,9 @@ class Place:
         if isinstance(wanted, int):
             assert data == bytes(range(256)) * wanted, "every byte, so many times"
         elif isinstance(wanted, str):
-            assert data.decode() == self._filled_in(wanted, job)
+            assert data.decode() == self._filled_in(wanted, job), data
+        elif "begins" in wanted:
+            assert data.decode().startswith(wanted["begins"]), data
 
     def _filled_in(self, text, job):
         values = {"<JOB>": str(job.id), "<CLUSTER>": self._name, "<RUN_KEY>": job.runs[-1].run_key if job.runs else ""}
