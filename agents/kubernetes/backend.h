@@ -76,6 +76,8 @@ class KubernetesBackend final : public agent::Backend {
   void SetWaker(std::function<void()> wake) override;
   bool TakeInventoryNews() override { return inventory_news_.exchange(false); }
   std::map<std::string, uint64_t> SchedulerCalls() const override { return api_.Calls(); }
+  // Runs of which something is remembered because their Job was, or is to be, changed.
+  size_t CountChanges() const;
 
  private:
   // How many pods the run is to have.
@@ -176,6 +178,7 @@ class KubernetesBackend final : public agent::Backend {
     // Since when a hold is wished, as far as a look has noticed; none: it is not.
     std::optional<absl::Time> hold_wished;
     bool is_under_way = false;
+    bool is_unwanted = false;  // to be forgotten once nothing is under way
     Tries patches;
     Tries deletions;
   };
@@ -187,7 +190,8 @@ class KubernetesBackend final : public agent::Backend {
   bool IsChangeUnderWay(const std::string& run_key) const;
   // Nobody wishes it any longer.
   void DropHold(const std::string& run_key);
-  void ForgetHold(const std::string& run_key);
+  // Nothing will be changed of it any more.
+  void ForgetChanges(const std::string& run_key);
   // Why such a run waits; `seen`: what its Job says of that.
   std::string ReasonInQueue(const JobObject& job, const std::string& seen) const;
   // The run cannot go on: why is kept, its Job is deleted, and the run has failed once that is

@@ -72,6 +72,7 @@ std::string KubernetesBackend::TryChange(const RunHandle& run, Tries JobChange::
   const Tries& tries = last.*kind;
   if (last.is_under_way || absl::Now() < tries.not_before) return tries.trouble;
   last.is_under_way = true;
+  last.is_unwanted = false;
   // A webhook that takes its time keeps nobody from being seen.
   changer_.Post([this, run, kind, change = std::move(change)] {
     const absl::Status done = change();
@@ -82,6 +83,7 @@ std::string KubernetesBackend::TryChange(const RunHandle& run, Tries JobChange::
       tried.is_under_way = false;
       (tried.*kind).not_before = absl::Now() + (is_another ? kConflictPause : kChangePause);
       (tried.*kind).trouble = is_another ? "" : std::string(ToStd(done.message()));
+      if (tried.is_unwanted) changes_.erase(run.run_key);
     }
     HomeOf(run).store().MarkNews(run.run_key);
   });
@@ -103,10 +105,17 @@ void KubernetesBackend::DropHold(const std::string& run_key) {
   found->second.patches = {};
 }
 
-void KubernetesBackend::ForgetHold(const std::string& run_key) {
+void KubernetesBackend::ForgetChanges(const std::string& run_key) {
   const std::lock_guard lock(mutex_);
   const auto found = changes_.find(run_key);
-  if (found != changes_.end() && !found->second.is_under_way) changes_.erase(found);
+  if (found == changes_.end()) return;
+  found->second.is_unwanted = true;
+  if (!found->second.is_under_way) changes_.erase(found);
+}
+
+size_t KubernetesBackend::CountChanges() const {
+  const std::lock_guard lock(mutex_);
+  return changes_.size();
 }
 
 }  // namespace muster::kubernetes

@@ -321,7 +321,7 @@ std::optional<Observation> KubernetesBackend::AwaitLogs(const RunFacts& facts, O
     awaiting_logs_.erase(facts.run_key);
     asked_for_pods_.erase(facts.run_key);
     asked_if_suspended_.erase(facts.run_key);
-    ForgetHold(facts.run_key);
+    ForgetChanges(facts.run_key);
     return end;
   }
   awaiting_logs_.insert(facts.run_key);

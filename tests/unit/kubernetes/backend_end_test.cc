@@ -1,5 +1,7 @@
 // What ends runs that cannot go on.
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -129,6 +131,34 @@ TEST_F(BackendEndTest, ADeletionThatIsRefusedIsTriedAgainAfterAPauseAndSaysSo) {
     absl::SleepFor(absl::Milliseconds(20));
   }
   EXPECT_GE(absl::Now() - refused, absl::Seconds(8)) << "after a pause";
+}
+
+TEST_F(BackendEndTest, OfARunThatIsForgottenNoChangeIsRemembered) {
+  for (const bool is_under_way : {false, true}) {
+    jobs_ = pods_ = Json::array();
+    AddHopeless(kHopeless);
+    Set([&] {
+      answer_first_ = [is_under_way, is_first = true](
+                          const ScriptedRequest& request) mutable -> std::optional<ScriptedReply> {
+        if (request.method != "DELETE") return std::nullopt;
+        if (!std::exchange(is_first, false)) return ScriptedReply{.body = "{}"};
+        if (!is_under_way) return ScriptedReply{.status = 503};
+        return ScriptedReply{.status = 429, .headers = {"Retry-After: 1"}};
+      };
+    });
+    Start({kHopeless});
+    TakeChanges();
+    (void)Await(kHopeless, v1::RUN_STATE_FINISHING, is_under_way ? "" : "could not be deleted");
+    if (is_under_way) {
+      EXPECT_THAT(AwaitDeletions(1), SizeIs(1));
+    }
+    EXPECT_EQ(backend_->CountChanges(), 1);
+    EXPECT_TRUE(backend_->Forget(Handle(kHopeless)).ok());
+    const absl::Time end = absl::Now() + absl::Seconds(20);
+    while (backend_->CountChanges() > 0 && absl::Now() < end)
+      absl::SleepFor(absl::Milliseconds(2));
+    EXPECT_EQ(backend_->CountChanges(), 0) << is_under_way;
+  }
 }
 
 TEST_F(BackendEndTest, WhatIsBeingDeletedAlreadyIsNotDeletedAgain) {
