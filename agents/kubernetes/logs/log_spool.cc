@@ -15,8 +15,9 @@
 namespace muster::kubernetes {
 namespace {
 
-// Containers of one rank that are remembered as read: its pods' init containers and main, for as
-// many pods as may still exist at the same time.
+// Containers of one rank that are remembered as read in its position, so that the end of one and
+// where the next begins are written together. Those before them are in a file of their own: as many
+// as the run has had, for any of its pods may be named until its end.
 constexpr size_t kMaxFinished = 16;
 // The position is written in place, in one page: the kernel does not stop in the middle of one.
 constexpr size_t kMaxPositionBytes = 4096;
@@ -44,6 +45,19 @@ absl::Status ErrorOf(int error, std::string_view what, const std::string& path) 
   return is_full ? absl::ResourceExhaustedError(std::string(status.message())) : status;
 }
 
+// Leaves in `bytes` what could not be written.
+absl::Status AppendTo(const std::string& path, std::string_view* bytes) {
+  const File file(path, O_WRONLY | O_CREAT | O_APPEND);
+  if (!file.is_open()) return ErrorOf(errno, "cannot write", path);
+  while (!bytes->empty()) {
+    const ssize_t written = write(file.fd(), bytes->data(), bytes->size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return ErrorOf(written < 0 ? errno : ENOSPC, "cannot write", path);
+    bytes->remove_prefix(static_cast<size_t>(written));
+  }
+  return absl::OkStatus();
+}
+
 uint64_t SizeOf(const std::string& path) {
   struct stat file = {};
   return stat(path.c_str(), &file) == 0 ? static_cast<uint64_t>(file.st_size) : 0;
@@ -53,6 +67,10 @@ uint64_t SizeOf(const std::string& path) {
 
 void LogSpool::Load() {
   const uint64_t size = SizeOf(path_);
+  std::ifstream earlier(EarlierPath());
+  for (std::string source; std::getline(earlier, source);) {
+    if (!source.empty()) earlier_.insert(source);
+  }
   std::ifstream file(path_ + ".position");
   std::string line;
   std::getline(file, line);
@@ -81,7 +99,8 @@ void LogSpool::Load() {
 }
 
 bool LogSpool::HasFinished(const std::string& source) const {
-  return std::find(finished_.begin(), finished_.end(), source) != finished_.end();
+  return earlier_.contains(source) ||
+         std::find(finished_.begin(), finished_.end(), source) != finished_.end();
 }
 
 absl::Status LogSpool::SavePosition() const {
@@ -125,16 +144,10 @@ bool LogSpool::LeaveOutKnown(std::string_view* bytes) {
 }
 
 absl::Status LogSpool::Write(std::string_view bytes) {
-  const File file(path_, O_WRONLY | O_CREAT | O_APPEND);
-  if (!file.is_open()) return ErrorOf(errno, "cannot write", path_);
-  while (!bytes.empty()) {
-    const ssize_t written = write(file.fd(), bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return ErrorOf(written < 0 ? errno : ENOSPC, "cannot write", path_);
-    ahead_ += static_cast<uint64_t>(written);
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return absl::OkStatus();
+  const size_t wanted = bytes.size();
+  const absl::Status status = AppendTo(path_, &bytes);
+  ahead_ += wanted - bytes.size();
+  return status;
 }
 
 absl::Status LogSpool::Append(std::string_view news, const LogPosition& after, bool has_gap) {
@@ -185,8 +198,15 @@ absl::Status LogSpool::Say(std::string_view line) {
 }
 
 absl::Status LogSpool::Finish() {
+  if (finished_.size() == kMaxFinished) {
+    // First: twice does no harm. A line that a full disk has cut is of no container.
+    const std::string line = "\n" + finished_.front() + "\n";
+    std::string_view left = line;
+    if (absl::Status kept = AppendTo(EarlierPath(), &left); !kept.ok()) return kept;
+    earlier_.insert(std::move(finished_.front()));
+    finished_.pop_front();
+  }
   finished_.push_back(source_);
-  if (finished_.size() > kMaxFinished) finished_.pop_front();
   source_.clear();
   position_ = {};
   return SavePosition();

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -23,7 +24,8 @@ inline constexpr char kRotatedLine[] =
 // Not thread-safe. Keeps no descriptor between calls: thousands of these are open at a time.
 class LogSpool {
  public:
-  // The position is in a file of this name with ".position" at its end.
+  // The position is in a file of this name with ".position" at its end, and containers that were
+  // read long before in one with ".finished".
   explicit LogSpool(std::string path) : path_(std::move(path)) {}
 
   const std::string& path() const { return path_; }
@@ -48,6 +50,7 @@ class LogSpool {
   absl::Status Finish();
 
  private:
+  std::string EarlierPath() const { return path_ + ".finished"; }
   absl::Status Write(std::string_view bytes);
   absl::Status SavePosition() const;
   // Bytes that are in the file already and come again are left out; false: they differ.
@@ -58,6 +61,7 @@ class LogSpool {
   const std::string path_;
   std::string source_;
   std::deque<std::string> finished_;  // the latest last
+  std::set<std::string> earlier_;     // that finished before those
   LogPosition position_;
   uint64_t begin_ = 0;   // where the container's log begins in the file
   uint64_t offset_ = 0;  // up to where position_ tells of

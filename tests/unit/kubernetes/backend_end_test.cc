@@ -155,8 +155,7 @@ TEST_F(BackendEndTest, OfARunThatIsForgottenNoChangeIsRemembered) {
     EXPECT_EQ(backend_->CountChanges(), 1);
     EXPECT_TRUE(backend_->Forget(Handle(kHopeless)).ok());
     const absl::Time end = absl::Now() + absl::Seconds(20);
-    while (backend_->CountChanges() > 0 && absl::Now() < end)
-      absl::SleepFor(absl::Milliseconds(2));
+    while (backend_->CountChanges() > 0 && absl::Now() < end) absl::SleepFor(absl::Milliseconds(2));
     EXPECT_EQ(backend_->CountChanges(), 0) << is_under_way;
   }
 }

@@ -49,6 +49,25 @@ TEST_F(LogSpoolTest, AnotherProcessGoesOnWhereThisOneWas) {
   EXPECT_EQ(Content(), "setup\nline\nmore\n");
 }
 
+TEST_F(LogSpoolTest, AllContainersThatWereReadAreRememberedHoweverManyThereWere) {
+  for (int pod = 0; pod < 100; ++pod) {
+    for (const char* container : {"storage", "main"}) {
+      ASSERT_TRUE(spool_.Begin(fmt::format("uid-{}/{}", pod, container)).ok());
+      ASSERT_TRUE(spool_.Finish().ok());
+    }
+  }
+  LogSpool next(path_);
+  next.Load();
+  for (const LogSpool* spool : {&spool_, &next}) {
+    for (int pod = 0; pod < 100; ++pod) {
+      EXPECT_TRUE(spool->HasFinished(fmt::format("uid-{}/storage", pod))) << pod;
+      EXPECT_TRUE(spool->HasFinished(fmt::format("uid-{}/main", pod))) << pod;
+    }
+    EXPECT_FALSE(spool->HasFinished("uid-100/main"));
+    EXPECT_FALSE(spool->HasFinished(""));
+  }
+}
+
 // Kills between the output and the position, at each of the output's bytes.
 TEST_F(LogSpoolTest, OutputThatWasWrittenWithoutItsPositionIsNotRepeatedNorTakenBack) {
   ASSERT_TRUE(spool_.Begin("a/main").ok());
