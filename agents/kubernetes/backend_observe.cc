@@ -18,9 +18,20 @@ using agent::Observation;
 using agent::ObserveOutcome;
 using agent::RunHandle;
 
+// Between the clocks of the cluster's own machines; times are in whole seconds. A try that a queue
+// takes back and lets go again lasts longer.
+constexpr absl::Duration kClockSlack = absl::Seconds(2);
+
 size_t CountEnded(const RunFacts& facts) {
   return static_cast<size_t>(std::count_if(facts.pods.begin(), facts.pods.end(),
                                            [](const PodObject& pod) { return pod.HasEnded(); }));
+}
+
+// A queue has taken the Job back since, and let it go again: its start is that of the latest try,
+// by the clock of its controller, and its pods' by that of the server.
+bool IsOfEarlierTry(const PodObject& pod, const JobObject& job) {
+  return pod.HasEnded() && pod.created.has_value() && job.start_time.has_value() &&
+         *pod.created < *job.start_time - kClockSlack;
 }
 
 // A Job makes no pods while it is suspended.
@@ -273,10 +284,14 @@ void KubernetesBackend::Queue(const RunHandle& run, const RunFacts& facts, Obser
                                   seen->reason.empty() ? "" : "; ", trouble);
     }
   }
-  const auto has_node = [](const PodObject& pod) { return !pod.node.empty(); };
-  const auto placed =
-      static_cast<size_t>(std::count_if(facts.pods.begin(), facts.pods.end(), has_node));
-  if (CountEnded(facts) >= PodsOf(run)) {
+  size_t ended = 0;
+  size_t placed = 0;
+  for (const PodObject& pod : facts.pods) {
+    if (IsOfEarlierTry(pod, job)) continue;
+    if (pod.HasEnded()) ++ended;
+    if (!pod.node.empty()) ++placed;
+  }
+  if (ended >= PodsOf(run)) {
     queue_.Remove(run.run_key);
   } else if (placed >= PodsOf(run)) {
     queue_.SetPlaced(run.run_key);

@@ -291,6 +291,31 @@ TEST_F(BackendStartTest, ALaunchLetsItsOwnRunGoAndNoOther) {
   EXPECT_THAT(AwaitPatched(), ElementsAre(KeyOf(1)));
 }
 
+TEST_F(BackendStartTest, OfARunThatAQueueLetGoAgainThePodsOfTheTryBeforeLeaveNoRoomToOthers) {
+  Json job = MakeJob(KeyOf(1));
+  job["spec"]["suspend"] = false;
+  const Json pod = {{"metadata",
+                     {{"name", KeyOf(1) + "-0"},
+                      {"namespace", "lab"},
+                      {"uid", "p"},
+                      {"creationTimestamp", "2026-01-01T00:01:00Z"},
+                      {"deletionTimestamp", "2026-01-01T00:09:00Z"},
+                      {"labels", {{kRunLabel, KeyOf(1)}}}}},
+                    {"spec", {{"nodeName", "node-1"}}},
+                    {"status", {{"phase", "Failed"}}}};
+  for (const bool is_let_go_again : {true, false}) {
+    job["status"]["startTime"] = is_let_go_again ? "2026-01-01T00:10:00Z" : "2026-01-01T00:01:00Z";
+    jobs_ = Json::array({job});
+    pods_ = Json::array({pod});
+    Start({KeyOf(1)});
+    backend_->AllowStarts();
+    EXPECT_EQ(backend_->Observe({RunOf(1)}).observations.size(), 1);
+    TakeChanges();
+    Launch(2);
+    EXPECT_EQ(TakePatched().empty(), is_let_go_again);
+  }
+}
+
 TEST_F(BackendStartTest, WhatIsSeenOfRunsIsToldWhileTheServerTakesItsTimeToLetOneGo) {
   std::promise<void> told;
   at_patch_ = [is_told = told.get_future().share()] {
