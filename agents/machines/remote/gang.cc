@@ -53,6 +53,9 @@ std::optional<absl::Time> FirstStart(const std::vector<Rank>& ranks) {
 }  // namespace
 
 bool TakeReport(const RankReport& report, absl::Time last_report, absl::Time now, Rank* rank) {
+  // A TERM that came before the supervisor had its claim may have ended it without a trace; then
+  // the host is told again, which takes the claim.
+  if (report.stage == HostStage::kAbsent && !rank->HasBegun()) rank->stop_told = false;
   // A look from before the start was answered.
   if (report.stage == HostStage::kAbsent || report.stage == rank->stage) return false;
   // What has begun was not refused, whatever the answer to a second start.

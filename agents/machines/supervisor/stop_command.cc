@@ -35,11 +35,12 @@ std::optional<ProcessId> OwnerOf(const std::string& directory) {
   return found->second.owner;
 }
 
-void Terminate(const ProcessId& process) {
+// Whether it was there.
+bool Terminate(const ProcessId& process) {
   // First the handle, then the look: what the look sees is what the handle holds.
   const hosts::Fd pidfd(hosts::PidfdOpen(process.pid));
-  if (pidfd.valid() && Identify(process.pid) == process)
-    hosts::PidfdSendSignal(pidfd.get(), SIGTERM);
+  return pidfd.valid() && Identify(process.pid) == process &&
+         hosts::PidfdSendSignal(pidfd.get(), SIGTERM) == 0;
 }
 
 }  // namespace
@@ -67,7 +68,9 @@ int StopCommand(const std::string& directory) {
     }
     if (error != EEXIST) return HostError("make", claim_path, error);
   }
-  if (const std::optional<ProcessId> owner = OwnerOf(directory)) Terminate(*owner);
+  const std::optional<ProcessId> owner = OwnerOf(directory);
+  // The agent knows that the TERM was its own; on a full disk there is no note of that.
+  if (owner.has_value() && Terminate(*owner)) return kHostDone;
   return cancel_error == 0 ? kHostDone : HostError("make", cancel_path, cancel_error);
 }
 

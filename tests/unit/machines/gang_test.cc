@@ -130,6 +130,13 @@ TEST(GangTest, ALookFromBeforeTheStartChangesNothing) {
   EXPECT_EQ(rank.stage, HostStage::kClaimed);
 }
 
+TEST(GangTest, AHostThatHasNoTraceOfAStopIsToldAgain) {
+  Rank rank = LivingRank("a", HostStage::kAbsent);
+  rank.stop_told = true;
+  EXPECT_FALSE(TakeReport({.run_key = "k-1-1"}, kNow, kNow, &rank));
+  EXPECT_FALSE(rank.stop_told);
+}
+
 TEST(GangTest, ATermAfterOurStopIsOurs) {
   Rank rank = LivingRank("a", HostStage::kStarted);
   rank.stop_told = true;

@@ -113,6 +113,13 @@ TEST_F(HostCommandsTest, AStopEndsTheRunAndSaysSo) {
   EXPECT_EQ(AwaitEnd("k-1-1").exit->cause, ExitRecord::Cause::kCanceled);
 }
 
+TEST_F(HostCommandsTest, AStopThatCannotLeaveItsNoteIsDoneAllTheSame) {
+  EXPECT_TRUE(Start("k-1-1", "exec sleep 1000").ok());
+  std::filesystem::create_symlink("/nowhere/at/all", DirectoryOf("k-1-1") + "/" + kCancelFile);
+  EXPECT_TRUE(Give({"stop", DirectoryOf("k-1-1")}).ok());
+  EXPECT_EQ(AwaitEnd("k-1-1").exit->cause, ExitRecord::Cause::kTerminated);
+}
+
 TEST_F(HostCommandsTest, ARunThatIsStoppedBeforeItsStartNeverStarts) {
   EXPECT_TRUE(Give({"stop", DirectoryOf("k-1-1")}).ok());
   EXPECT_TRUE(Start("k-1-1", "true").ok());
