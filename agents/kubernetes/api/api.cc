@@ -159,6 +159,8 @@ absl::StatusOr<Json> Api::Get(const std::string& path, std::string_view what) {
 absl::StatusOr<ApiAnswer> Api::Call(const ApiCall& call) {
   const absl::Time end = absl::Now() + call.timeout;
   bool renewed = false;
+  // By any of the tries: the last one knows nothing of those before it.
+  bool may_have_been_heard = false;
   for (int tries = 1;; ++tries) {
     Credential credential;
     absl::StatusOr<HttpCall> http = Prepare(call.method, call.path, end, &credential);
@@ -170,6 +172,7 @@ absl::StatusOr<ApiAnswer> Api::Call(const ApiCall& call) {
     http->timeout = std::max(absl::Milliseconds(1), end - absl::Now());
     Count(call.method);
     const absl::StatusOr<HttpAnswer> answer = loop_.Send(*std::move(http), kMaxAnswerBytes);
+    may_have_been_heard = may_have_been_heard || !answer.ok() || answer->was_sent_again;
     if (answer.ok() && answer->status == 401 && !std::exchange(renewed, true)) {
       credentials_.Refuse(credential);
       continue;
@@ -184,7 +187,7 @@ absl::StatusOr<ApiAnswer> Api::Call(const ApiCall& call) {
     }
     if (!answer.ok()) return answer.status();
     ApiAnswer told = ToAnswer(answer->status, answer->body);
-    told.was_sent_again = answer->was_sent_again;
+    told.was_sent_again = may_have_been_heard;
     return told;
   }
 }

@@ -62,6 +62,30 @@ TEST_F(ApiTest, ACallCarriesItsBodyAndWhoAsks) {
   EXPECT_EQ(api_->Calls()["POST"], 1u);
 }
 
+TEST_F(ApiTest, WhatAKeptConnectionMayHaveMadeIsRememberedWhileTheServerSendsTheCallAway) {
+  for (const int away : {401, 429}) {
+    requests_.clear();
+    Script({{.body = "{}"},      // the connection is kept
+            {.hangs_up = true},  // it has done so, and nobody heard
+            {.status = away},    // what was sent again
+            Refusal(409, "AlreadyExists", "it is there")});
+    ASSERT_TRUE(api_->Get("/version", "the version").ok());
+    const auto answer = api_->Call({.method = "POST", .path = "/secrets", .body = {{"a", 1}}});
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    EXPECT_EQ(answer->status, 409);
+    EXPECT_EQ(request_count(), 4u);
+    EXPECT_TRUE(answer->was_sent_again) << "after " << away;
+  }
+}
+
+TEST_F(ApiTest, WhatWasSentAwayIsNotSaidToHaveBeenHeard) {
+  Script({{.status = 429}, Refusal(409, "AlreadyExists", "it is there")});
+  const auto answer = api_->Call({.method = "POST", .path = "/secrets", .body = {{"a", 1}}});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->status, 409);
+  EXPECT_FALSE(answer->was_sent_again);
+}
+
 // Variables of this process, for as long as it lives.
 class Environment {
  public:
