@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "contract/signal_name.h"
 #include "fmt/format.h"
 
 namespace muster::machines {
@@ -32,15 +33,9 @@ Observation Begin(const Witness& witness, v1::RunState state, v1::EvidenceSource
   return observation;
 }
 
-std::string SignalText(int signal) {
-  const char* name = sigabbrev_np(signal);
-  return name == nullptr ? fmt::format("signal {}", signal)
-                         : fmt::format("signal {} (SIG{})", signal, name);
-}
-
 std::string EndText(const ExitRecord& exit) {
   return exit.end == ExitRecord::End::kSignaled
-             ? fmt::format("was ended by {}", SignalText(exit.status))
+             ? fmt::format("was ended by {}", contract::SignalName(exit.status))
              : fmt::format("ended with exit code {}", exit.status);
 }
 

@@ -1,7 +1,5 @@
 #include "agents/slurm/explain_end.h"
 
-#include <string.h>
-
 #include <algorithm>
 #include <array>
 
@@ -10,6 +8,7 @@
 #include "agents/slurm/fields.h"
 #include "agents/slurm/reasons.h"
 #include "contract/failure_patterns.h"
+#include "contract/signal_name.h"
 #include "fmt/format.h"
 
 namespace muster::slurm {
@@ -50,15 +49,8 @@ bool ShowsFaultOfCluster(std::string_view output) {
   return verdict.has_value() && verdict->retriable;
 }
 
-// "signal 9 (KILL)"
-std::string SignalName(int signal) {
-  const char* name = sigabbrev_np(signal);
-  return name == nullptr ? fmt::format("signal {}", signal)
-                         : fmt::format("signal {} (SIG{})", signal, name);
-}
-
 std::string HowItEnded(int code, int signal) {
-  return signal != 0 ? "was ended by " + SignalName(signal)
+  return signal != 0 ? "was ended by " + contract::SignalName(signal)
                      : fmt::format("ended with exit code {}", code);
 }
 

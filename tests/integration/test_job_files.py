@@ -5,11 +5,11 @@ jobs/outcomes.yaml says which, and jobs/differences.yaml where a kind differs by
 
 import pytest
 
-from harness.job_files import CLUSTERS, JOBS, Place, outcomes
+from harness.job_files import CLUSTERS, JOBS, Place, is_allowed, outcomes
 
 TABLES = {"outcomes.yaml", "differences.yaml"}
 # Slurm knows no shorter limit than a minute.
-SLOW = {"time-limit.yaml"}
+SLOW = {("slurm", "time-limit.yaml")}
 
 
 def pytest_generate_tests(metafunc):
@@ -22,8 +22,9 @@ def pytest_generate_tests(metafunc):
 
 def marks(kind, file):
     """One worker runs those of one kind, which share its cluster."""
-    real = [getattr(pytest.mark, kind)] if kind in ("slurm", "kubernetes") else []
-    slow = [pytest.mark.slow] if file in SLOW else []
+    scheduler = kind.split("-", maxsplit=1)[0]
+    real = [getattr(pytest.mark, scheduler)] if scheduler in ("slurm", "kubernetes") else []
+    slow = [pytest.mark.slow] if (kind, file) in SLOW else []
     return [*real, *slow, pytest.mark.xdist_group(f"job-files-{kind}")]
 
 
@@ -56,3 +57,11 @@ def test_of_a_job_file_comes_the_same_on_every_kind_of_cluster(place, file):
 def test_every_job_file_has_its_outcome():
     files = {path.name for path in JOBS.iterdir()} - TABLES
     assert files == set().union(*(outcomes(kind) for kind in CLUSTERS))
+
+
+@pytest.mark.parametrize("text, is_right", [
+    ("ready\n", True), ("ready\nsrun: ended\nslurmstepd: by force\n", True), ("ready\nbye\n", False), ("ready\nready\n", False),
+    ("ready\nsrun: ended\nready\n", False), ("srun: ended\nready\n", False), ("", False)])
+def test_only_lines_of_who_ends_a_rank_may_follow_its_output(text, is_right):
+    assert is_allowed(text, {"begins": "ready\n"}, ("slurmstepd: ", "srun: ")) == is_right
+    assert is_allowed(text, {"begins": "ready\n"}, ()) == (text == "ready\n")

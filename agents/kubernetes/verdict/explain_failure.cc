@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "agents/kubernetes/manifest/manifest.h"
+#include "contract/signal_name.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -54,6 +56,33 @@ v1::ExitStatus MakeExit(int code, int signal, uint32_t rank) {
 
 v1::ExitStatus ExitOf(const Culprit& culprit) {
   return MakeExit(culprit.container->exit_code, culprit.container->signal, culprit.pod->index);
+}
+
+// Then its exit code is nobody's: the program never ran.
+bool WasNotStarted(const ContainerObject& container) {
+  return container.reason == "StartError" || container.reason == "ContainerCannotRun" ||
+         container.message.starts_with(kNotStarted);
+}
+
+// Likewise.
+bool IsOfSetup(const ContainerObject& container) {
+  return container.is_init || container.message.starts_with(kSetupFailed);
+}
+
+// Whether its exit status is that of the command.
+bool TellsExit(const ContainerObject& container) {
+  return !WasNotStarted(container) && !IsOfSetup(container) && !IsLost(container);
+}
+
+// Of a command that was ended at its time limit, and may have ended well then; nothing: its node
+// does not tell, as kubelets do that let a pod fail before its containers have ended.
+std::optional<v1::ExitStatus> ExitAtLimit(const PodObject& pod) {
+  for (const ContainerObject& container : pod.containers) {
+    if (container.name == kMainContainer && container.state == ContainerState::kTerminated &&
+        TellsExit(container))
+      return MakeExit(container.exit_code, container.signal, pod.index);
+  }
+  return std::nullopt;
 }
 
 // Why the cluster itself ended the pod; nothing if it did not. Source:
@@ -112,23 +141,20 @@ std::optional<v1::Failure> ExplainDeletion(const JobObject& job, const PodObject
                      "The pod was deleted, not by Muster: " + Told(pod, words), kAgain);
 }
 
-// Then its exit code is nobody's: the program never ran.
-bool WasNotStarted(const ContainerObject& container) {
-  return container.reason == "StartError" || container.reason == "ContainerCannotRun" ||
-         container.message.starts_with(kNotStarted);
-}
-
-// Likewise.
-bool IsOfSetup(const ContainerObject& container) {
-  return container.is_init || container.message.starts_with(kSetupFailed);
+// "exit code 3 of container main"; of a code that the run's exit status calls a signal also which.
+std::string EndWords(const ContainerObject& container) {
+  const int signal = MakeExit(container.exit_code, container.signal, 0).signal();
+  const std::string as =
+      signal != 0 ? fmt::format(", as of {},", contract::SignalName(signal)) : "";
+  const bool says_more = !container.reason.empty() && container.reason != "Error";
+  return fmt::format("exit code {}{} of container {}{}", container.exit_code, as, container.name,
+                     says_more ? ", " + container.reason : "");
 }
 
 v1::Failure ExplainExit(const JobObject& job, const Culprit& culprit) {
   const ContainerObject& container = *culprit.container;
   const PodObject& pod = *culprit.pod;
-  const bool says_more = !container.reason.empty() && container.reason != "Error";
-  const std::string words = fmt::format("exit code {} of container {}{}", container.exit_code,
-                                        container.name, says_more ? ", " + container.reason : "");
+  const std::string words = EndWords(container);
   if (container.reason == "OOMKilled") {
     return MakeFailure(v1::FAILURE_CLASS_OOM, false,
                        "The memory limit of the container was reached: " + Told(pod, words),
@@ -273,20 +299,19 @@ Ending ExplainFailure(const JobObject& job, const Condition& failed,
     const std::string words = overdue != nullptr
                                   ? Told(*overdue, Joined(overdue->reason, overdue->message))
                                   : Told(job, Joined(failed.reason, failed.message));
+    const PodObject* ended = overdue != nullptr ? overdue : culprit.pod;
     return {MakeFailure(v1::FAILURE_CLASS_TIMEOUT, false, "The time limit was reached: " + words,
                         "Ask for more time, or write checkpoints."),
-            std::nullopt};
+            ended != nullptr ? ExitAtLimit(*ended) : std::nullopt};
   }
   std::optional<v1::ExitStatus> exit;
-  if (culprit.container != nullptr) exit = ExitOf(culprit);
+  if (culprit.container != nullptr && TellsExit(*culprit.container)) exit = ExitOf(culprit);
   for (const PodObject& pod : pods) {
     if (WasGoingAnyway(pod, culprit)) continue;
     if (std::optional<v1::Failure> disruption = ExplainDisruption(pod))
       return {*std::move(disruption), exit};
   }
   if (culprit.container == nullptr) return ExplainByJob(job, failed);
-  const ContainerObject& container = *culprit.container;
-  if (WasNotStarted(container) || IsOfSetup(container) || IsLost(container)) exit.reset();
   return {ExplainExit(job, culprit), exit};
 }
 

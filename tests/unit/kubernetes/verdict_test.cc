@@ -134,6 +134,8 @@ TEST(KubernetesVerdictTest, ADeathBySignalIsNoExitCode) {
   const agent::Observation seen = FailedWorld().Ended(139).Seen();
   EXPECT_EQ(seen.exit->signal(), 11);
   EXPECT_EQ(seen.exit->code(), 0);
+  EXPECT_THAT(seen.failure->message(),
+              StartsWith("The program failed: exit code 139, as of signal 11 (SIGSEGV), of "));
 }
 
 TEST(KubernetesVerdictTest, MemoryThatRanOutIsNeitherTheProgramsNorTheClusters) {
@@ -165,14 +167,59 @@ TEST(KubernetesVerdictTest, WhatTheStartScriptCouldNotDoIsTheConfigurations) {
       << "a script may end with 127 for reasons of its own";
 }
 
-TEST(KubernetesVerdictTest, ADeadlineIsATimeLimit) {
-  const agent::Observation seen =
-      World()
-          .Job("Failed", "DeadlineExceeded", "Job was active longer than specified deadline")
-          .Ended(143)
-          .Seen();
-  EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_TIMEOUT);
-  EXPECT_FALSE(seen.exit.has_value());
+// A pod that its kubelet has ended at the deadline; `state` is its program's.
+World OverdueWorld(const std::string& state, const std::string& container = "main") {
+  return World()
+      .Job("Failed", "PodFailurePolicy", "Container main for pod lab/k7m2-42-1-0 failed")
+      .Pod(R"({"phase": "Failed", "reason": "DeadlineExceeded",
+               "message": "Pod was active on the node longer than the specified deadline",
+               "containerStatuses": [{"name": ")" +
+           container + R"(", "state": )" + state + "}]}");
+}
+
+TEST(KubernetesVerdictTest, AtItsTimeLimitAProgramEndsWithItsOwnStatus) {
+  const auto ended = [](int code) {
+    return OverdueWorld(R"({"terminated": {"exitCode": )" + std::to_string(code) +
+                        R"(, "reason": "Error", "finishedAt": "2027-01-15T07:59:30Z"}})")
+        .Seen();
+  };
+  EXPECT_EQ(ended(7).failure->failure_class(), v1::FAILURE_CLASS_TIMEOUT);
+  ASSERT_TRUE(ended(7).exit.has_value());
+  EXPECT_EQ(ended(7).exit->code(), 7);
+  EXPECT_EQ(ended(143).exit->signal(), 15);
+  ASSERT_TRUE(ended(0).exit.has_value()) << "it may have cleaned up, and ended well";
+  EXPECT_EQ(ended(0).exit->code(), 0);
+}
+
+TEST(KubernetesVerdictTest, AtATimeLimitNoStatusIsToldThatIsNotTheCommands) {
+  const auto has_exit = [](const std::string& state, const std::string& container = "main") {
+    const agent::Observation seen = OverdueWorld(state, container).Seen();
+    EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_TIMEOUT) << state;
+    return seen.exit.has_value();
+  };
+  EXPECT_FALSE(has_exit(R"({"running": {}})"));
+  EXPECT_FALSE(has_exit(R"({"waiting": {"reason": "ContainerCreating"}})"));
+  EXPECT_FALSE(
+      has_exit(R"({"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown"}})"));
+  EXPECT_FALSE(has_exit(R"({"terminated": {"exitCode": 143, "message": "muster: setup failed"}})"));
+  EXPECT_FALSE(has_exit(R"({"terminated": {"exitCode": 143}})", "storage"));
+}
+
+TEST(KubernetesVerdictTest, TheDeadlineOfAJobIsATimeLimitToo) {
+  World job;
+  job.Job("Failed", "DeadlineExceeded", "Job was active longer than specified deadline");
+  EXPECT_EQ(job.Seen().failure->failure_class(), v1::FAILURE_CLASS_TIMEOUT);
+  EXPECT_FALSE(job.Seen().exit.has_value());
+  EXPECT_EQ(job.Ended(143).Seen().exit->signal(), 15);
+}
+
+TEST(KubernetesVerdictTest, ASetupThatTheClusterEndedHasNoExitStatusEither) {
+  World world = FailedWorld().Ended(143, "Error", 0, "30", "muster: setup failed");
+  world.facts().pods[0].conditions.push_back({"DisruptionTarget", true, "DeletionByTaintManager",
+                                              "node gone",
+                                              world.facts().pods[0].containers[0].finished});
+  EXPECT_EQ(world.Seen().failure->failure_class(), v1::FAILURE_CLASS_INFRA);
+  EXPECT_FALSE(world.Seen().exit.has_value());
 }
 
 TEST(KubernetesVerdictTest, ADisruptionIsTheClustersAndAPreemptionIsNamed) {
