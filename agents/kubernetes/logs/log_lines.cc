@@ -16,16 +16,23 @@ constexpr std::string_view kOffset = "dd:dd ";  // after '+' or '-'
 constexpr uint64_t kFragmentBytes = 16 << 10;
 constexpr size_t kMaxWordsBytes = 1024;
 
-// How kubelets begin when they cannot read a log: they say so in an answer that is OK. (Kubernetes:
-// kubelet_pods.go, kuberuntime_container.go and cri-client's logs.go.)
-constexpr std::array<std::string_view, 7> kNodesWords = {
-    "failed to try resolving symlinks in path",
-    "failed to open log file",
-    "failed to read log file",
-    "failed to reset seek in log file",
-    "failed to create fsnotify watcher",
-    "failed to watch directory",
+// How kubelets begin when they cannot read a log, or not on: they say so in an answer that is OK,
+// as they have written to it before. (Kubernetes: kuberuntime_container.go, cri-client's logs.go,
+// and there what the container runtime and fsnotify say, which is handed on as it is. All that
+// kubelet_pods.go says by itself comes before, with status 400.)
+constexpr std::array<std::string_view, 12> kNodesWords = {
+    "failed to try resolving symlinks in path \"",
+    "failed to open log file \"",
+    "failed to read log file \"",
+    "failed to reset seek in log file \"",
+    "failed to create fsnotify watcher: ",
+    "failed to watch directory \"",
+    "failed to get parse function: ",
     "unable to retrieve container logs for ",
+    "container status is nil",
+    "context cancelled",
+    "rpc error: code = ",  // the runtime has removed the container, or does not answer
+    "fsnotify: queue or buffer overflow",
 };
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -139,8 +146,11 @@ bool LogLines::Decide(bool is_end, std::string* news) {
   }
   bool are_words = !is_split_;
   if (is_split_ && place_ == Place::kLineStart) {
-    const bool may_be = MayBeWords(held_, &are_words);
-    if (may_be && !are_words && !is_end) return false;
+    // A node's words have no newline and end the answer: a program's own that have lost their time
+    // stay output.
+    const bool may_be =
+        held_.back() != '\n' && held_.size() < kMaxWordsBytes && MayBeWords(held_, &are_words);
+    if (may_be && !is_end) return false;
   }
   if (place_ == Place::kFragmentStart) are_words = false;
   held.swap(held_);

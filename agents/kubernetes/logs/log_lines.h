@@ -52,7 +52,7 @@ class LogLines {
   // What was known is not there any more: lines before the news may be missing.
   bool has_gap() const { return has_gap_; }
   bool has_news() const { return has_news_; }
-  // What the node says instead of a log, or at its end: why it could not be read. Not output.
+  // What the node says instead of a log, or at its end: why it could not be read (on). Not output.
   const std::string& words() const { return words_; }
 
  private:
@@ -70,7 +70,8 @@ class LogLines {
   const LogPosition known_;
   const bool is_split_;
   Place place_ = Place::kLineStart;
-  std::string held_;  // the beginning of a line, until it is clear whether it is a time
+  // The beginning of a line, until it is clear whether it is a time or a node's words.
+  std::string held_;
   // The line that is being read.
   int64_t time_ = LogPosition::kNoTime;
   uint64_t count_ = 0;

@@ -145,6 +145,59 @@ TEST(LogLinesTest, WhatTheNodeSaysInsteadOfALogIsNoOutput) {
   }
 }
 
+// What a kubelet ends a log with, by the sources of Kubernetes 1.36, containerd and CRI-O.
+constexpr const char* kEndsOfLogs[] = {
+    "failed to try resolving symlinks in path \"/var/log/pods/a\": lstat: no such file or "
+    "directory",
+    "failed to open log file \"/var/log/pods/a\": no such file or directory",
+    "failed to read log file \"/var/log/pods/a\": input/output error",
+    "failed to reset seek in log file \"/var/log/pods/a\": invalid argument",
+    "failed to create fsnotify watcher: too many open files",
+    "failed to watch directory \"/var/log/pods\": no space left on device",
+    "failed to get parse function: unsupported log format: \"x\"",
+    "unable to retrieve container logs for containerd://0a1b",
+    "container status is nil",
+    "context cancelled",
+    "rpc error: code = NotFound desc = an error occurred when try to find container \"0a\": not "
+    "found",
+    "rpc error: code = NotFound desc = could not find container \"0a\": ID does not exist",
+    "fsnotify: queue or buffer overflow",
+};
+
+TEST(LogLinesTest, NoSentenceOfANodeIsOutputAndAskedAgainTheLogGoesOnWhereItWas) {
+  for (const std::string words : kEndsOfLogs) {
+    for (const bool is_split : {false, true}) {
+      for (const size_t piece : {1, 7, 1000}) {
+        const Read read = ReadAll(Stamp(1) + "one\n" + words, {}, is_split, piece);
+        EXPECT_EQ(read.news, "one\n") << words;
+        EXPECT_EQ(read.words, words);
+        const Read more = ReadAll(Stamp(1) + "one\n" + Stamp(2) + "two", read.position, is_split);
+        EXPECT_EQ(more.news, "two") << words;
+        EXPECT_EQ(more.words, "");
+      }
+    }
+  }
+}
+
+TEST(LogLinesTest, AProgramThatPrintsANodesSentenceKeepsIt) {
+  for (const std::string words : kEndsOfLogs) {
+    for (const bool is_split : {false, true}) {
+      const Read ended = ReadAll(Stamp(1) + words + "\n" + Stamp(2) + words, {}, is_split, 5);
+      EXPECT_EQ(ended.news, words + "\n" + words);
+      EXPECT_EQ(ended.words, "");
+    }
+    // Of one stream its line may have lost its time, but not its end; a node's words have none.
+    for (const size_t piece : {1, 7, 1000}) {
+      const Read line = ReadAll(Stamp(1) + "one\n" + words + "\n" + Stamp(2) + "two\n", {},
+                                /*is_split=*/true, piece);
+      EXPECT_EQ(line.news, "one\n" + words + "\ntwo\n") << piece;
+      EXPECT_EQ(line.words, "");
+    }
+    const std::string long_line = words + std::string(20 << 10, 'x') + "\n";
+    EXPECT_EQ(ReadAll(Stamp(1) + "one\n" + long_line, {}, true, 100).news, "one\n" + long_line);
+  }
+}
+
 TEST(LogLinesTest, OfOneStreamALineMayHaveNoTimeOrOneAfterSixteenKibibytes) {
   const std::string half(16 << 10, 'x');
   const std::string answer =
