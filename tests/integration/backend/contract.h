@@ -1,4 +1,8 @@
-// What every backend does alike, on a real cluster of its kind: the tests of agents/core/backend.h.
+// What every backend does alike with a run, on a real cluster of its kind: its launch and its end,
+// what it writes, cancels, holds, restarts of the agent and the clean-up, as agents/core/backend.h
+// promises them. Not here, but in tests of each kind: what people ask (Check, Describe, Plan,
+// Inventory), a cluster that is away, which is another thing for each, and replicas. Time limits,
+// which Slurm has by the minute, are in jobs/time-limit.yaml.
 // Each kind's test program links muster_backend_contract and names its clusters:
 //
 //   INSTANTIATE_TEST_SUITE_P(Slurm, BackendContractTest, testing::Values(&MakeSlurmPlace));
