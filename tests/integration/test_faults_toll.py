@@ -48,10 +48,12 @@ def test_a_cancel_that_was_asked_for_is_not_wrong():
     assert not find_wrong_steps([asked, *steps("ASSIGNED", "CANCELED", first=2)])
 
 
-def make_lab(states=GOOD, ran=1, log=b"log\n", runs=1, orphans=(), by_cluster=False):
+def make_lab(states=GOOD, ran=1, log=b"log\n", runs=1, orphans=(), by_cluster=False,
+             failure=job_pb2.FAILURE_CLASS_UNSPECIFIED):
     """One that has had one job, and says so of it."""
     state = job_pb2.JobState.Value("JOB_STATE_" + states[-1])
-    job = job_pb2.Job(id=7, state=state, runs=[job_pb2.Run(number=number + 1) for number in range(runs)])
+    job = job_pb2.Job(id=7, state=state, runs=[job_pb2.Run(number=number + 1) for number in range(runs)],
+                      failure=job_pb2.Failure(failure_class=failure))
     api = types.SimpleNamespace(wait_end=lambda _: job, transitions=lambda _: steps(*states), stdout=lambda _: log)
     return types.SimpleNamespace(api=api, trio=types.SimpleNamespace(runs_of=lambda _: ran), log_of=lambda _: b"log\n",
                                  find_orphans=lambda: list(orphans),
@@ -89,6 +91,8 @@ def test_what_a_fault_cost_is_counted(seen, counts):
     assert toll.is_clean() == (not seen)
 
 
+GIVEN_UP = End(starts=0, failure=job_pb2.FAILURE_CLASS_IMAGE)
+FAILED = ("ASSIGNED", "LAUNCHING", "PENDING", "FAILED")
 CANCELED = ("ASSIGNED", "LAUNCHING", "PENDING", "CANCELED")
 
 
@@ -104,6 +108,9 @@ CANCELED = ("ASSIGNED", "LAUNCHING", "PENDING", "CANCELED")
     (End(starts=2), {"ran": 1}, "1 lost, 0 doubled, 0 told wrongly"),
     (End(starts=2), {"ran": 3}, "0 lost, 1 doubled, 0 told wrongly"),
     (End(code=3), {}, "0 lost, 0 doubled, 1 told wrongly"),
+    (GIVEN_UP, {"states": FAILED, "ran": 0, "failure": job_pb2.FAILURE_CLASS_IMAGE}, "0 lost, 0 doubled, 0 told wrongly"),
+    (GIVEN_UP, {"states": FAILED, "ran": 0, "failure": job_pb2.FAILURE_CLASS_INFRA}, "0 lost, 0 doubled, 1 told wrongly"),
+    (GIVEN_UP, {"ran": 0, "failure": job_pb2.FAILURE_CLASS_IMAGE}, "0 lost, 0 doubled, 1 told wrongly"),
     (None, {"states": GOOD[:-1] + ("FAILED",)}, "0 lost, 0 doubled, 0 told wrongly"),
 ])
 def test_what_becomes_of_a_job_is_compared_with_the_end_of_its_life(end, seen, counts):

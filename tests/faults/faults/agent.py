@@ -13,24 +13,26 @@ from faults.lives import EVERYWHERE, ON_KUBERNETES
 LIBRARY = BIN / "muster_test_die.so"
 # No life of a job has as many.
 MOST_EFFECTS = 400
+# About as many effects an agent has from its start until it has all its runs again.
+RECOVERY_EFFECTS = 20
 # Some lives are shorter than the one that was counted, and a late strike misses them.
 TRIES_PER_STRIKE = 2
 
 
 def agent_killed_at_every_side_effect(repeat, toll):
-    """The agent dies at the first, second, ... file, sync, rename or command of jobs' lives."""
+    """The agent dies at the first, second, ... file, sync, rename or command of jobs' lives, and again as it recovers."""
     with open_lab(make_agent=_make_mortal_agent) as lab:
         _strike_all(lab, EVERYWHERE, repeat, toll)
 
 
 def kubernetes_agent_killed_at_every_side_effect(repeat, toll):
-    """The agent dies at the first, second, ... file, sync, rename or request of jobs' lives on Kubernetes."""
-    with open_kubernetes_lab(nodes=2, make_agent=_make_mortal_agent) as lab:
+    """The agent dies at the first, second, ... file, sync, rename or request of jobs' lives on Kubernetes, and again."""
+    with open_kubernetes_lab(nodes=2, make_agent=_make_impatient_agent) as lab:
         _strike_all(lab, ON_KUBERNETES, repeat, toll)
 
 
 def _strike_all(lab, lives, repeat, toll):
-    moments = [(life, at) for life in lives for at in range(1, _count_effects(lab, life, toll) + 1)]
+    moments = [(life, deaths) for life in lives for deaths in _deaths(_count_effects(lab, life, toll))]
     if toll.is_whole:
         toll.wanted = repeat = max(repeat, len(moments))
     for number in range(TRIES_PER_STRIKE * repeat):
@@ -41,11 +43,25 @@ def _strike_all(lab, lives, repeat, toll):
         _strike(lab, *moments[spread], toll)
 
 
+def _deaths(effects):
+    """When the agent dies in a life: once, at each of its effects; and twice, the second time at each of the first ones that
+    it has once it is started again. The earlier it dies first, the more it has left to do."""
+    once = [(at,) for at in range(1, effects + 1)]
+    twice = [(1 + effects * (RECOVERY_EFFECTS - again) // RECOVERY_EFFECTS, again)
+             for again in range(1, RECOVERY_EFFECTS + 1)]
+    return once + twice
+
+
 def _make_mortal_agent(cluster, world, **settings):
     agent = cluster.make_agent(world, **settings)
     agent.fuse = agent.state_dir / "fuse"
     agent.env = {**agent.env, "LD_PRELOAD": str(LIBRARY), "MUSTER_TEST_FUSE": str(agent.fuse)}
     return agent
+
+
+def _make_impatient_agent(cluster, world, **settings):
+    """One that soon gives up a run whose image is missing."""
+    return _make_mortal_agent(cluster, world, start_grace="1s", **settings)
 
 
 def _count_effects(lab, life, toll):
@@ -54,19 +70,20 @@ def _count_effects(lab, life, toll):
     strike = Strike(lab, MOST_EFFECTS)
     job = life.live(lab, strike.reach)
     _see_out(lab, job, strike)
-    effects = strike.end()
+    strike.end()
+    effects = strike.counted
     assert 10 < effects < MOST_EFFECTS, effects
     toll.effects[life.name] = effects
     toll.audit(lab, [job], lambda _: life.end)
     return effects
 
 
-def _strike(lab, life, at, toll):
-    toll.moment = f"{life.name}, killed at effect {at}: "
-    strike = Strike(lab, at)
+def _strike(lab, life, deaths, toll):
+    toll.moment = f"{life.name}, killed at effect {' and, once started again, at '.join(map(str, deaths))}: "
+    strike = Strike(lab, *deaths)
     job = life.live(lab, strike.reach)
     _see_out(lab, job, strike)
-    toll.strikes += strike.end() >= at
+    toll.strikes += strike.end()
     toll.audit(lab, [job], lambda _: life.end)
 
 
@@ -78,36 +95,53 @@ def _see_out(lab, job, strike):
 
 
 class Strike:
-    """From now on the agent has so many effects to live."""
+    """From now on the agent has so many effects to live; so many more once it is started again, and so on."""
 
-    def __init__(self, lab, effects):
-        self._agent, self._limit, self._counted = lab.agent, effects, None
+    def __init__(self, lab, *deaths):
+        self._agent, self._deaths, self._is_lit = lab.agent, list(deaths), False
+        # How many effects the agent has had since it was started or the strike began.
+        self.counted = 0
         self._count_file = self._agent.fuse.with_suffix(".count")
-        self._count_file.unlink(missing_ok=True)
-        fuse = self._agent.fuse.with_suffix(".new")
-        fuse.write_text(str(effects))
-        fuse.rename(self._agent.fuse)
+        self._light()
 
     def reach(self, condition, words):
-        """Waits for it; starts the agent again if it dies meanwhile."""
-        has_died = lambda: self._counted is None and self._agent.process.poll() is not None
-        eventually(lambda: has_died() or condition(), words)
-        if has_died():
-            self.end()
-            eventually(condition, words)
+        """Waits for it; starts the agent again whenever it dies meanwhile."""
+        eventually(lambda: self._has_died() or condition(), words)
+        while self._has_died():
+            assert self._put_out(), f"the agent ended by itself: {self._agent.log()[-4000:]}"
+            if self._deaths:
+                self._light()
+                self._agent.launch()
+            else:
+                self._agent.start()
+            eventually(lambda: self._has_died() or condition(), words)
 
     def end(self):
-        """The agent dies no more. How many effects it had: if all that it was to have, it has been started again."""
-        if self._counted is None:
-            self._counted = self._put_out()
-            if self._counted >= self._limit:
-                assert self._agent.wait_exit() == -signal.SIGKILL
-                self._agent.start()
-        return self._counted
+        """The agent dies no more, and has been started again. Whether it has died as often as it was to."""
+        if self._is_lit and self._put_out():
+            self._agent.start()
+        return not self._deaths
+
+    def _has_died(self):
+        return self._is_lit and self._agent.process.poll() is not None
+
+    def _light(self):
+        self._count_file.unlink(missing_ok=True)
+        fuse = self._agent.fuse.with_suffix(".new")
+        fuse.write_text(str(self._deaths[0]))
+        fuse.rename(self._agent.fuse)
+        self._is_lit = True
 
     def _put_out(self):
+        """Whether the agent is dead by it."""
         with open(self._agent.fuse, encoding="ascii") as fuse:
             # The agent holds this lock while it counts, and until it has killed itself.
             fcntl.flock(fuse, fcntl.LOCK_EX)
             self._agent.fuse.unlink()
-            return int(self._count_file.read_text()) if self._count_file.exists() else 0
+            self.counted = int(self._count_file.read_text()) if self._count_file.exists() else 0
+        self._is_lit = False
+        if self.counted < self._deaths[0]:
+            return False
+        del self._deaths[0]
+        assert self._agent.wait_exit() == -signal.SIGKILL
+        return True

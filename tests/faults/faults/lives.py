@@ -85,6 +85,13 @@ def _canceled_while_it_runs(lab, reach):
     return job
 
 
+def _given_up(lab, reach):
+    del reach
+    spec = lab.spec()
+    spec.image = "registry.example/missing:1"
+    return _submit(lab, spec=spec)
+
+
 EVERYWHERE = (
     Life("a success", _plain),
     Life("a failure", _failing, End(code=3)),
@@ -94,5 +101,9 @@ EVERYWHERE = (
     Life("canceled while it waits", _canceled_while_it_waits, End(is_canceled=True, starts=0)),
     Life("canceled while it runs", _canceled_while_it_runs, End(is_canceled=True)),
 )
-# Slurm and a job are never that far apart.
-ON_KUBERNETES = (*EVERYWHERE, Life("held after it was let go", _held_after_it_was_let_go))
+# Slurm and a job are never that far apart, and it gives up none.
+ON_KUBERNETES = (
+    *EVERYWHERE,
+    Life("held after it was let go", _held_after_it_was_let_go),
+    Life("given up", _given_up, End(starts=0, failure=job_pb2.FAILURE_CLASS_IMAGE)),
+)

@@ -1,10 +1,11 @@
 """What a fault cost."""
 
 import dataclasses
+import typing
 
 from muster.v1 import job_pb2
 
-from harness.api import CANCELED, SUCCEEDED
+from harness.api import CANCELED, FAILED, SUCCEEDED
 
 from faults.history import find_wrong_steps
 
@@ -14,6 +15,8 @@ class End:
     """What is to become of a job."""
 
     code: int = 0
+    # Why it never ran.
+    failure: typing.Any = None
     is_canceled: bool = False
     # Of its command, on all its nodes.
     starts: int = 1
@@ -98,6 +101,8 @@ class Toll:
     def _check_end(self, lab, job, end, may_retry):
         if end.is_canceled:
             told_right = job.state == CANCELED
+        elif end.failure is not None:
+            told_right = job.state == FAILED and job.failure.failure_class == end.failure
         else:
             told_right = job.state == SUCCEEDED if end.code == 0 else job.exit.code == end.code
         if not told_right:
