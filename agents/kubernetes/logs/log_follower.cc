@@ -41,8 +41,12 @@ LogFollower::Impl::TrackPtr LogFollower::Impl::TrackOf(const std::string& run_ke
   return track;
 }
 
+bool LogFollower::Impl::IsNews(const PodObject& pod) {
+  return !ContainersToRead(pod).empty() || pod.HasEnded();
+}
+
 void LogFollower::Impl::Watch(const PodObject& pod, const std::string& run_key) {
-  if (ContainersToRead(pod).empty()) return;
+  if (!IsNews(pod)) return;
   const std::lock_guard lock(inbox_mutex_);
   const auto [known, is_new] = named_.try_emplace(pod.name.uid);
   if (is_new) named_order_.push_back(pod.name.uid);
@@ -83,7 +87,7 @@ bool LogFollower::Impl::IsComplete(const std::string& run_key, const std::vector
   if (forgotten_.contains(run_key)) return true;
   TakeNamed();
   for (const PodObject& pod : pods) {
-    if (!ContainersToRead(pod).empty()) Name({run_key, pod});
+    if (IsNews(pod)) Name({run_key, pod});
   }
   Run& run = runs_[run_key];
   Scan(run_key, &run);

@@ -85,6 +85,8 @@ class LogFollower::Impl {
   void TakeNamed();
   void TakeAnswers();
   bool IsStopping() const;
+  // There is something to read of the pod, or what is being read of it has ended.
+  static bool IsNews(const PodObject& pod);
   void Name(const News& news);
   void Take(Answer answer);
   void WakeUp();

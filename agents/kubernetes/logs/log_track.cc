@@ -91,14 +91,25 @@ bool LogTrack::Name(const PodObject& pod) {
       is_new = true;
       due = std::min(due, absl::Now());
     }
-    const bool has_terminated = container->state == ContainerState::kTerminated;
-    if (has_terminated) source->finished = container->finished.value_or(absl::UnixEpoch());
-    const bool has_ended = has_terminated || pod.HasEnded();
-    if (has_ended && !source->ended.has_value()) {
-      is_new = true;
-      source->ended = absl::Now();
-      if (source == &sources.front()) due = absl::Now();
-    }
+  }
+  return NoteEnds(pod) || is_new;
+}
+
+// Of all that are being read: a node that has lost a container tells neither its start nor its end.
+bool LogTrack::NoteEnds(const PodObject& pod) {
+  bool is_new = false;
+  for (LogSourceState& source : sources) {
+    if (source.target.pod_uid != pod.name.uid) continue;
+    const auto container =
+        std::find_if(pod.containers.begin(), pod.containers.end(),
+                     [&](const ContainerObject& c) { return c.name == source.target.container; });
+    const bool has_terminated =
+        container != pod.containers.end() && container->state == ContainerState::kTerminated;
+    if (has_terminated) source.finished = container->finished.value_or(absl::UnixEpoch());
+    if ((!has_terminated && !pod.HasEnded()) || source.ended.has_value()) continue;
+    is_new = true;
+    source.ended = absl::Now();
+    if (&source == &sources.front()) due = absl::Now();
   }
   return is_new;
 }

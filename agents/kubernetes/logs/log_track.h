@@ -75,6 +75,7 @@ struct LogTrack {
   // Adds what of the pod is to be read, and learns which containers have ended. Whether any of that
   // was new.
   bool Name(const PodObject& pod);
+  bool NoteEnds(const PodObject& pod);
   enum class Next {
     kNothing,  // before `due`, or before Watch names more
     kRead,     // the first of the queue

@@ -223,6 +223,23 @@ TEST_F(LogFollowerTest, APodThatIsGoneLeavesALineThatSaysSo) {
   EXPECT_THAT(Output(), HasSubstr("pods \"pod-0\" not found\n"));
 }
 
+TEST_F(LogFollowerTest, ThatOfAContainerThatItsNodeHasLostIsGivenUp) {
+  const auto is_lost = std::make_shared<std::atomic<bool>>(false);
+  Serve([is_lost](const std::string&) -> ScriptedReply {
+    if (*is_lost) return Refusal(400, "", "container \"main\" in pod \"pod-0\" is terminated");
+    return {.body = Line(1, "one")};
+  });
+  follower_->Watch(Pod(ContainerState::kRunning), "run");
+  Await([&] { return Output() == "one\n"; }, "the first line");
+  *is_lost = true;
+  // Such a kubelet tells neither when it began nor when it ended.
+  PodObject lost = Pod(ContainerState::kTerminated);
+  lost.phase = "Failed";
+  lost.containers[0].started.reset();
+  AwaitEnd({lost});
+  EXPECT_THAT(Output(), HasSubstr("one\nmuster: the rest of the output of main is missing: "));
+}
+
 TEST_F(LogFollowerTest, ALogThatIsRefusedIsGivenUpAfterSomeTriesInTheServersWords) {
   Serve([](const std::string&) { return Refusal(403, "pods", "pods is forbidden: ask Ada"); });
   AwaitEnd({Pod(ContainerState::kTerminated)});
