@@ -15,14 +15,11 @@ namespace {
 
 bool ByName(const Cluster* a, const Cluster* b) { return a->name() < b->name(); }
 
-// Whether it could, now or later; `not_now` gets what it waits for.
-bool CouldTake(const Cluster& cluster, const v1::JobSpec& spec, bool at_once,
-               std::map<std::string, std::string>* not_now) {
+// Whether it could, now or later.
+bool CouldTake(const Cluster& cluster, const v1::JobSpec& spec, bool at_once, Fit* fit) {
   if (!cluster.session) return false;
-  Fit fit = CheckFit(ShapeOf(spec), cluster.saved);
-  const bool could = at_once ? fit.now() : fit.ever();
-  if (could && !fit.now()) not_now->emplace(cluster.name(), std::move(fit.lacks));
-  return could;
+  *fit = CheckFit(ShapeOf(spec), cluster.saved);
+  return at_once ? fit->now() : fit->ever();
 }
 
 v1::Cluster DescribeWithoutInventory(const Cluster& cluster) {
@@ -47,6 +44,15 @@ v1::Cluster DescribeWithoutInventory(const Cluster& cluster) {
 v1::Cluster Describe(const Cluster& cluster) {
   v1::Cluster out = DescribeWithoutInventory(cluster);
   *out.mutable_inventory() = cluster.saved.inventory;
+  return out;
+}
+
+// As much of one that was asked for a job as its fit takes to explain.
+v1::Cluster DescribeFor(const Fit& fit, const Cluster& cluster) {
+  v1::Cluster out = DescribeWithoutInventory(cluster);
+  if (fit.pool == nullptr) return out;
+  *out.mutable_inventory()->add_pools() = *fit.pool;
+  *out.mutable_inventory()->mutable_warnings() = cluster.saved.inventory.warnings();
   return out;
 }
 
@@ -86,16 +92,16 @@ void Core::Impl::On(ListClusters& in, Step& step) {
   }
   for (; next != end; ++next) {
     const Cluster& cluster = *next->second;
-    if (in.that_could_take && !CouldTake(cluster, *in.that_could_take, in.at_once, &reply.not_now))
-      continue;
+    Fit fit;
+    if (in.that_could_take && !CouldTake(cluster, *in.that_could_take, in.at_once, &fit)) continue;
     if (!in.that_could_take) bytes += cluster.saved.inventory.ByteSizeLong();
     const bool is_full = reply.clusters.size() == in.max_clusters || bytes > in.max_bytes;
     if (is_full && !reply.clusters.empty()) {
       reply.more = true;
       break;
     }
-    reply.clusters.push_back(in.that_could_take ? DescribeWithoutInventory(cluster)
-                                                : Describe(cluster));
+    reply.clusters.push_back(in.that_could_take ? DescribeFor(fit, cluster) : Describe(cluster));
+    if (fit.pool != nullptr) reply.not_now.emplace(cluster.name(), std::move(fit.lacks));
     if (cluster.saved.kind == v1::CLUSTER_KIND_KUBERNETES && !in.that_could_take)
       WarnOfTwins(identities, &reply.clusters.back());
   }

@@ -141,7 +141,8 @@ struct ExplainReply {
 struct ClustersReply {
   Ticket ticket = 0;
   std::vector<v1::Cluster> clusters;  // by name
-  // With that_could_take: what keeps the job from those that take it later, by their names.
+  // With that_could_take: what keeps the job from those that take it later, by their names. Their
+  // inventories have the pool that it waits for, with the warnings of theirs; others' are empty.
   std::map<std::string, std::string> not_now;
   bool more = false;  // there are others after these
 };

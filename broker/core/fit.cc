@@ -183,12 +183,13 @@ Fit CheckNodes(const v1::JobSpec& shape, const v1::Pool& pool, v1::ClusterKind k
 }
 
 // Why the pool takes nobody's jobs now.
-Fit NotNow(const v1::Pool& pool, const PutCluster& cluster) {
+Fit TakesNoJobs(const v1::Pool& pool, const PutCluster& cluster) {
   const std::string state =
       pool.state().empty() ? std::string() : fmt::format(": it is {}", pool.state());
   return {Fit::Verdict::kNotNow,
           fmt::format("pool \"{}\" {}{}; muster clusters {} tells more", pool.name(),
-                      contract::kTakesNoJobs, state, cluster.name)};
+                      contract::kTakesNoJobs, state, cluster.name),
+          &pool};
 }
 
 Fit CheckPool(const v1::JobSpec& shape, const v1::Pool& pool, const PutCluster& cluster) {
@@ -208,7 +209,7 @@ Fit CheckPool(const v1::JobSpec& shape, const v1::Pool& pool, const PutCluster& 
                     pool.name(), most,
                     contract::FormatDuration(absl::Seconds(shape.time_limit().seconds())), most)};
   }
-  return pool.available() ? Fit{} : NotNow(pool, cluster);
+  return pool.available() ? Fit{} : TakesNoJobs(pool, cluster);
 }
 
 // The names of the pools that the job may use; empty: the cluster's default.

@@ -25,6 +25,7 @@ struct Fit {
   Verdict verdict = Verdict::kFits;
   std::string lacks = "";  // e.g. `pool "gpu" has 2 nodes with 8 GPUs of type h100, 4 are needed`;
                            // empty if it fits
+  const v1::Pool* pool = nullptr;  // of kNotNow, in the cluster's inventory
 
   bool now() const { return verdict == Verdict::kFits; }
   // Whether waiting could help.

@@ -11,6 +11,7 @@
 #include "broker/rpc/ask_agent.h"
 #include "broker/rpc/requests.h"
 #include "broker/rpc/unary.h"
+#include "contract/pool_words.h"
 #include "contract/text.h"
 
 namespace muster::broker {
@@ -42,29 +43,56 @@ v1::JobPlan CouldNotTell(const std::string& cluster, const absl::Status& why) {
   return plan;
 }
 
-v1::ClusterCheck PoolCheck(std::string_view lacks) {
+// What the cluster's agent says is to be done; empty: it says nothing of the pool.
+std::string_view PoolRemedy(const v1::Inventory& inventory) {
+  for (const std::string& warning : inventory.warnings()) {
+    const std::string_view remedy = contract::PoolRemedy(warning, inventory.pools(0).name());
+    if (!remedy.empty()) return remedy;
+  }
+  return "";
+}
+
+// `cluster`: as ClustersReply has those that take the job later, with what it lacks.
+v1::ClusterCheck PoolCheck(const v1::Cluster& cluster, const std::string& lacks) {
+  constexpr char kWaits[] = "until then the job waits in Muster's queue";
+  const std::string_view remedy = PoolRemedy(cluster.inventory());
   v1::ClusterCheck check;
   check.set_subject("pool");
   check.set_result(v1::CHECK_RESULT_WARN);
-  check.set_seen(std::string(lacks));
-  check.set_remedy("Nothing, if that will pass: until then the job waits in Muster's queue.");
+  check.set_seen(lacks);
+  check.set_remedy(remedy.empty() ? fmt::format("Nothing, if that will pass: {}.", kWaits)
+                                  : fmt::format("{}; {}", remedy, kWaits));
   return check;
 }
 
-// The plans of clusters whose pool takes no jobs now begin with that. On Kubernetes that is all: of
-// a namespace that is not there, or that the agent may not use, its server says nothing else.
+// Before what the cluster itself says of the job.
+void PutInFront(v1::ClusterCheck check, v1::JobPlan* plan) {
+  auto* checks = plan->mutable_checks();
+  *checks->Add() = std::move(check);
+  for (int i = checks->size() - 1; i > 0; --i) checks->SwapElements(i, i - 1);
+}
+
+// Of a namespace that is not there, or in which the agent may do nothing, its server says only
+// that.
+bool IsShutNamespace(const v1::Cluster& cluster) {
+  const std::string& state = cluster.inventory().pools(0).state();
+  return cluster.kind() == v1::CLUSTER_KIND_KUBERNETES &&
+         (state == contract::kMissing || state == contract::kForbidden);
+}
+
+// The plans of those have the pool's check alone.
 std::vector<v1::Cluster> LeaveOutThoseOfShutNamespaces(const core::ClustersReply& reply,
                                                        v1::PlanJobResponse* out) {
   std::vector<v1::Cluster> others;
   for (const v1::Cluster& cluster : reply.clusters) {
-    const auto shut = reply.not_now.find(cluster.name());
-    if (shut == reply.not_now.end() || cluster.kind() != v1::CLUSTER_KIND_KUBERNETES) {
+    const auto why = reply.not_now.find(cluster.name());
+    if (why == reply.not_now.end() || !IsShutNamespace(cluster)) {
       others.push_back(cluster);
       continue;
     }
     v1::JobPlan* plan = out->add_plans();
     plan->set_cluster(cluster.name());
-    *plan->add_checks() = PoolCheck(shut->second);
+    *plan->add_checks() = PoolCheck(cluster, why->second);
   }
   return others;
 }
@@ -84,8 +112,8 @@ void AskClusters(const std::shared_ptr<Planning>& planning, const core::Clusters
                v1::JobPlan plan = plans[i].ok()
                                       ? *std::move(plans[i])
                                       : CouldNotTell(clusters[i].name(), plans[i].status());
-               if (const auto shut = not_now.find(clusters[i].name()); shut != not_now.end())
-                 *plan.add_checks() = PoolCheck(shut->second);
+               if (const auto why = not_now.find(clusters[i].name()); why != not_now.end())
+                 PutInFront(PoolCheck(clusters[i], why->second), &plan);
                *planning->out->add_plans() = std::move(plan);
              }
              planning->End(absl::OkStatus());

@@ -83,6 +83,7 @@ def test_jobs_of_one_without_its_rights_wait_for_them(kubernetes, world, agent, 
         world.cli("why", job_id).stdout
     plan = world.cli("plan", "--pool", shut, "--", "true").stdout
     assert f'pool "{shut}" takes no jobs at the moment: it is forbidden' in plan and "until then the job waits" in plan
+    assert f"kubectl apply -n {shut} -f rights.yaml" in plan, "what the agent says is to be done"
     assert f"pool {shut} is forbidden" in world.cli("clusters", "-o", "wide").stdout
     page = world.cli("clusters", "lab").stdout
     assert f"namespace {shut} is forbidden: " in page and f"kubectl apply -n {shut} -f rights.yaml" in page

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "agents/kubernetes/cluster/fitting.h"
+#include "contract/pool_words.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -15,7 +16,6 @@ namespace muster::kubernetes {
 namespace {
 
 constexpr int64_t kMillis = 1000;
-constexpr char kForbidden[] = "forbidden";
 // Nodes of one kind differ by what their kernels keep: a part of what one pod asks for.
 constexpr int64_t kMemoryStep = int64_t{128} << 20;
 // As many nodes as v1::ClusterDetails may name.
@@ -195,13 +195,13 @@ const SeenNamespace* Seen::Find(const std::string& name) const { return FindIn(n
 void JudgeNamespace(const absl::StatusOr<Json>& answer, const absl::Status& runs,
                     SeenNamespace* space) {
   if (absl::IsNotFound(answer.status())) {
-    space->state = "missing";
+    space->state = contract::kMissing;
     space->problem = std::string(ToStd(answer.status().message()));
   } else if (answer.ok() && TextAt(*answer, "status/phase") == "Terminating") {
     space->state = "terminating";
     space->problem = "it is being deleted, with all that is in it";
   } else if (absl::IsPermissionDenied(runs)) {
-    space->state = kForbidden;
+    space->state = contract::kForbidden;
     space->problem = std::string(ToStd(runs.message()));
   }
 }
@@ -215,7 +215,7 @@ std::string RemedyFor(const SeenNamespace& space) {
       "give the agent's account its rights there (kubectl apply -n {} -f rights.yaml, of "
       "deploy/kubernetes)",
       space.name);
-  if (space.state == kForbidden) {
+  if (space.state == contract::kForbidden) {
     return fmt::format(
         "{}, make the namespace first if it is not there (kubectl create namespace {}), or take "
         "it out of kubernetes.namespaces",
@@ -250,8 +250,7 @@ std::vector<std::string> WarningsOf(const Seen& seen, const KubernetesConfig& co
     warnings.push_back(unknown + "; " + RightsRemedy("pods"));
   for (const SeenNamespace& space : seen.namespaces) {
     if (!space.state.empty()) {
-      warnings.push_back(fmt::format("{}; its pool takes no jobs until then: {}", ProblemOf(space),
-                                     RemedyFor(space)));
+      warnings.push_back(contract::PoolWarning(ProblemOf(space), RemedyFor(space)));
     }
     for (const QuotaLine& line : space.quotas) {
       if (!line.IsExhausted() || line.has_scope) continue;

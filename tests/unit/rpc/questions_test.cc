@@ -7,6 +7,7 @@
 
 #include "broker/rpc/pending_questions.h"
 #include "contract/errors.h"
+#include "contract/pool_words.h"
 #include "rpc/status.h"
 #include "tests/unit/rpc/harness.h"
 
@@ -177,23 +178,59 @@ TEST(Questions, APlanComesFromEachConnectedClusterThatCouldTakeTheJob) {
   EXPECT_EQ(response.plans(0).submission(), "sbatch ...");
 }
 
-TEST(Questions, APlanForANamespaceThatTakesNoJobsSaysThatAlone) {
+// An agent of a Kubernetes cluster whose pool takes no jobs; an empty state: for want of nodes.
+void ConnectShut(const std::string& state, const std::string& warning, FakeAgent* agent) {
+  ASSERT_TRUE(agent->Connect([&](v1::AgentHello& hello) {
+    hello.set_kind(v1::CLUSTER_KIND_KUBERNETES);
+    v1::Pool* pool = hello.mutable_inventory()->mutable_pools(0);
+    pool->set_name("lab");
+    pool->set_available(false);
+    pool->set_state(state);
+    pool->clear_node_groups();
+    hello.mutable_inventory()->add_warnings("namespace la is missing; see elsewhere");
+    hello.mutable_inventory()->add_warnings(warning);
+  }));
+}
+
+TEST(Questions, APlanForANamespaceThatIsShutSaysThatAlone) {
+  for (const std::string state : {"missing", "forbidden"}) {
+    TestBroker broker;
+    FakeAgent agent(broker);
+    ConnectShut(state, contract::PoolWarning("namespace lab is " + state + ": gone", "make it"),
+                &agent);
+    v1::PlanJobRequest request;
+    *request.mutable_spec() = TrueSpec();
+    v1::PlanJobResponse response;
+    ASSERT_TRUE(broker.jobs().PlanJob(Call().get(), request, &response).ok());
+    ASSERT_EQ(response.plans_size(), 1);
+    ASSERT_EQ(response.plans(0).checks_size(), 1);
+    const v1::ClusterCheck& check = response.plans(0).checks(0);
+    EXPECT_EQ(check.result(), v1::CHECK_RESULT_WARN);
+    EXPECT_THAT(check.seen(), HasSubstr("takes no jobs at the moment: it is " + state));
+    EXPECT_EQ(check.remedy(), "make it; until then the job waits in Muster's queue");
+  }
+}
+
+TEST(Questions, APlanForAClusterThatHasNoNodesNowIsTheClustersAllTheSame) {
   TestBroker broker;
   FakeAgent agent(broker);
-  ASSERT_TRUE(agent.Connect([](v1::AgentHello& hello) {
-    hello.set_kind(v1::CLUSTER_KIND_KUBERNETES);
-    hello.mutable_inventory()->mutable_pools(0)->set_available(false);
-    hello.mutable_inventory()->mutable_pools(0)->set_state("missing");
-  }));
+  ConnectShut("", "the cluster has no nodes; see kubectl get nodes", &agent);
   v1::PlanJobRequest request;
   *request.mutable_spec() = TrueSpec();
   v1::PlanJobResponse response;
-  ASSERT_TRUE(broker.jobs().PlanJob(Call().get(), request, &response).ok());
+  auto status = std::async(std::launch::async,
+                           [&] { return broker.jobs().PlanJob(Call().get(), request, &response); });
+  v1::ConnectRequest answer = AnswerTo(NextQuestion(agent));
+  answer.mutable_answer()->mutable_plan()->set_submission("kind: Job\n");
+  answer.mutable_answer()->mutable_plan()->add_checks()->set_subject("dry run");
+  ASSERT_TRUE(agent.Write(answer));
+  ASSERT_TRUE(status.get().ok());
   ASSERT_EQ(response.plans_size(), 1);
-  ASSERT_EQ(response.plans(0).checks_size(), 1);
-  const v1::ClusterCheck& check = response.plans(0).checks(0);
-  EXPECT_EQ(check.result(), v1::CHECK_RESULT_WARN);
-  EXPECT_THAT(check.seen(), HasSubstr("takes no jobs at the moment: it is missing"));
+  EXPECT_EQ(response.plans(0).submission(), "kind: Job\n");
+  ASSERT_EQ(response.plans(0).checks_size(), 2);
+  EXPECT_EQ(response.plans(0).checks(0).subject(), "pool");
+  EXPECT_THAT(response.plans(0).checks(0).remedy(), HasSubstr("Nothing, if that will pass"));
+  EXPECT_EQ(response.plans(0).checks(1).subject(), "dry run");
 }
 
 TEST(Questions, AnAgentThatCannotPlanIsAFailedCheckOfItsPlan) {
