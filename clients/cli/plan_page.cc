@@ -60,7 +60,7 @@ void AppendStart(const v1::JobPlan& plan, absl::Time now, Page* page) {
   if (has_failed) {
     page->Line("Would not start", "as it is: see the checks");
   } else if (!plan.has_estimated_start_time()) {
-    page->Line("Would start", "the cluster does not say when");
+    page->Line("Would start", "at a time that the cluster does not tell");
   } else if (ToTime(plan.estimated_start_time()) <= now + kAtOnce) {
     page->Line("Would start", "at once");
   } else {

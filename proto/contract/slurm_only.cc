@@ -19,9 +19,9 @@ namespace muster::contract {
 namespace {
 
 // Commands that work inside a Slurm job only.
-constexpr std::array<std::string_view, 10> kCommands = {"srun",    "sbatch", "sbcast",  "scontrol",
-                                                        "squeue",  "sacct",  "sattach", "strigger",
-                                                        "scancel", "sstat"};
+constexpr std::array<std::string_view, 15> kCommands = {
+    "srun",    "sbatch", "sbcast", "scontrol", "squeue",   "sacct", "sattach", "strigger",
+    "scancel", "sstat",  "sinfo",  "salloc",   "sacctmgr", "sprio", "sreport"};
 
 // Whether a word of a script works on Slurm only. A task of a job array finds its own variables on
 // every kind of cluster.

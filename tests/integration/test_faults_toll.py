@@ -49,11 +49,11 @@ def test_a_cancel_that_was_asked_for_is_not_wrong():
 
 
 def make_lab(states=GOOD, ran=1, log=b"log\n", runs=1, orphans=(), by_cluster=False,
-             failure=job_pb2.FAILURE_CLASS_UNSPECIFIED):
+             failure=job_pb2.FAILURE_CLASS_UNSPECIFIED, code=0):
     """One that has had one job, and says so of it."""
     state = job_pb2.JobState.Value("JOB_STATE_" + states[-1])
     job = job_pb2.Job(id=7, state=state, runs=[job_pb2.Run(number=number + 1) for number in range(runs)],
-                      failure=job_pb2.Failure(failure_class=failure))
+                      failure=job_pb2.Failure(failure_class=failure), exit=job_pb2.ExitStatus(code=code))
     api = types.SimpleNamespace(wait_end=lambda _: job, transitions=lambda _: steps(*states), stdout=lambda _: log)
     return types.SimpleNamespace(api=api, trio=types.SimpleNamespace(runs_of=lambda _: ran), log_of=lambda _: b"log\n",
                                  find_orphans=lambda: list(orphans),
@@ -94,15 +94,18 @@ def test_what_a_fault_cost_is_counted(seen, counts):
 GIVEN_UP = End(starts=0, failure=job_pb2.FAILURE_CLASS_IMAGE)
 FAILED = ("ASSIGNED", "LAUNCHING", "PENDING", "FAILED")
 CANCELED = ("ASSIGNED", "LAUNCHING", "PENDING", "CANCELED")
+REST_IS_MISSING = b"muster: the rest of the output of main is missing: its pod is gone\n"
 
 
 @pytest.mark.parametrize("end,seen,counts", [
     (End(is_canceled=True, starts=0), {"states": CANCELED, "ran": 0}, "0 lost, 0 doubled, 0 told wrongly"),
     (End(is_canceled=True, starts=0), {"states": CANCELED}, "0 lost, 1 doubled, 0 told wrongly"),
     (End(is_canceled=True), {"states": CANCELED, "ran": 0}, "1 lost, 0 doubled, 0 told wrongly"),
-    (End(is_canceled=True), {"states": CANCELED, "log": b"log\nmuster: its pod is gone\n"}, "0 lost, 0 doubled, 0 told wrongly"),
+    (End(is_canceled=True), {"states": CANCELED, "log": b"log\n" + REST_IS_MISSING}, "0 lost, 0 doubled, 0 told wrongly"),
+    (End(is_canceled=True), {"states": CANCELED, "log": b"log\nmuster: else\n"}, "0 lost, 0 doubled, 1 told wrongly"),
+    (End(is_canceled=True), {"states": CANCELED, "log": b"log\n" + 2 * REST_IS_MISSING}, "0 lost, 0 doubled, 1 told wrongly"),
     (End(is_canceled=True), {"states": CANCELED, "log": b"log\nmore\n"}, "0 lost, 0 doubled, 1 told wrongly"),
-    (End(), {"log": b"log\nmuster: its pod is gone\n"}, "0 lost, 0 doubled, 1 told wrongly"),
+    (End(), {"log": b"log\n" + REST_IS_MISSING}, "0 lost, 0 doubled, 1 told wrongly"),
     (End(is_canceled=True), {}, "0 lost, 0 doubled, 1 told wrongly"),
     (End(starts=2), {"ran": 2}, "0 lost, 0 doubled, 0 told wrongly"),
     (End(starts=2), {"ran": 1}, "1 lost, 0 doubled, 0 told wrongly"),
@@ -111,7 +114,10 @@ CANCELED = ("ASSIGNED", "LAUNCHING", "PENDING", "CANCELED")
     (GIVEN_UP, {"states": FAILED, "ran": 0, "failure": job_pb2.FAILURE_CLASS_IMAGE}, "0 lost, 0 doubled, 0 told wrongly"),
     (GIVEN_UP, {"states": FAILED, "ran": 0, "failure": job_pb2.FAILURE_CLASS_INFRA}, "0 lost, 0 doubled, 1 told wrongly"),
     (GIVEN_UP, {"ran": 0, "failure": job_pb2.FAILURE_CLASS_IMAGE}, "0 lost, 0 doubled, 1 told wrongly"),
-    (None, {"states": GOOD[:-1] + ("FAILED",)}, "0 lost, 0 doubled, 0 told wrongly"),
+    (End(code=3), {"states": FAILED, "code": 3}, "0 lost, 0 doubled, 0 told wrongly"),
+    (End(code=3), {"states": FAILED, "code": 4}, "0 lost, 0 doubled, 1 told wrongly"),
+    (End(code=3), {"states": CANCELED, "code": 3}, "0 lost, 0 doubled, 1 told wrongly"),
+    (None, {"states": FAILED}, "0 lost, 0 doubled, 0 told wrongly"),
 ])
 def test_what_becomes_of_a_job_is_compared_with_the_end_of_its_life(end, seen, counts):
     toll = Toll(wanted=1, strikes=1)

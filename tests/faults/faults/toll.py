@@ -1,6 +1,7 @@
 """What a fault cost."""
 
 import dataclasses
+import re
 import typing
 
 from muster.v1 import job_pb2
@@ -8,6 +9,9 @@ from muster.v1 import job_pb2
 from harness.api import CANCELED, FAILED, SUCCEEDED
 
 from faults.history import find_wrong_steps
+
+# As the agent of a Kubernetes cluster says it.
+REST_IS_MISSING = re.compile(rb"muster: the rest of the output of \S+ is missing: [^\n]+\n")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,7 +108,7 @@ class Toll:
         elif end.failure is not None:
             told_right = job.state == FAILED and job.failure.failure_class == end.failure
         else:
-            told_right = job.state == SUCCEEDED if end.code == 0 else job.exit.code == end.code
+            told_right = job.state == (FAILED if end.code else SUCCEEDED) and job.exit.code == end.code
         if not told_right:
             self._call_wrong(job, f"it ended otherwise than with {end}: {job}")
         before = job.runs[:-1]
@@ -126,6 +130,6 @@ class Toll:
         whole = lab.log_of(job.id)
         rest = log.removeprefix(whole)
         starts = max(2, lab.trio.runs_of(job.id))
-        may_say_more = end.is_canceled and rest.startswith(b"muster: ") and rest.count(b"\n") == 1
+        may_say_more = end.is_canceled and REST_IS_MISSING.fullmatch(rest) is not None
         if not log.startswith(whole) or rest and not (may_say_more or lab.was_doubled_by_cluster(job, starts)):
             self._call_wrong(job, f"its log is {log}")

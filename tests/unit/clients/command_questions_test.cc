@@ -348,7 +348,8 @@ TEST_F(CommandTest, PlanShowsTheSubmissionAndSubmitsNothing) {
   EXPECT_EQ(Run({"plan", WriteFile("run: x\nname: filed\n")}).code, 0);
   EXPECT_EQ(asked.spec().name(), "filed");
   plan->clear_estimated_start_time();
-  EXPECT_THAT(Run({"plan", "--", "x"}).out, HasSubstr("Would start the cluster does not say when"));
+  EXPECT_THAT(Run({"plan", "--", "x"}).out,
+              HasSubstr("Would start at a time that the cluster does not tell"));
   plan->add_checks()->set_result(v1::CHECK_RESULT_FAIL);
   const Outcome failed = Run({"plan", "--", "x"});
   EXPECT_EQ(failed.code, 13);

@@ -80,6 +80,11 @@ TEST(WhySlurmOnlyTest, WhatOnlySlurmGivesAScriptIsNamedWithItsLine) {
       {"echo \"${SLURM_NODELIST:-0}\"", "names SLURM_NODELIST"},
       {"echo $SLURM_JOB_ID\nscancel $SLURM_JOB_ID", "line 3 of the batch script names scancel"},
       {"x=$(scontrol show hostnames)", "names scontrol"},
+      {"sinfo -h", "names sinfo"},
+      {"exec salloc -n1 hostname", "names salloc"},
+      {"sacctmgr -n show user", "names sacctmgr"},
+      {"sprio -l; true", "names sprio"},
+      {"true && sreport user top", "names sreport"},
   };
   for (const auto& [lines, words] : cases) {
     EXPECT_THAT(WhySlurmOnly(BatchScript(lines)), HasSubstr(words)) << lines;
