@@ -104,8 +104,10 @@ TEST_F(BackendEndTest, ADeletionThatTakesItsTimeKeepsNobodyFromBeingSeen) {
 
 TEST_F(BackendEndTest, ADeletionThatIsRefusedIsTriedAgainAfterAPauseAndSaysSo) {
   for (const bool is_cut : {false, true}) {
-    jobs_ = pods_ = Json::array();
-    AddHopeless(kHopeless);
+    Set([this] {
+      jobs_ = pods_ = Json::array();
+      AddHopeless(kHopeless);
+    });
     AnswerDeletionsWith({.status = 503, .body = "a webhook is away", .hangs_up = is_cut});
     Start({kHopeless});
     TakeChanges();
@@ -135,8 +137,10 @@ TEST_F(BackendEndTest, ADeletionThatIsRefusedIsTriedAgainAfterAPauseAndSaysSo) {
 
 TEST_F(BackendEndTest, OfARunThatIsForgottenNoChangeIsRemembered) {
   for (const bool is_under_way : {false, true}) {
-    jobs_ = pods_ = Json::array();
-    AddHopeless(kHopeless);
+    Set([this] {
+      jobs_ = pods_ = Json::array();
+      AddHopeless(kHopeless);
+    });
     Set([&] {
       answer_first_ = [is_under_way, is_first = true](
                           const ScriptedRequest& request) mutable -> std::optional<ScriptedReply> {
@@ -166,7 +170,7 @@ TEST_F(BackendEndTest, WhatIsBeingDeletedAlreadyIsNotDeletedAgain) {
   TakeChanges();
   (void)Await(kHopeless, v1::RUN_STATE_FINISHING);
   EXPECT_THAT(AwaitDeletions(1), SizeIs(1));
-  jobs_[0]["metadata"]["deletionTimestamp"] = "2026-01-01T00:02:00Z";
+  Set([this] { jobs_[0]["metadata"]["deletionTimestamp"] = "2026-01-01T00:02:00Z"; });
   Start({kHopeless});
   EXPECT_EQ(Await(kHopeless, v1::RUN_STATE_FINISHING).state, v1::RUN_STATE_FINISHING);
   backend_.reset();  // all is done that was begun
@@ -186,20 +190,21 @@ TEST_F(BackendEndTest, AProgramThatBeginsBeforeItsDeletionHasItsTurnGoesOn) {
   run_keys.push_back(kWell);
   bool has_begun = false;
   bool is_busy = true;
-  answer_first_ = [&, last](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
-    if (request.method == "DELETE") return ScriptedReply{.status = is_busy ? 429 : 200};
-    const bool is_watch = request.target.find("/pods?") != std::string::npos &&
-                          request.target.find("watch=1") != std::string::npos;
-    if (!is_watch) return std::nullopt;
-    if (!has_begun) return ScriptedReply();  // it is asked for again
-    std::string events;
-    for (const std::string& begun : {last, std::string(kWell)}) {
-      Json pod = RunningPod(begun);
-      pod["metadata"]["resourceVersion"] = "8";
-      events += Json{{"type", "MODIFIED"}, {"object", pod}}.dump() + "\n";
-    }
-    return ScriptedReply{.body = events, .stays_open = true};
-  };
+  const Meanwhile meanwhile(
+      this, [&](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
+        if (request.method == "DELETE") return ScriptedReply{.status = is_busy ? 429 : 200};
+        const bool is_watch = request.target.find("/pods?") != std::string::npos &&
+                              request.target.find("watch=1") != std::string::npos;
+        if (!is_watch) return std::nullopt;
+        if (!has_begun) return ScriptedReply();  // it is asked for again
+        std::string events;
+        for (const std::string& begun : {last, std::string(kWell)}) {
+          Json pod = RunningPod(begun);
+          pod["metadata"]["resourceVersion"] = "8";
+          events += Json{{"type", "MODIFIED"}, {"object", pod}}.dump() + "\n";
+        }
+        return ScriptedReply{.body = events, .stays_open = true};
+      });
   Start(run_keys);
   EXPECT_THAT(backend_->Observe(runs).observations, SizeIs(runs.size()));
   EXPECT_THAT(AwaitDeletions(kChangeThreads), SizeIs(kChangeThreads)) << "all threads are taken";

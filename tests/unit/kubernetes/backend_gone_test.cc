@@ -42,7 +42,7 @@ TEST_F(BackendGoneTest, WhyARunWasGivenUpSurvivesTheAgentAndItsJob) {
   ASSERT_EQ(first.observations.size(), 1) << first.scheduler;
   EXPECT_EQ(first.observations[0].state, v1::RUN_STATE_FINISHING);
   EXPECT_THAT(AwaitChange("DELETE "), ElementsAre(HasSubstr("DELETE ")));
-  HasNothing();
+  Set([this] { HasNothing(); });
   Start({kRun});
   const agent::ObserveOutcome second = Observe(kRun);
   ASSERT_EQ(second.observations.size(), 1) << second.scheduler;
@@ -62,8 +62,10 @@ TEST_F(BackendGoneTest, ARunThatWasGivenUpIsDeletedByTheNextAgentThoughItCouldSt
   Start({kRun});
   EXPECT_EQ(Observe(kRun).observations.size(), 1);
   EXPECT_THAT(AwaitChange("DELETE "), ElementsAre(HasSubstr("DELETE ")));
-  HasJob("ContainerCreating");
-  refuses_changes_ = false;
+  Set([this] {
+    HasJob("ContainerCreating");
+    refuses_changes_ = false;
+  });
   Start({kRun});
   const agent::ObserveOutcome outcome = Observe(kRun);
   ASSERT_EQ(outcome.observations.size(), 1) << outcome.scheduler;

@@ -62,7 +62,7 @@ TEST_F(BackendHoldTest, WhatKueueHasLetGoIsNotHeldUntilItsPodsHaveNodesAndSaysSo
   EXPECT_TRUE(backend_->SetHeld(Launched(), true).ok());
   EXPECT_THAT(backend_->Observe({Launched()}).observations[0].reason,
               HasSubstr("the hold waits: Kueue has let it go"));
-  pods_ = Json::array({RunningPod()});
+  Set([this] { pods_ = Json::array({RunningPod()}); });
   Start({kRun});
   backend_->AllowStarts();
   EXPECT_TRUE(backend_->SetHeld(Launched(), true).ok());
@@ -95,7 +95,7 @@ TEST_F(BackendHoldTest, AJobThatIsHeldThoughNobodyWantsThatIsLetGoOnceTheBrokerH
   EXPECT_THAT(ChangesAtALook(Held()), IsEmpty()) << "as it is wished";
   EXPECT_THAT(ChangesAtALook(Launched()),
               ElementsAre(AllOf(HasSubstr(kLaunchAnnotation), HasSubstr(R"("suspend":false)"))));
-  jobs_[0]["spec"]["suspend"] = true;
+  Set([this] { jobs_[0]["spec"]["suspend"] = true; });
   EXPECT_THAT(ChangesAtALook(Launched()), IsEmpty()) << "others have suspended it";
 }
 
@@ -104,11 +104,13 @@ TEST_F(BackendHoldTest, AJobThatMayStartThoughItIsToBeHeldIsHeldUnlessItHasANode
   jobs_ = Json::array({MakeJob(kRun)});
   jobs_[0]["spec"]["suspend"] = false;
   EXPECT_THAT(ChangesAtALook(Held()), IsEmpty()) << "its pods are being made";
-  pods_ = Json::array({UnschedulablePod()});
+  Set([this] { pods_ = Json::array({UnschedulablePod()}); });
   EXPECT_THAT(ChangesAtALook(Held(), /*has_broker_spoken=*/false), IsEmpty());
   EXPECT_THAT(ChangesAtALook(Held()), ElementsAre(HasSubstr(R"("suspend":true)")));
-  jobs_ = Json::array({MakeJob(kRun)});
-  pods_ = Json::array({RunningPod()});
+  Set([this] {
+    jobs_ = Json::array({MakeJob(kRun)});
+    pods_ = Json::array({RunningPod()});
+  });
   EXPECT_THAT(ChangesAtALook(Held()), IsEmpty());
 }
 
@@ -131,7 +133,7 @@ TEST_F(BackendHoldTest, TheLatestWishCountsForMoreThanWhatALookSaysOfHolds) {
   TakeChanges();
   (void)backend_->Observe({Launched()});
   EXPECT_THAT(AwaitChange("PATCH "), ElementsAre(HasSubstr(R"("suspend":true)")));
-  pods_ = Json::array();
+  Set([this] { pods_ = Json::array(); });
   Start({kRun});
   backend_->AllowStarts();
   EXPECT_TRUE(backend_->SetHeld(Launched(), false).ok());
@@ -165,25 +167,25 @@ TEST_F(BackendHoldTest, WhatAHoldHasTakenBackDoesNotGoOnBeforeItsPodsHaveGone) {
   backend_->AllowStarts();
   EXPECT_EQ(backend_->Observe({Launched()}).observations[0].reason,
             "the release waits: its pod k7m2-1-1-0 is still being taken away on node node-1");
-  pods_ = Json::array();
+  Set([this] { pods_ = Json::array(); });
   EXPECT_THAT(ChangesAtALook(Launched()), ElementsAre(HasSubstr(R"("suspend":false)")));
 }
 
 TEST_F(BackendHoldTest, WhatIsBeingLetGoIsNotCalledHeld) {
   assignment_->mutable_spec()->clear_kubernetes();
   std::string reason;
-  const auto keeps = answer_first_;
-  answer_first_ = [&](const ScriptedRequest& request) {
-    if (request.method == "PATCH" && reason.empty()) {
-      backend_->NoteHold(kRun, true);
-      reason = backend_->Observe({Held()}).observations[0].reason;
-    }
-    return keeps(request);
-  };
+  const Meanwhile meanwhile(this,
+                            [&](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
+                              if (request.method == "PATCH" && reason.empty()) {
+                                backend_->NoteHold(kRun, true);
+                                reason = backend_->Observe({Held()}).observations[0].reason;
+                              }
+                              return std::nullopt;
+                            });
   Start({});
   AwaitWatches();  // they would wait for the answer to the patch
   ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
-  EXPECT_EQ(reason, "waits for its turn to start");
+  Set([&] { EXPECT_EQ(reason, "waits for its turn to start"); });
 }
 
 TEST_F(BackendHoldTest, AHoldThatFailsIsTriedAgainAfterAPauseAndSaysSoMeanwhile) {
@@ -249,24 +251,24 @@ TEST_F(BackendHoldTest, WhatOthersHaveSuspendedIsNotCalledHeld) {
 TEST_F(BackendHoldTest, AReleaseLetsAJobGoAlsoIfTheServerCarriesOutTheHoldAfterIt) {
   Start({});
   TakeChanges();
-  hold_at_ = "/secrets ";  // the hold comes in the midst of the launch
+  Set([this] { hold_at_ = "/secrets "; });  // the hold comes in the midst of the launch
   ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
-  hold_at_.clear();
+  Set([this] { hold_at_.clear(); });
   // The server carries out the change for the hold only after the one that lets the Job go.
   Json late;
-  const auto keeps = answer_first_;
-  answer_first_ = [&](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
-    if (request.method == "PATCH" && request.body.find(kHeldQueue) != std::string::npos) {
-      late = Json::parse(request.body);
-      return ScriptedReply{.hangs_up = true};
-    }
-    std::optional<ScriptedReply> reply = keeps(request);
-    if (request.method == "PATCH" && !late.is_null()) {
-      jobs_[0].merge_patch(std::exchange(late, nullptr));
-      return ScriptedReply{.body = jobs_[0].dump()};  // as the watch would tell
-    }
-    return reply;
-  };
+  const Meanwhile meanwhile(
+      this, [&](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
+        if (request.method == "PATCH" && request.body.find(kHeldQueue) != std::string::npos) {
+          late = Json::parse(request.body);
+          return ScriptedReply{.hangs_up = true};
+        }
+        std::optional<ScriptedReply> reply = answer_first_(request);
+        if (request.method == "PATCH" && !late.is_null()) {
+          jobs_[0].merge_patch(std::exchange(late, nullptr));
+          return ScriptedReply{.body = jobs_[0].dump()};  // as the watch would tell
+        }
+        return reply;
+      });
   (void)backend_->Observe({Held()});
   (void)AwaitChange(kHeldQueue);
   (void)AwaitReason(Held(), "the hold waits");
@@ -313,12 +315,14 @@ TEST_F(BackendHoldTest, AHoldThatIsReleasedBeforeItsTurnIsNotCarriedOut) {
   backend_->AllowStarts();
   AwaitWatches();
   std::promise<void> go_on;
-  answer_first_ = [&, is_told = go_on.get_future().share()](
-                      const ScriptedRequest& request) -> std::optional<ScriptedReply> {
-    if (request.method != "PATCH") return std::nullopt;
-    is_told.wait_for(std::chrono::seconds(20));  // a webhook that takes its time
-    return ScriptedReply{.status = 503};
-  };
+  const Meanwhile meanwhile(
+      this,
+      [is_told = go_on.get_future().share()](
+          const ScriptedRequest& request) -> std::optional<ScriptedReply> {
+        if (request.method != "PATCH") return std::nullopt;
+        is_told.wait_for(std::chrono::seconds(20));  // a webhook that takes its time
+        return ScriptedReply{.status = 503};
+      });
   TakeChanges();
   for (const agent::RunHandle& run : runs) EXPECT_TRUE(backend_->SetHeld(run, true).ok());
   EXPECT_EQ(backend_->Observe(runs).observations.size(), runs.size());
@@ -338,7 +342,9 @@ TEST_F(BackendHoldTest, ASecondHoldWaitsForTheSchedulersWordAsTheFirstDid) {
   EXPECT_TRUE(backend_->SetHeld(Launched(), true).ok());
   EXPECT_THAT(AwaitReason(Held(), "held: "), HasSubstr("held: it starts")) << "nobody says a word";
   EXPECT_TRUE(backend_->SetHeld(Launched(), false).ok());
-  hold_at_ = kLaunchComplete;  // the next one comes in the moment in which it is let go
+  Set([this] {
+    hold_at_ = kLaunchComplete;
+  });  // the next one comes in the moment in which it is let go
   TakeChanges();
   EXPECT_THAT(AwaitChangeByLooks(Launched()), ElementsAre(HasSubstr(kLaunchComplete)));
   EXPECT_THAT(AwaitReason(Held(), "the hold waits"), HasSubstr("it was let go in that moment"));
@@ -349,7 +355,6 @@ TEST_F(BackendHoldTest, ASecondHoldWaitsForTheSchedulersWordAsTheFirstDid) {
 
 TEST_F(BackendHoldTest, ARunIsNotCalledHeldWhoseLastAnswerWasLostUntilTheServerHasSaidHowItIs) {
   assignment_->mutable_spec()->clear_kubernetes();
-  Start({});
   const auto keeps = answer_first_;
   answer_first_ = [keeps](const ScriptedRequest& request) {
     const bool lets_go =
@@ -357,8 +362,11 @@ TEST_F(BackendHoldTest, ARunIsNotCalledHeldWhoseLastAnswerWasLostUntilTheServerH
     std::optional<ScriptedReply> reply = keeps(request);
     return lets_go ? std::optional(ScriptedReply{.hangs_up = true}) : reply;
   };
+  Start({});
   ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
-  ASSERT_FALSE(jobs_[0]["spec"]["suspend"].get<bool>()) << "the server has done it";
+  Set([this] {
+    ASSERT_FALSE(jobs_[0]["spec"]["suspend"].get<bool>()) << "the server has done it";
+  });
   backend_->NoteHold(kRun, true);
   EXPECT_THAT(backend_->Observe({Held()}).observations[0].reason, Not(HasSubstr("held: ")));
 }
@@ -366,18 +374,20 @@ TEST_F(BackendHoldTest, ARunIsNotCalledHeldWhoseLastAnswerWasLostUntilTheServerH
 TEST_F(BackendHoldTest, ARunThatIsToBeCanceledIsNotLetGoThoughItsDeletionFails) {
   assignment_->mutable_spec()->clear_kubernetes();
   assignment_->set_held(true);
-  Start({});
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
   const auto keeps = answer_first_;
   answer_first_ = [keeps](const ScriptedRequest& request) {
     if (request.method == "DELETE") return std::optional(ScriptedReply{.status = 503});
     return keeps(request);
   };
+  Start({});
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
   agent::RunHandle run = Launched();
   run.cancel_requested = true;
   EXPECT_FALSE(backend_->Cancel(run).ok());
   EXPECT_THAT(AwaitChange("DELETE "), Not(IsEmpty()));
-  for (const Json& job : jobs_) EXPECT_TRUE(job["spec"]["suspend"].get<bool>());
+  Set([this] {
+    for (const Json& job : jobs_) EXPECT_TRUE(job["spec"]["suspend"].get<bool>());
+  });
   EXPECT_THAT(backend_->Observe({run}).observations[0].reason, Not(HasSubstr("its turn")))
       << "it is in no queue";
 }

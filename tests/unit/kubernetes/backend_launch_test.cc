@@ -36,7 +36,10 @@ class BackendLaunchTest : public ScriptedClusterTest {
 
   // A server that keeps what it is given, and refuses what is made in a collection that ends so.
   void Serve() {
-    answer_first_ = [this](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
+    Set([this] { answer_first_ = Answers(); });
+  }
+  Answerer Answers() {
+    return [this](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
       if (request.method != "POST") return std::nullopt;
       if (request.target.ends_with("/selfsubjectaccessreviews")) {
         const Json attributes = Json::parse(request.body)["spec"]["resourceAttributes"];
@@ -97,23 +100,24 @@ TEST_F(BackendLaunchTest, ARunThatMayNotBeMadeWaitsForTheRightAndItsPoolTakesNoO
 
 TEST_F(BackendLaunchTest, ARunWhoseNamespaceIsNotThereWaitsForItAndSaysSo) {
   for (const bool is_admin : {false, true}) {
-    if (is_admin) words_ = R"(namespaces "lab" not found)";
-    Serve();
-    answer_first_ = [this, is_admin, serve = answer_first_](
-                        const ScriptedRequest& request) -> std::optional<ScriptedReply> {
-      const bool is_namespace = request.target.ends_with("/api/v1/namespaces/lab");
-      if (is_namespace && refuses_) {
-        constexpr char kGone[] =
-            R"({"kind": "Status", "reason": "NotFound", "message": "namespaces \"lab\" not found"})";
-        return ScriptedReply{.status = 404, .body = kGone};
-      }
-      std::optional<ScriptedReply> reply = serve(request);
-      // Who may do everything may do so where there is nothing.
-      if (is_admin && reply.has_value() && request.target.ends_with("reviews"))
-        reply->body = R"({"status": {"allowed": true}})";
-      if (is_admin && reply.has_value() && reply->status == 403) reply->status = 404;
-      return reply;
-    };
+    if (is_admin) Set([this] { words_ = R"(namespaces "lab" not found)"; });
+    const Meanwhile meanwhile(
+        this,
+        [this, is_admin,
+         serve = Answers()](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
+          const bool is_namespace = request.target.ends_with("/api/v1/namespaces/lab");
+          if (is_namespace && refuses_) {
+            constexpr char kGone[] =
+                R"({"kind": "Status", "reason": "NotFound", "message": "namespaces \"lab\" not found"})";
+            return ScriptedReply{.status = 404, .body = kGone};
+          }
+          std::optional<ScriptedReply> reply = serve(request);
+          // Who may do everything may do so where there is nothing.
+          if (is_admin && reply.has_value() && request.target.ends_with("reviews"))
+            reply->body = R"({"status": {"allowed": true}})";
+          if (is_admin && reply.has_value() && reply->status == 403) reply->status = 404;
+          return reply;
+        });
     Set([this] { refuses_ = true; });
     Start({});
     const agent::LaunchOutcome outcome = backend_->Launch(assignment_);
@@ -158,7 +162,7 @@ TEST_F(BackendLaunchTest, WhatAQuotaOrAWebhookRefusesSaysNothingOfTheNamespace) 
   for (const char* words :
        {R"(jobs.batch "k" is forbidden: exceeded quota: small)",
         R"(admission webhook "x" denied the request: jobs.batch is forbidden: User "y" cannot)"}) {
-    words_ = words;
+    Set([&] { words_ = words; });
     Serve();
     Start({});
     backend_->Launch(assignment_);
@@ -333,7 +337,7 @@ TEST_F(BackendStartTest, AHoldIsHeededThatComesWhileTheRunBeforeItsOwnIsLetGo) {
   Start({});
   for (const int job : {1, 2}) LaunchUnreleased(job);
   TakeChanges();
-  at_patch_ = [this] { backend_->NoteHold(KeyOf(2), true); };
+  Set([this] { at_patch_ = [this] { backend_->NoteHold(KeyOf(2), true); }; });
   EXPECT_TRUE(backend_->Observe({RunOf(1)}).scheduler.ok());
   std::vector<std::string> patches = AwaitPatched();
   backend_.reset();  // all is done that was begun

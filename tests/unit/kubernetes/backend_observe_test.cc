@@ -30,11 +30,13 @@ class BackendObserveTest : public ScriptedClusterTest {
   }
   // What the API server says of the Job now, whatever its watch has told so far.
   void AnswerWith(const Json& job) {
-    answer_first_ = [job](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
-      if (request.method != "GET" || !request.target.ends_with(std::string("/jobs/") + kRun))
-        return std::nullopt;
-      return ScriptedReply{.body = job.dump()};
-    };
+    Set([&] {
+      answer_first_ = [job](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
+        if (request.method != "GET" || !request.target.ends_with(std::string("/jobs/") + kRun))
+          return std::nullopt;
+        return ScriptedReply{.body = job.dump()};
+      };
+    });
   }
   agent::Observation See() {
     const agent::ObserveOutcome outcome = Observe(kRun);

@@ -99,7 +99,9 @@ class BackendHoldTest : public ScriptedClusterTest {
   // Of an agent that is started for it, with all that the look at the run has set going.
   std::vector<std::string> ChangesAtALook(const agent::RunHandle& run,
                                           bool has_broker_spoken = true) {
-    for (const char* last : {kLastReleased, kLastHeld}) jobs_.push_back(JobOfAnother(last));
+    Set([this] {
+      for (const char* last : {kLastReleased, kLastHeld}) jobs_.push_back(JobOfAnother(last));
+    });
     Start({kRun, kLastReleased, kLastHeld});
     if (has_broker_spoken) backend_->AllowStarts();
     TakeChanges();
@@ -116,8 +118,7 @@ class BackendHoldTest : public ScriptedClusterTest {
       return change.find(kLastReleased) != std::string::npos ||
              change.find(kLastHeld) != std::string::npos;
     });
-    jobs_.erase(jobs_.size() - 1);
-    jobs_.erase(jobs_.size() - 1);
+    Set([this] { jobs_.erase(jobs_.end() - 2, jobs_.end()); });
     return changes;
   }
   // The first changes that looks at the run set going.

@@ -21,6 +21,32 @@ namespace muster::kubernetes {
 
 class ScriptedClusterTest : public testing::Test {
  protected:
+  using Answerer = std::function<std::optional<ScriptedReply>(const ScriptedRequest&)>;
+
+  // What is answered with the help of a test's locals: asked even before answer_first_ as long as
+  // this lives, and nobody asks any more when they go. Ends the backend, too.
+  class [[nodiscard]] Meanwhile {
+   public:
+    Meanwhile(ScriptedClusterTest* test, Answerer answer) : test_(test) {
+      test_->Set([&] { test_->answer_meanwhile_ = std::move(answer); });
+    }
+    ~Meanwhile() {
+      test_->Set([this] { test_->answer_meanwhile_ = nullptr; });
+      test_->backend_.reset();
+    }
+    Meanwhile(const Meanwhile&) = delete;
+    Meanwhile& operator=(const Meanwhile&) = delete;
+
+   private:
+    ScriptedClusterTest* const test_;
+  };
+
+  // Before the members go of the fixture that answers.
+  void TearDown() override {
+    Set([this] { answer_first_ = nullptr; });
+    backend_.reset();
+  }
+
   static agent::RunHandle Handle(const std::string& run_key) {
     agent::RunHandle run;
     run.run_key = run_key;
@@ -64,7 +90,7 @@ class ScriptedClusterTest : public testing::Test {
     return backend_->Observe({Handle(run_key)});
   }
 
-  // What a test changes, at any time.
+  // What a test changes, or looks at, once there is a backend: the server has threads.
   template <typename Change>
   void Set(const Change& change) {
     const std::lock_guard lock(mutex_);
@@ -92,8 +118,9 @@ class ScriptedClusterTest : public testing::Test {
     return changes;
   }
 
-  // Asked before all else what to answer, if it has something to say.
-  std::function<std::optional<ScriptedReply>(const ScriptedRequest&)> answer_first_;
+  // Asked before all else what to answer, if it has something to say. It holds copies and the
+  // fixture, and nothing of a test's body: that goes before the server does.
+  Answerer answer_first_;
   KubernetesConfig config_;
   std::string identity_ = "cluster-1";
   Json jobs_ = Json::array();
@@ -109,8 +136,9 @@ class ScriptedClusterTest : public testing::Test {
     const std::lock_guard lock(mutex_);
     if (request.method != "GET")
       changes_.push_back(request.method + " " + request.target + " " + request.body);
-    if (answer_first_) {
-      if (std::optional<ScriptedReply> reply = answer_first_(request)) return *std::move(reply);
+    for (const Answerer* answer : {&answer_meanwhile_, &answer_first_}) {
+      if (!*answer) continue;
+      if (std::optional<ScriptedReply> reply = (*answer)(request)) return *std::move(reply);
     }
     if (request.method != "GET") {
       return refuses_changes_ ? ScriptedReply{.status = 503} : ScriptedReply{.body = "{}"};
@@ -137,6 +165,7 @@ class ScriptedClusterTest : public testing::Test {
   }
 
   std::mutex mutex_;
+  Answerer answer_meanwhile_;
   std::vector<std::string> changes_;
   hosts::TempDir directory_;
   ScriptedServer server_{[this](const ScriptedRequest& request) { return Answer(request); }};
