@@ -44,10 +44,11 @@ namespace muster::kubernetes {
 // what changes is looked at at once. The watches have the answers: nothing is asked for it.
 inline constexpr absl::Duration kObserveIntervalOfAll = absl::Seconds(2);
 
-// Changes and deletions of Jobs that looks at them ask for and that are under way at the same time:
-// of those that hang on a webhook a few keep the others waiting no more than need be, and the
-// server is not flooded.
+// Changes of Jobs that looks at them ask for and that are under way at the same time, and deletions
+// likewise: of those that hang on a webhook a few keep the others waiting no more than need be, and
+// the server is not flooded. Holds and releases, which somebody waits for, wait for no deletion.
 inline constexpr int kChangeThreads = 4;
+inline constexpr int kDeletionThreads = 4;
 
 class KubernetesBackend final : public agent::Backend {
  public:
@@ -199,7 +200,7 @@ class KubernetesBackend final : public agent::Backend {
   absl::StatusOr<std::optional<agent::Observation>> End(const agent::RunHandle& run,
                                                         const JobObject& job,
                                                         agent::Observation seen);
-  // Deletes the Job of a run that was given up, unless its program runs after all by now.
+  // Deletes the Job of a run that was given up, unless its program runs after all by now, or has.
   absl::Status TakeAway(const agent::RunHandle& run, const ObjectName& job);
   // Of a run whose Job is not there, and of which nobody saw the end.
   agent::Observation Gone(const agent::RunHandle& run, bool cancel_asked) const;
@@ -261,8 +262,9 @@ class KubernetesBackend final : public agent::Backend {
   // Ends before all that it uses. What it does overlaps with any call of the contract, as launches
   // of other runs do.
   agent::WorkerLane starter_{1};
-  // Likewise, and one change of a run at a time.
+  // Likewise, and one change or deletion of a run at a time.
   agent::WorkerLane changer_{kChangeThreads};
+  agent::WorkerLane deleter_{kDeletionThreads};
 };
 
 }  // namespace muster::kubernetes

@@ -74,7 +74,8 @@ std::string KubernetesBackend::TryChange(const RunHandle& run, Tries JobChange::
   last.is_under_way = true;
   last.is_unwanted = false;
   // A webhook that takes its time keeps nobody from being seen.
-  changer_.Post([this, run, kind, change = std::move(change)] {
+  agent::WorkerLane& lane = kind == &JobChange::deletions ? deleter_ : changer_;
+  lane.Post([this, run, kind, change = std::move(change)] {
     const absl::Status done = change();
     const bool is_another = absl::IsAborted(done);
     {

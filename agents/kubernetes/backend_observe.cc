@@ -1,5 +1,6 @@
 // Looks at runs: what the watches know is judged, and what follows from it is done.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -38,6 +39,20 @@ bool IsOfEarlierTry(const PodObject& pod, const JobObject& job) {
 bool HasBegunSuspended(const RunFacts& facts) {
   return facts.job.has_value() && facts.job->is_suspended &&
          std::any_of(facts.pods.begin(), facts.pods.end(), HasStarted);
+}
+
+// Whether the program runs or has run in all ranks, so that how it ends is the run's own end,
+// whatever it was given up for before. `state`: as Judge has it.
+bool HasItsOwnEnd(const RunFacts& facts, v1::RunState state) {
+  if (!facts.job.has_value()) return false;
+  if (state == v1::RUN_STATE_RUNNING || facts.job->HasEnded()) return true;
+  // What is suspended in the midst of its work has no end of its own.
+  if (state != v1::RUN_STATE_FINISHING || facts.job->is_suspended) return false;
+  std::set<uint32_t> ranks;
+  for (const PodObject& pod : facts.pods) {
+    if (HasStarted(pod)) ranks.insert(pod.index);
+  }
+  return !ranks.empty() && ranks.size() >= facts.job->completions;
 }
 
 // The end as it is told for now: that it is near, and why not yet.
@@ -183,7 +198,7 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
   if (given_up.has_value()) {
     const bool goes_on =
         facts.job.has_value() && !facts.job->deletion_time.has_value() && !facts.job->HasEnded();
-    if (goes_on && seen->state == v1::RUN_STATE_RUNNING) {
+    if (goes_on && HasItsOwnEnd(facts, seen->state)) {
       // What it was given up for has passed before its Job could be deleted.
       if (IsChangeUnderWay(run.run_key)) return std::nullopt;
       const absl::StatusOr<bool> runs = GoesOn(*facts.job);
@@ -236,11 +251,9 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::End(const RunHandl
   const absl::Status kept = given_up_.Add(seen.run_key, *seen.failure);
   if (!kept.ok()) return kept;
   std::string why = "it cannot go on, and is being taken away: " + seen.failure->message();
-  if (!job.deletion_time.has_value()) {
-    const std::string trouble = TryChange(
-        run, &JobChange::deletions, [this, run, name = job.name] { return TakeAway(run, name); });
-    if (!trouble.empty()) why += "; its Job could not be deleted yet: " + trouble;
-  }
+  const std::string trouble = TryChange(
+      run, &JobChange::deletions, [this, run, name = job.name] { return TakeAway(run, name); });
+  if (!trouble.empty()) why += "; its Job could not be deleted yet: " + trouble;
   return NotYet(std::move(seen), std::move(why));
 }
 
@@ -249,7 +262,7 @@ absl::Status KubernetesBackend::TakeAway(const RunHandle& run, const ObjectName&
   facts.now = absl::Now();
   const std::optional<Observation> seen = Judge(facts, {.start_grace = config_.start_grace});
   // The next look forgets that it was given up.
-  if (seen.has_value() && seen->state == v1::RUN_STATE_RUNNING) return absl::OkStatus();
+  if (seen.has_value() && HasItsOwnEnd(facts, seen->state)) return absl::OkStatus();
   return calls_.DeleteJob(job);
 }
 

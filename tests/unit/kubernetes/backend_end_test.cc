@@ -177,46 +177,76 @@ TEST_F(BackendEndTest, WhatIsBeingDeletedAlreadyIsNotDeletedAgain) {
   EXPECT_THAT(TakeDeletions(), IsEmpty());
 }
 
-TEST_F(BackendEndTest, AProgramThatBeginsBeforeItsDeletionHasItsTurnGoesOn) {
-  std::vector<std::string> run_keys;
-  std::vector<agent::RunHandle> runs;
-  for (int job = 1; job <= kChangeThreads + 1; ++job) {
-    run_keys.push_back(absl::StrCat("k7m2-", job, "-1"));
-    runs.push_back(Handle(run_keys.back()));
-    AddHopeless(run_keys.back());
+// The last of many runs that are given up, whose pod becomes like this before its deletion has its
+// turn.
+class BackendLateDeletionTest : public BackendEndTest {
+ protected:
+  // As it is seen once it is in that state, with such words.
+  agent::Observation AwaitLast(const std::string& pod_status, v1::RunState state,
+                               const std::string& words) {
+    std::vector<std::string> run_keys;
+    std::vector<agent::RunHandle> runs;
+    for (int job = 1; job <= kDeletionThreads + 1; ++job) {
+      run_keys.push_back(absl::StrCat("k7m2-", job, "-1"));
+      runs.push_back(Handle(run_keys.back()));
+      AddHopeless(run_keys.back());
+    }
+    const std::string last = run_keys.back();
+    jobs_.push_back(MakeJob(kWell));  // and no pod of it yet
+    run_keys.push_back(kWell);
+    const std::string news = NewsOf(PodOf(last, pod_status)) + NewsOf(RunningPod(kWell));
+    bool has_begun = false;
+    bool is_busy = true;
+    const Meanwhile meanwhile(
+        this, [&](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
+          if (request.method == "DELETE") return ScriptedReply{.status = is_busy ? 429 : 200};
+          const bool is_watch = request.target.find("/pods?") != std::string::npos &&
+                                request.target.find("watch=1") != std::string::npos;
+          if (!is_watch) return std::nullopt;
+          if (!has_begun) return ScriptedReply();  // it is asked for again
+          return ScriptedReply{.body = news, .stays_open = true};
+        });
+    Start(run_keys);
+    EXPECT_THAT(backend_->Observe(runs).observations, SizeIs(runs.size()));
+    EXPECT_THAT(AwaitDeletions(kDeletionThreads), SizeIs(kDeletionThreads)) << "all are taken";
+    Set([&] { has_begun = true; });
+    EXPECT_EQ(Await(kWell, v1::RUN_STATE_RUNNING).state, v1::RUN_STATE_RUNNING);
+    EXPECT_THAT(Observe(last).observations, IsEmpty()) << "its deletion may be carried out";
+    Set([&] { is_busy = false; });
+    const agent::Observation seen = Await(last, state, words);
+    backend_.reset();  // all is done that was begun
+    for (const std::string& deletion : TakeDeletions()) {
+      EXPECT_THAT(deletion, testing::Not(HasSubstr("/" + last + " ")));
+    }
+    return seen;
   }
-  const std::string last = run_keys.back();
-  jobs_.push_back(MakeJob(kWell));  // and no pod of it yet
-  run_keys.push_back(kWell);
-  bool has_begun = false;
-  bool is_busy = true;
-  const Meanwhile meanwhile(
-      this, [&](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
-        if (request.method == "DELETE") return ScriptedReply{.status = is_busy ? 429 : 200};
-        const bool is_watch = request.target.find("/pods?") != std::string::npos &&
-                              request.target.find("watch=1") != std::string::npos;
-        if (!is_watch) return std::nullopt;
-        if (!has_begun) return ScriptedReply();  // it is asked for again
-        std::string events;
-        for (const std::string& begun : {last, std::string(kWell)}) {
-          Json pod = RunningPod(begun);
-          pod["metadata"]["resourceVersion"] = "8";
-          events += Json{{"type", "MODIFIED"}, {"object", pod}}.dump() + "\n";
-        }
-        return ScriptedReply{.body = events, .stays_open = true};
-      });
-  Start(run_keys);
-  EXPECT_THAT(backend_->Observe(runs).observations, SizeIs(runs.size()));
-  EXPECT_THAT(AwaitDeletions(kChangeThreads), SizeIs(kChangeThreads)) << "all threads are taken";
-  Set([&] { has_begun = true; });
-  EXPECT_EQ(Await(kWell, v1::RUN_STATE_RUNNING).state, v1::RUN_STATE_RUNNING);
-  EXPECT_THAT(Observe(last).observations, IsEmpty()) << "its deletion may be carried out";
-  Set([&] { is_busy = false; });
-  EXPECT_EQ(Await(last, v1::RUN_STATE_RUNNING).state, v1::RUN_STATE_RUNNING);
-  backend_.reset();
-  for (const std::string& deletion : TakeDeletions()) {
-    EXPECT_THAT(deletion, testing::Not(HasSubstr("/" + last + " ")));
+
+ private:
+  static std::string NewsOf(Json pod) {
+    pod["metadata"]["resourceVersion"] = "8";
+    return Json{{"type", "MODIFIED"}, {"object", std::move(pod)}}.dump() + "\n";
   }
+};
+
+TEST_F(BackendLateDeletionTest, AProgramThatBeginsBeforeItsDeletionHasItsTurnGoesOn) {
+  const std::string running = RunningPod("any")["status"].dump();
+  EXPECT_EQ(AwaitLast(running, v1::RUN_STATE_RUNNING, "").state, v1::RUN_STATE_RUNNING);
+}
+
+TEST_F(BackendLateDeletionTest, AProgramThatHasSucceededBeforeItsDeletionHasItsTurnKeepsItsEnd) {
+  constexpr char kSucceeded[] = R"({"phase": "Succeeded", "containerStatuses": [
+      {"name": "main", "state": {"terminated": {"exitCode": 0, "reason": "Completed",
+       "startedAt": "2026-01-01T00:00:30Z", "finishedAt": "2026-01-01T00:00:31Z"}}}]})";
+  const std::string words = "its pods have ended";
+  EXPECT_EQ(AwaitLast(kSucceeded, v1::RUN_STATE_FINISHING, words).reason, words);
+}
+
+TEST_F(BackendLateDeletionTest, AProgramThatHasFailedBeforeItsDeletionHasItsTurnKeepsItsEnd) {
+  constexpr char kFailed[] = R"({"phase": "Failed", "containerStatuses": [
+      {"name": "main", "state": {"terminated": {"exitCode": 3, "reason": "Error",
+       "startedAt": "2026-01-01T00:00:30Z", "finishedAt": "2026-01-01T00:00:31Z"}}}]})";
+  const std::string words = "a pod of it has failed";
+  EXPECT_EQ(AwaitLast(kFailed, v1::RUN_STATE_FINISHING, words).reason, words);
 }
 
 }  // namespace

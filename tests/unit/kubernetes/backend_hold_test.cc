@@ -273,10 +273,16 @@ TEST_F(BackendHoldTest, AReleaseLetsAJobGoAlsoIfTheServerCarriesOutTheHoldAfterI
   (void)AwaitChange(kHeldQueue);
   (void)AwaitReason(Held(), "the hold waits");
   EXPECT_TRUE(backend_->SetHeld(Launched(), false).ok());
-  (void)backend_->Observe({Launched()});
-  (void)AwaitChange(kLaunchComplete);
-  // As looks find it: nobody else would let it go again.
-  EXPECT_THAT(AwaitChangeByLooks(Launched()), ElementsAre(HasSubstr(kLaunchComplete)));
+  // By the release, and again as looks find it: nobody else would let it go.
+  int times = 0;
+  const absl::Time end = absl::Now() + absl::Seconds(20);
+  while (times < 2 && absl::Now() < end) {
+    (void)backend_->Observe({Launched()});
+    for (const std::string& change : TakeChanges())
+      times += change.find(kLaunchComplete) != change.npos ? 1 : 0;
+    absl::SleepFor(absl::Milliseconds(2));
+  }
+  EXPECT_EQ(times, 2);
 }
 
 TEST_F(BackendHoldTest, WhatCannotBeNotedAtAJobIsTriedAgainAfterAPauseAndSaysSo) {
@@ -333,6 +339,40 @@ TEST_F(BackendHoldTest, AHoldThatIsReleasedBeforeItsTurnIsNotCarriedOut) {
   backend_.reset();  // all is done that was begun, and the last has begun after it
   std::ranges::move(TakeChanges(), std::back_inserter(changes));
   EXPECT_THAT(changes, Not(Contains(AllOf(HasSubstr(released.run_key), HasSubstr(kHeldQueue)))));
+}
+
+TEST_F(BackendHoldTest, AHoldWaitsForNoDeletions) {
+  jobs_ = Json::array({HalfLaunched(true)});
+  std::vector<std::string> keys = {kRun};
+  std::vector<agent::RunHandle> hopeless;
+  // More than are carried out at once, and each takes more than ten seconds.
+  for (int job = 2; job <= 1 + 3 * kDeletionThreads; ++job) {
+    const std::string key = "k7m2-" + std::to_string(job) + "-1";
+    keys.push_back(key);
+    hopeless.push_back(Handle(key));
+    jobs_.push_back(MakeJob(key));
+    Json pod = PodOf("node-1", {{"waiting", {{"reason", "InvalidImageName"}}}});
+    pod["metadata"]["name"] = key + "-0";
+    pod["metadata"]["uid"] = "p-" + key;
+    pod["metadata"]["labels"][kRunLabel] = key;
+    pod["metadata"]["ownerReferences"][0]["uid"] = "u-" + key;
+    pod["status"]["phase"] = "Pending";
+    pods_.push_back(pod);
+  }
+  const auto keeps = answer_first_;
+  answer_first_ = [keeps](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
+    if (request.method != "DELETE") return keeps(request);
+    return ScriptedReply{.status = 429, .headers = {"Retry-After: 1"}};
+  };
+  Start(keys);
+  backend_->AllowStarts();
+  EXPECT_EQ(backend_->Observe(hopeless).observations.size(), hopeless.size());
+  std::vector<std::string> begun;
+  for (int i = 0; i < kDeletionThreads; ++i) begun.push_back("/" + hopeless[i].run_key + " ");
+  EXPECT_THAT(AwaitChanges(begun), Not(IsEmpty()));
+  EXPECT_TRUE(backend_->SetHeld(Held(), true).ok());
+  EXPECT_EQ(backend_->Observe({Held()}).observations.size(), 1);
+  EXPECT_THAT(AwaitChange(kHeldQueue), Contains(HasSubstr(kHeldQueue)));
 }
 
 TEST_F(BackendHoldTest, ASecondHoldWaitsForTheSchedulersWordAsTheFirstDid) {
