@@ -130,7 +130,12 @@ int Logs(Session& session) {
       request.set_run(*run);
     }
     if (request.run() == 0) {
-      session.terminal.Note(Summary(*job) + "; it has no log yet");
+      // It may have been canceled while it was waited for.
+      const absl::StatusOr<v1::Job> now = call.follow ? GetJob(session, ref.job) : *job;
+      if (!now.ok()) return Fail(session, now.status());
+      session.terminal.Note(Summary(*now) + (contract::IsTerminal(now->state())
+                                                 ? "; it has no log"
+                                                 : "; it has no log yet"));
       return kOk;
     }
   }

@@ -6,7 +6,9 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
 #include "clients/cli/slurm/array_jobs.h"
 #include "clients/cli/text.h"
@@ -76,13 +78,45 @@ Verdict Judge(std::string_view type, v1::JobState end) {
   return is_good ? Verdict::kFulfilled : Verdict::kNever;
 }
 
-// What does without Slurm: "muster wait 42 && muster sbatch ...".
-std::string WithoutSlurm(std::string_view type, const std::string& job) {
-  if (type == "after") return fmt::format("submit this one once job {} is RUNNING", job);
+// What does without Slurm: "muster wait 42 43 && muster sbatch ...". `jobs`: all of the clause.
+std::string WithoutSlurm(std::string_view type, const std::string& jobs) {
+  if (type == "after") {
+    const bool is_one = jobs.find(' ') == std::string::npos;
+    return fmt::format("submit this one once job{} {} {} RUNNING", is_one ? "" : "s", jobs,
+                       is_one ? "is" : "are");
+  }
   const std::string_view then = type == "afterok" || type == "aftercorr" ? " &&"
                                 : type == "afternotok"                   ? " ||"
                                                                          : ";";
-  return fmt::format("have Muster wait: muster wait {}{} muster sbatch ...", job, then);
+  return fmt::format("have Muster wait: muster wait {}{} muster sbatch ...", jobs, then);
+}
+
+// As the verbs take them; arrays whole.
+std::string NamesOf(const std::vector<std::string_view>& parts,
+                    const std::vector<std::vector<uint64_t>>& numbers) {
+  std::vector<std::string> names;
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const std::string_view word = parts[i].substr(0, parts[i].find('+'));
+    const bool is_array = numbers[i].size() > 1;
+    names.push_back(is_array ? fmt::format("'{}_*'", word.substr(0, word.find('_')))
+                             : fmt::format("{}", numbers[i].front()));
+  }
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
+// "+5": so many minutes after the job's start, or its end if it never began, have to be over.
+absl::Status CheckDelay(const v1::Job& job, std::string_view delay) {
+  int64_t minutes = 0;
+  if (delay.empty() || !absl::SimpleAtoi(ToAbsl(delay.substr(1)), &minutes))
+    return absl::OkStatus();
+  const auto& from = job.has_start_time() ? job.start_time() : job.end_time();
+  const absl::Time due = absl::FromUnixSeconds(from.seconds()) + absl::Minutes(minutes);
+  if (absl::Now() >= due) return absl::OkStatus();
+  return Bad(job.id(),
+             fmt::format("has ended, and the {} minutes after it that \"{}\" asks for are over at "
+                         "{} only; submit this one then",
+                         minutes, delay,
+                         absl::FormatTime("%Y-%m-%d %H:%M:%S", due, absl::LocalTimeZone())));
 }
 
 class Translator {
@@ -94,28 +128,30 @@ class Translator {
   absl::StatusOr<std::string> Clause(std::string_view clause) {
     const auto parts = contract::Split(clause, ':');
     const std::string_view type = parts.front();
-    std::string translated;
-    bool is_fulfilled = false;
+    std::vector<std::vector<uint64_t>> jobs(parts.size());
     for (size_t i = 1; i < parts.size(); ++i) {
-      const std::string_view word = parts[i].substr(0, parts[i].find('+'));
-      const std::optional<JobName> name = ParseJobName(word);
+      const std::optional<JobName> name = ParseJobName(parts[i].substr(0, parts[i].find('+')));
       // What cannot be read, the check of the whole spec has named.
       if (!name.has_value()) return std::string(clause);
-      const auto numbers = NumbersOf(client_, {*name});
+      auto numbers = NumbersOf(client_, {*name});
       if (!numbers.ok()) return numbers.status();
       if (numbers->size() > 1 && type == "aftercorr") {
         return Bad(name->number,
                    "is an array, whose tasks Slurm does not know as one; use afterok");
       }
-      const std::string instead =
-          WithoutSlurm(type, numbers->size() > 1 ? fmt::format("'{}_*'", name->number)
-                                                 : fmt::format("{}", numbers->front()));
-      for (uint64_t id : *numbers) {
-        const absl::StatusOr<std::string> known = Number(type, id, instead);
+      jobs[i] = *std::move(numbers);
+    }
+    const std::string instead =
+        parts.size() < 2 ? "" : WithoutSlurm(type, NamesOf({parts.begin(), parts.end()}, jobs));
+    std::string translated;
+    bool is_fulfilled = false;
+    for (size_t i = 1; i < parts.size(); ++i) {
+      const std::string_view delay = parts[i].substr(std::min(parts[i].find('+'), parts[i].size()));
+      for (uint64_t id : jobs[i]) {
+        const absl::StatusOr<std::string> known = Number(type, delay, id, instead);
         if (!known.ok()) return known.status();
         is_fulfilled = is_fulfilled || known->empty();
-        if (!known->empty())
-          translated += fmt::format(":{}{}", *known, parts[i].substr(word.size()));
+        if (!known->empty()) translated += fmt::format(":{}{}", *known, delay);
       }
     }
     if (translated.empty() && is_fulfilled) return std::string();
@@ -124,7 +160,7 @@ class Translator {
 
  private:
   // Slurm's number of a job; empty if it has ended as it should. `instead`: what does without.
-  absl::StatusOr<std::string> Number(std::string_view type, uint64_t id,
+  absl::StatusOr<std::string> Number(std::string_view type, std::string_view delay, uint64_t id,
                                      const std::string& instead) {
     absl::StatusOr<v1::Job> job = AwaitPlace(id);
     if (!job.ok()) return job.status();
@@ -137,7 +173,10 @@ class Translator {
       if (!job.ok()) return job.status();
     }
     if (HasEnded(*job)) {
-      if (Judge(type, job->state()) == Verdict::kFulfilled) return std::string();
+      if (Judge(type, job->state()) == Verdict::kFulfilled) {
+        if (absl::Status s = CheckDelay(*job, delay); !s.ok()) return s;
+        return std::string();
+      }
       return Bad(id, fmt::format("has ended as {}, so that {} would never let this one start",
                                  contract::Name(job->state()), type));
     }

@@ -287,6 +287,20 @@ TEST_F(CommandTest, LogsOfAJobThatHasNotRunSayWhy) {
   EXPECT_THAT(outcome.err, HasSubstr("job 42 QUEUED: box is full; it has no log yet"));
 }
 
+TEST_F(CommandTest, WhoFollowsTheLogOfAJobThatIsCanceledBeforeItRunsHearsThat) {
+  job_ = JobInState(42, v1::JOB_STATE_QUEUED);
+  job_.clear_runs();
+  broker_.watch_jobs = [this](const auto&, const auto& write) -> absl::Status {
+    job_.set_state(v1::JOB_STATE_CANCELED);
+    v1::WatchJobsResponse step;
+    step.set_job_id(42);
+    step.mutable_transition()->set_job_state(v1::JOB_STATE_CANCELED);
+    write(step);
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(Run({"logs", "-f", "42"}).err, HasSubstr("job 42 CANCELED"));
+}
+
 TEST_F(CommandTest, ALogWithoutABytePrintsWhyOnStandardError) {
   broker_.read_log = [](const auto&, const auto& write) -> absl::Status {
     write(Piece(0, "", v1::LOG_END_UNSPECIFIED));

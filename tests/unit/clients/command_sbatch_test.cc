@@ -138,6 +138,8 @@ TEST_F(SlurmVerbsTest, ADependencyThatSlurmCannotKeepIsRefusedAtOnceWithWhatDoes
   EXPECT_THAT(Run({"sbatch", "-d", "afternotok:8", script}).err, HasSubstr("muster wait 8 || "));
   EXPECT_THAT(Run({"sbatch", "-d", "afterany:8", script}).err, HasSubstr("muster wait 8; "));
   EXPECT_THAT(Run({"sbatch", "-d", "after:8", script}).err, HasSubstr("once job 8 is RUNNING"));
+  EXPECT_THAT(Run({"sbatch", "-d", "afterok:8:7", script}).err,
+              HasSubstr("muster wait 8 7 && muster sbatch"));
   jobs_[1].set_state(v1::JOB_STATE_QUEUED);
   jobs_[1].clear_runs();
   jobs_[1].set_held(true);
@@ -173,6 +175,10 @@ TEST_F(SlurmVerbsTest, ADependencyOnAJobThatHasEndedIsDecidedAtOnce) {
   EXPECT_THAT(
       sent_for("afterok:7:8"),
       HasSubstr("job 8 has ended as FAILED, so that afterok would never let this one start"));
+  // The minutes after its start have to be over as well.
+  jobs_[1].mutable_start_time()->set_seconds(absl::ToUnixSeconds(absl::Now()) - 60);
+  EXPECT_EQ(sent_for("after:8+1"), "");
+  EXPECT_THAT(sent_for("after:8+5"), HasSubstr("the 5 minutes after it that \"+5\" asks for"));
   // One that waits for its next run has none that Slurm could wait for.
   jobs_[0].set_state(v1::JOB_STATE_QUEUED);
   jobs_[0].mutable_runs(0)->set_state(v1::RUN_STATE_FAILED);
