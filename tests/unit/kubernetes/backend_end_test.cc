@@ -177,6 +177,31 @@ TEST_F(BackendEndTest, WhatIsBeingDeletedAlreadyIsNotDeletedAgain) {
   EXPECT_THAT(TakeDeletions(), IsEmpty());
 }
 
+TEST_F(BackendEndTest, AGangOfWhichARankHasNeverStartedIsTakenAwayThoughAnotherHasRunAndEnded) {
+  AddHopeless(kHopeless);
+  jobs_[0]["spec"]["completions"] = 2;
+  Json ended = PodOf(kHopeless, R"({"phase": "Failed", "containerStatuses": [
+      {"name": "main", "state": {"terminated": {"exitCode": 3, "reason": "Error",
+       "startedAt": "2026-01-01T00:00:30Z", "finishedAt": "2026-01-01T00:00:31Z"}}}]})");
+  Json running = RunningPod(kHopeless);
+  for (Json* pod : {&ended, &running}) {
+    (*pod)["metadata"]["name"] = std::string(kHopeless) + "-1";
+    (*pod)["metadata"]["uid"] = "p-1";
+    (*pod)["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"] = "1";
+  }
+  pods_.push_back(running);
+  AnswerDeletionsWith({.status = 503});
+  Start({kHopeless});
+  TakeChanges();
+  (void)Await(kHopeless, v1::RUN_STATE_FINISHING, "it cannot go on");
+  EXPECT_THAT(AwaitDeletions(1), SizeIs(1));
+  Set([&] { pods_[1] = ended; });
+  Start({kHopeless});
+  EXPECT_THAT(Await(kHopeless, v1::RUN_STATE_FINISHING, "it cannot go on").reason,
+              HasSubstr("it cannot go on"));
+  EXPECT_THAT(AwaitDeletions(1), SizeIs(1));
+}
+
 // The last of many runs that are given up, whose pod becomes like this before its deletion has its
 // turn.
 class BackendLateDeletionTest : public BackendEndTest {
