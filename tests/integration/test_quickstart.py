@@ -81,6 +81,12 @@ class Quickstart:
         return subprocess.run([BIN / "muster", "--broker", f"unix:{self.state}/broker.sock", *args], capture_output=True,
                               text=True, timeout=120, check=True).stdout.strip()
 
+    def run_slow_to_end(self):
+        """A job that runs, and takes its time over its end."""
+        job = self.muster("run", "-q", "--", "sh", "-c", "trap 'sleep 2; exit' TERM; sleep 1000 & echo trapped; wait")
+        eventually(lambda: self.muster("logs", job) == "trapped", "the job runs")
+        return job
+
     def kill(self, name):
         pid = int((self.state / f"{name}.pid").read_text())
         os.kill(pid, signal.SIGKILL)
@@ -139,8 +145,7 @@ def test_a_long_build_says_how_far_it_is_and_a_failed_one_why(quickstart):
 
 def test_stop_names_the_jobs_that_it_waits_for(quickstart):
     quickstart("--slurm")
-    job = quickstart.muster("run", "-q", "--", "sh", "-c", "trap 'sleep 2; exit' TERM; sleep 1000 & echo trapped; wait")
-    eventually(lambda: quickstart.muster("logs", job) == "trapped", "the job runs")
+    job = quickstart.run_slow_to_end()
     said = quickstart("--stop")
     assert re.search(rf"waiting up to \d+ s until 1 job \({job}\)", said)
     assert "left over" not in said
@@ -156,3 +161,21 @@ def test_stop_waits_for_no_job_whose_agent_is_not_there(quickstart):
     assert f"left over: 1 job ({job})" in said
     quickstart("--slurm")
     eventually(lambda: job in quickstart.muster("list", "-q", "--state", "canceled").split(), "the job is canceled")
+
+
+def test_stop_ends_a_broker_that_was_started_by_hand_and_the_jobs_before(quickstart):
+    quickstart("--slurm")
+    job = quickstart.run_slow_to_end()
+    quickstart.kill("broker")
+    by_hand = subprocess.Popen([BIN / "muster-broker", "--state-dir", quickstart.state], stderr=subprocess.DEVNULL)
+    eventually(lambda: "CONNECTED" in quickstart.muster("clusters").replace("DISCONNECTED", ""), "the agent is back")
+    said = quickstart("--stop")
+    assert f"started by hand, process {by_hand.pid}" in said
+    assert f"until 1 job ({job})" in said and "left over" not in said
+    assert by_hand.wait(timeout=60) is not None
+
+
+def test_stop_says_so_when_no_broker_can_cancel_the_jobs(quickstart):
+    quickstart("--slurm")
+    quickstart.kill("broker")
+    assert "the broker does not run, so that no job is canceled" in quickstart("--stop")
