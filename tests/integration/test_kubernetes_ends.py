@@ -16,6 +16,8 @@ MEBIBYTE = 1 << 20
 CALL_TIMEOUT_S = 60
 # Long enough for every agent to have the end and the logs.
 WEEK_S = 604800
+# A log that its node refuses is asked for during three minutes.
+LOST_LOG_S = 400
 PRIVATE = "registry.test/private:1"
 
 # Rank 0 hears of all others over the address and the port that every rank is told.
@@ -207,3 +209,17 @@ def test_a_run_that_the_cluster_disrupts_is_followed_by_one_on_another_node(kube
     required = thing["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     assert "NotIn" in str(required) and first.nodes[0] in str(required), "it was not by chance"
     assert api.stdout(job_id) == b"again\n" and not job.HasField("failure")
+
+
+def test_a_run_whose_node_has_lost_its_container_ends_and_another_follows(kubernetes, api, agent):
+    del agent
+    job_id = api.submit(script_spec('echo begun; [ "$MUSTER_RUN" = 2 ] || exec sleep 1000',
+                                    retry=job_spec_pb2.RetryPolicy(max_runs=2)))
+    job = api.wait_state(job_id, RUNNING)
+    eventually(lambda: api.read_log(job_id)[0] == b"begun\n", "its log has come")
+    # Its containers end with it, and the one that is started in its place knows nothing of them.
+    kubernetes.kill(job.runs[0].nodes[0])
+    job = api.wait_state(job_id, SUCCEEDED, deadline_s=LOST_LOG_S)
+    lost = job.runs[0]
+    assert (lost.state, lost.failure.failure_class) == (job_pb2.RUN_STATE_FAILED, job_pb2.FAILURE_CLASS_INFRA)
+    assert b"the rest of the output of main is missing" in api.stdout(job_id, run=1)
