@@ -147,8 +147,7 @@ TEST(LogLinesTest, WhatTheNodeSaysInsteadOfALogIsNoOutput) {
 
 // What a kubelet ends a log with, by the sources of Kubernetes 1.36, containerd and CRI-O.
 constexpr const char* kEndsOfLogs[] = {
-    "failed to try resolving symlinks in path \"/var/log/pods/a\": lstat: no such file or "
-    "directory",
+    "failed to try resolving symlinks in path \"/var/log/a\": lstat: no such file or directory",
     "failed to open log file \"/var/log/pods/a\": no such file or directory",
     "failed to read log file \"/var/log/pods/a\": input/output error",
     "failed to reset seek in log file \"/var/log/pods/a\": invalid argument",
@@ -158,8 +157,7 @@ constexpr const char* kEndsOfLogs[] = {
     "unable to retrieve container logs for containerd://0a1b",
     "container status is nil",
     "context cancelled",
-    "rpc error: code = NotFound desc = an error occurred when try to find container \"0a\": not "
-    "found",
+    "rpc error: code = NotFound desc = an error occurred when try to find container \"0a\": gone",
     "rpc error: code = NotFound desc = could not find container \"0a\": ID does not exist",
     "fsnotify: queue or buffer overflow",
 };
