@@ -5,17 +5,15 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "agents/core/proto_time.h"
 #include "agents/hosts/local_host.h"
 #include "agents/machines/run_request.h"
 #include "contract/text.h"
 #include "contract/units.h"
 #include "fmt/format.h"
-#include "google/protobuf/util/time_util.h"
 
 namespace muster::machines {
 namespace {
-
-using google::protobuf::util::TimeUtil;
 
 // Less and a few large logs fill the disk.
 constexpr uint64_t kLittleDiskBytes = uint64_t{1} << 30;
@@ -85,10 +83,6 @@ std::string Submission(const RunSpec& spec) {
   return text;
 }
 
-google::protobuf::Timestamp NowStamp() {
-  return TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(absl::Now()));
-}
-
 }  // namespace
 
 v1::ClusterChecks CheckMachine(const Machine& machine, const std::string& runs_directory,
@@ -116,7 +110,7 @@ v1::ClusterDetails DescribeMachine(const Machine& machine, const Scheduler::Load
   const Room& room = load.ledger.room();
   const Capacity& capacity = machine.capacity;
   v1::ClusterDetails details;
-  *details.mutable_observed_at() = NowStamp();
+  *details.mutable_observed_at() = agent::ToProto(absl::Now());
 
   v1::Node* node = details.add_nodes();
   node->set_name(machine.hostname);
@@ -160,7 +154,7 @@ v1::JobPlan PlanRun(const RunSpec& spec, const std::optional<Misfit>& misfit,
     Add(&checks, "what the job asks for", v1::CHECK_RESULT_OK, "the machine has it");
     const std::string shortage = ledger.Shortage(request);
     if (waiting == 0 && shortage.empty()) {
-      *plan.mutable_estimated_start_time() = NowStamp();
+      *plan.mutable_estimated_start_time() = agent::ToProto(absl::Now());
     }
     const std::string waits = shortage.empty() ? "" : ", and it would wait for " + shortage;
     Add(&checks, "the machine's queue", v1::CHECK_RESULT_OK,

@@ -2,18 +2,16 @@
 
 #include "absl/time/clock.h"
 #include "agents/core/launch_refusal.h"
-#include "google/protobuf/util/time_util.h"
+#include "agents/core/proto_time.h"
 
 namespace muster::machines {
 
 using agent::LaunchOutcome;
-using google::protobuf::util::TimeUtil;
 
 v1::Evidence AgentEvidence(const std::string& detail) {
   v1::Evidence evidence;
   evidence.set_source(v1::EVIDENCE_SOURCE_AGENT);
-  *evidence.mutable_observed_at() =
-      TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(absl::Now()));
+  *evidence.mutable_observed_at() = agent::ToProto(absl::Now());
   evidence.set_detail(detail);
   return evidence;
 }

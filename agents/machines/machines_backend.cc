@@ -14,6 +14,7 @@
 #include "agents/core/batch_output.h"
 #include "agents/core/job_storage.h"
 #include "agents/core/launch_refusal.h"
+#include "agents/core/proto_time.h"
 #include "agents/hosts/local_host.h"
 #include "agents/machines/answers.h"
 #include "agents/machines/launch_outcome.h"
@@ -26,7 +27,6 @@
 #include "agents/machines/scheduler.h"
 #include "contract/text.h"
 #include "fmt/format.h"
-#include "google/protobuf/util/time_util.h"
 
 namespace muster::machines {
 namespace {
@@ -35,7 +35,6 @@ using agent::LaunchOutcome;
 using agent::LookupOutcome;
 using agent::ObserveOutcome;
 using agent::RunHandle;
-using google::protobuf::util::TimeUtil;
 
 // What the job names is not as it says, or this machine could not look.
 LaunchOutcome RefusedBecause(const absl::Status& status) {
@@ -157,8 +156,7 @@ absl::StatusOr<v1::Inventory> MachinesBackend::Inventory() {
   inventory.set_identity(machine_.identity);
   inventory.set_scheduler_version("muster " MUSTER_VERSION);
   inventory.set_images(v1::IMAGE_SUPPORT_NONE);
-  *inventory.mutable_observed_at() =
-      TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(absl::Now()));
+  *inventory.mutable_observed_at() = agent::ToProto(absl::Now());
   v1::Pool* pool = inventory.add_pools();
   pool->set_name(kPoolName);
   pool->set_is_default(true);

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "google/protobuf/util/time_util.h"
+#include "agents/core/proto_time.h"
 
 namespace muster::machines {
 namespace {
@@ -11,8 +11,7 @@ constexpr char kWaitsBehind[] = "waiting behind earlier runs";
 constexpr char kHeld[] = "held: it starts once it is released";
 
 void SetTime(absl::Time now, v1::Evidence* evidence) {
-  *evidence->mutable_observed_at() =
-      google::protobuf::util::TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(now));
+  *evidence->mutable_observed_at() = agent::ToProto(now);
 }
 
 }  // namespace

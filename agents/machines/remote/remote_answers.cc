@@ -3,17 +3,13 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "agents/core/proto_time.h"
 #include "agents/machines/run_request.h"
 #include "contract/units.h"
 #include "fmt/format.h"
-#include "google/protobuf/util/time_util.h"
 
 namespace muster::machines {
 namespace {
-
-google::protobuf::Timestamp NowStamp() {
-  return google::protobuf::util::TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(absl::Now()));
-}
 
 std::string GpusText(const Capacity& capacity) {
   std::string text;
@@ -77,7 +73,7 @@ v1::Inventory InventoryOf(const RemoteScheduler::Load& load, const std::string& 
   inventory.set_identity("hosts of " + cluster);
   inventory.set_scheduler_version("muster " MUSTER_VERSION);
   inventory.set_images(v1::IMAGE_SUPPORT_NONE);
-  *inventory.mutable_observed_at() = NowStamp();
+  *inventory.mutable_observed_at() = agent::ToProto(absl::Now());
   v1::Pool* pool = inventory.add_pools();
   pool->set_name(kPoolName);
   pool->set_is_default(true);
@@ -108,7 +104,7 @@ v1::Inventory InventoryOf(const RemoteScheduler::Load& load, const std::string& 
 
 v1::ClusterDetails DetailsOf(const RemoteScheduler::Load& load) {
   v1::ClusterDetails details;
-  *details.mutable_observed_at() = NowStamp();
+  *details.mutable_observed_at() = agent::ToProto(absl::Now());
   for (uint32_t i = 0; i < load.hosts.size(); ++i) AddNode(load, i, &details);
   v1::PoolLoad* pool = details.add_pools();
   pool->set_pool(kPoolName);

@@ -128,10 +128,11 @@ absl::StatusOr<v1::JobPlan> RemoteBackend::Plan(const v1::JobSpec& spec, const s
   const absl::StatusOr<v1::Assignment> own = OnHost(assignment, config_.cluster, directory);
   if (!own.ok()) return PlanRefusal(agent::WhatIsWrong(own.status()));
   const RemoteScheduler::Load load = scheduler_->load();
+  const Request request = RequestOf(spec);
   const std::vector<std::string> addresses(std::max<size_t>(spec.nodes(), 1), "HOST");
   v1::JobPlan plan =
       PlanRun(RankSpec(*own, config_.cluster, directory, 0, addresses, config_.cancel_grace),
-              RefusalOf(spec, RequestOf(spec)), RequestOf(spec), load.ledger, load.waiting);
+              RefusalOf(spec, request), request, load.ledger, load.waiting);
   if (auto output = agent::WarnOfBatchOutput(spec); output.has_value())
     *plan.add_checks() = *std::move(output);
   return plan;

@@ -14,23 +14,16 @@ namespace {
 // cost nothing.
 constexpr absl::Duration kTick = absl::Seconds(1);
 
-std::vector<ClusterHost> UnknownHosts(const std::vector<HostConfig>& configs) {
-  std::vector<ClusterHost> hosts;
-  for (const HostConfig& config : configs)
-    hosts.push_back({.name = config.name, .capacity = {}, .state = HostState::kDown});
-  return hosts;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RemoteScheduler>> RemoteScheduler::Create(
     RemoteSchedulerOptions options, std::vector<HostConfig> hosts, RunBoard* board,
     HostRouter* router) {
   std::unique_ptr<RemoteScheduler> made(new RemoteScheduler(std::move(options), board, router));
-  made->queue_ = ClusterQueue(UnknownHosts(hosts));
   for (const HostConfig& host : hosts) {
     if (absl::Status s = made->AddHost(host); !s.ok()) return s;
   }
+  made->RebuildQueue();
   made->Publish();
   for (HostEntry& entry : made->hosts_) entry.link->StartThreads();
   made->thread_ = std::thread([scheduler = made.get()] { scheduler->Loop(); });

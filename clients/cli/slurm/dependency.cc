@@ -110,7 +110,7 @@ absl::Status CheckDelay(const v1::Job& job, std::string_view delay) {
   if (delay.empty() || !absl::SimpleAtoi(ToAbsl(delay.substr(1)), &minutes))
     return absl::OkStatus();
   const auto& from = job.has_start_time() ? job.start_time() : job.end_time();
-  const absl::Time due = absl::FromUnixSeconds(from.seconds()) + absl::Minutes(minutes);
+  const absl::Time due = ToTime(from) + absl::Minutes(minutes);
   if (absl::Now() >= due) return absl::OkStatus();
   return Bad(job.id(),
              fmt::format("has ended, and the {} minutes after it that \"{}\" asks for are over at "
