@@ -28,6 +28,13 @@ def test_a_failed_test_fails_the_whole(world):
     assert done.returncode == 1
 
 
+def test_of_a_program_of_many_tests_those_that_failed_are_named(world):
+    output = "[  FAILED  ] Suite.One (12 ms)\n[  FAILED  ] All/Suite.Two/3, where GetParam() = 4 (0 ms)\n[  FAILED  ] 2 tests\n"
+    many = f'<testcase classname="a" name="many" status="fail"><failure/><system-out>{output}</system-out></testcase>'
+    done = summarise(world, many)
+    assert done.stdout.splitlines() == ["FAILED a.many (Suite.One, All/Suite.Two/3)", "0 passed, 1 failed"]
+
+
 def test_a_part_without_tests_is_a_failure(world):
     assert summarise(world, "").returncode == 1
     assert summarise(world, "", "--some").returncode == 1
