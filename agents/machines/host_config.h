@@ -13,7 +13,7 @@
 
 namespace muster::machines {
 
-// The agent has three threads for each.
+// The agent has four threads for each.
 inline constexpr size_t kMaxHosts = 128;
 
 struct HostConfig {

@@ -8,24 +8,15 @@ from muster.v1 import job_pb2, job_spec_pb2
 import pytest
 
 from harness.api import CANCELED, FAILED, SUCCEEDED, argv_spec, script_spec
+from harness.fixtures import hosts_agent_fixture, hosts_fixture
 from harness.hosts import SshCluster
 from harness.wait import eventually, holds_for
 
 RUNNING = job_pb2.JOB_STATE_RUNNING
 PENDING = job_pb2.JOB_STATE_PENDING
 
-
-@pytest.fixture
-def cluster(world, broker):
-    del broker
-    made = SshCluster(world, 2)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def agent(cluster):
-    return cluster.make_agent().start()
+cluster = hosts_fixture()
+agent = hosts_agent_fixture()
 
 
 def two_nodes(text, **fields):

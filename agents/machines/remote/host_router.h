@@ -1,25 +1,37 @@
 // Several hosts as one, for reading: each path is asked of the host that it belongs to. That works
 // because every host has its own name in the directory that it keeps runs in.
+//
+// Any thread may call.
 #ifndef MUSTER_AGENTS_MACHINES_REMOTE_HOST_ROUTER_H_
 #define MUSTER_AGENTS_MACHINES_REMOTE_HOST_ROUTER_H_
 
+#include <chrono>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "agents/hosts/host.h"
+#include "agents/machines/remote/host_lane.h"
 
 namespace muster::machines {
 
-// Paths that belong to nobody, and all those of a host that is down, are UNAVAILABLE at once, so
-// that one host does not keep the others waiting; those of a host that the cluster does not have
-// any more are NOT_FOUND. The hosts of one call are asked one after the other.
+// For one host's answer. All ends and logs of the cluster are read by the same two threads, which a
+// host that hangs must not hold up; one that answers at all does so within a second.
+inline constexpr absl::Duration kReadPatience = absl::Seconds(5);
+
+// Paths that belong to nobody, and all those of a host that is down or too slow, are UNAVAILABLE,
+// so that one host does not keep the others waiting; those of a host that the cluster does not have
+// any more are NOT_FOUND. The hosts of one call are asked at the same time.
 class HostRouter : public hosts::Host {
  public:
-  // Any thread. `host` outlives the router; null: it is down.
-  void SetHost(const std::string& name, hosts::Host* host);
+  explicit HostRouter(absl::Duration patience = kReadPatience) : patience_(patience) {}
+
+  // Null: it is down.
+  void SetHost(const std::string& name, std::shared_ptr<HostLane> host);
   // What is in this directory, unless it is in a deeper one, belongs to that host.
   void SetOwner(const std::string& directory, const std::string& name);
   void RemoveOwner(const std::string& directory);
@@ -47,12 +59,26 @@ class HostRouter : public hosts::Host {
   absl::Status WriteMany(const std::vector<hosts::NewFile>& files) override;
 
  private:
-  absl::StatusOr<hosts::Host*> Find(std::string_view path) const;
+  struct Way {
+    std::string name;
+    std::shared_ptr<HostLane> lane;
+  };
+  absl::StatusOr<Way> Find(std::string_view path) const;
+  std::chrono::steady_clock::time_point Deadline() const;
+  // Of one host. `question`: see HostLane.
+  template <typename Answer, typename Ask>
+  absl::StatusOr<Answer> AskOne(std::string_view path, std::string question, Ask ask);
+  // Asks each host for its own, and puts the answers where the questions were. `name`: the path of
+  // one of them, and words that tell it from all others.
+  template <typename Answer, typename Question, typename Naming, typename Ask>
+  std::vector<absl::StatusOr<Answer>> AskMany(const std::vector<Question>& questions,
+                                              const Naming& name, const Ask& ask);
 
+  const absl::Duration patience_;
   mutable std::mutex mutex_;
   // Guarded by mutex_.
-  std::map<std::string, hosts::Host*> hosts_;  // by name
-  std::map<std::string, std::string> owners_;  // names, by directory
+  std::map<std::string, std::shared_ptr<HostLane>> hosts_;  // by name
+  std::map<std::string, std::string> owners_;               // names, by directory
 };
 
 }  // namespace muster::machines

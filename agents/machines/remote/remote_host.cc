@@ -81,7 +81,10 @@ absl::StatusOr<std::unique_ptr<RemoteHost>> RemoteHost::Create(Options options, 
 }
 
 RemoteHost::RemoteHost(Options options, Listener listener, std::unique_ptr<hosts::SshHost> ssh)
-    : options_(std::move(options)), listener_(std::move(listener)), ssh_(std::move(ssh)) {}
+    : options_(std::move(options)),
+      listener_(std::move(listener)),
+      ssh_(std::move(ssh)),
+      lane_(std::make_shared<HostLane>(ssh_.get())) {}
 
 RemoteHost::~RemoteHost() {
   {
@@ -90,6 +93,7 @@ RemoteHost::~RemoteHost() {
   }
   changed_.notify_all();
   ssh_->Stop();
+  lane_->Stop();
   if (report_thread_.joinable()) report_thread_.join();
   if (command_thread_.joinable()) command_thread_.join();
 }

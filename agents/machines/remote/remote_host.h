@@ -2,8 +2,8 @@
 //
 // Two threads: one asks for reports, which wait on the host until there is news, and prepares the
 // host at first (the supervisor's program, the directory, what it has); one gives the commands, one
-// after the other. Both tell the scheduler through a callback, from their own threads. Methods may
-// be called from any thread, and return at once.
+// after the other. Both tell the scheduler through a callback, from their own threads. A third one,
+// the lane's, reads files. Methods may be called from any thread, and return at once.
 #ifndef MUSTER_AGENTS_MACHINES_REMOTE_REMOTE_HOST_H_
 #define MUSTER_AGENTS_MACHINES_REMOTE_REMOTE_HOST_H_
 
@@ -26,6 +26,7 @@
 #include "agents/machines/host_config.h"
 #include "agents/machines/host_report.h"
 #include "agents/machines/machine.h"
+#include "agents/machines/remote/host_lane.h"
 #include "agents/machines/run_records.h"
 #include "muster/v1/agent_link.pb.h"
 
@@ -100,7 +101,8 @@ class RemoteHost {
   void StartThreads();
 
   const HostConfig& config() const { return options_.config; }
-  hosts::SshHost& ssh() { return *ssh_; }
+  // To read files. It outlives the host, and answers nothing then.
+  std::shared_ptr<HostLane> lane() const { return lane_; }
 
   // Reports tell of this run from the next question on, as long as it is not over. `directory`: the
   // run's, there; it stays where it is when the host's own changes.
@@ -173,6 +175,7 @@ class RemoteHost {
   const Options options_;
   const Listener listener_;
   const std::unique_ptr<hosts::SshHost> ssh_;
+  const std::shared_ptr<HostLane> lane_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -75,7 +75,7 @@ void RemoteScheduler::On(size_t host, HostIsUp event) {
   entry.directory = event.directory;
   entry.last_seen = absl::Now();
   router_->SetOwner(event.directory, entry.view.config.name);
-  router_->SetHost(entry.view.config.name, &entry.link->ssh());
+  router_->SetHost(entry.view.config.name, entry.link->lane());
   if (!std::exchange(entry.has_spoken, true)) {
     const std::lock_guard lock(mutex_);
     ++spoken_;

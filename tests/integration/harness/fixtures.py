@@ -2,6 +2,7 @@
 
 import pytest
 
+from harness.hosts import SshCluster
 from harness.kubernetes import KubernetesCluster
 from harness.slurm import SlurmCluster
 
@@ -24,3 +25,22 @@ def kubernetes_fixture(*options, **sizes):
         yield made
         made.close()
     return kubernetes
+
+
+def hosts_fixture(count=2):
+    """A fixture: hosts of each test's own, which the file calls `cluster`."""
+    @pytest.fixture
+    def cluster(world, broker):
+        del broker
+        made = SshCluster(world, count)
+        yield made
+        made.close()
+    return cluster
+
+
+def hosts_agent_fixture():
+    """A fixture: the agent of those hosts, which the file calls `agent`."""
+    @pytest.fixture
+    def agent(cluster):
+        return cluster.make_agent().start()
+    return agent

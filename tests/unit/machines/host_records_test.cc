@@ -1,9 +1,7 @@
 // What agent and hosts tell each other, and what the agent writes down about them.
 #include <fstream>
 
-#include "agents/hosts/local_host.h"
 #include "agents/machines/host_report.h"
-#include "agents/machines/remote/host_router.h"
 #include "agents/machines/remote/launch_record.h"
 #include "agents/machines/remote/rank_spec.h"
 #include "gmock/gmock.h"
@@ -95,37 +93,6 @@ TEST(LaunchRecordTest, OnlyThePlacementOutlivesTheRun) {
   EXPECT_EQ(record.Read()->placement.size(), 1);
   record.Remove();
   EXPECT_FALSE(record.Exists());
-}
-
-TEST(HostRouterTest, APathIsAskedOfTheHostThatOwnsTheDeepestDirectory) {
-  const hosts::TempDir dir;
-  hosts::LocalHost host;
-  std::ofstream(dir / "file") << "content";
-  HostRouter router;
-  router.SetOwner(dir.path(), "a");
-  EXPECT_TRUE(absl::IsNotFound(router.Stat(dir / "file").status())) << "nobody knows the host";
-  router.SetHost("a", nullptr);
-  EXPECT_TRUE(absl::IsUnavailable(router.Stat(dir / "file").status())) << "it is not up";
-  router.SetHost("a", &host);
-  EXPECT_EQ(*router.ReadFile(dir / "file", 100), "content");
-  EXPECT_TRUE(absl::IsUnavailable(router.Stat("/elsewhere").status()));
-  router.SetHost("b", nullptr);
-  router.SetOwner(dir / "file", "b");
-  EXPECT_TRUE(absl::IsUnavailable(router.Stat(dir / "file").status())) << "b is not up";
-}
-
-TEST(HostRouterTest, OneHostThatIsDownLeavesTheAnswersOfOthers) {
-  const hosts::TempDir dir;
-  hosts::LocalHost host;
-  std::ofstream(dir / "up") << "content";
-  HostRouter router;
-  router.SetOwner(dir / "up", "a");
-  router.SetOwner(dir / "down", "b");
-  router.SetHost("a", &host);
-  router.SetHost("b", nullptr);
-  const auto answers = router.ReadMany({{dir / "down", 0, 10}, {dir / "up", 3, 10}});
-  EXPECT_TRUE(absl::IsUnavailable(answers[0].status()));
-  EXPECT_EQ(*answers[1], "tent");
 }
 
 v1::Assignment TwoNodes() {
