@@ -78,6 +78,7 @@ v1::AgentAnswer Questions::Answer(const v1::AgentQuestion& question) {
       *answer.mutable_plan() = *std::move(plan);
       return answer;
     }
+    case v1::AgentQuestion::kSendFiles:
     case v1::AgentQuestion::QUESTION_NOT_SET:
       break;
   }

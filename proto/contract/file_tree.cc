@@ -61,7 +61,8 @@ std::string_view WhatIsWrongWithKind(const v1::FileTreeEntry& entry) {
   if (!is_file && !is_link && entry.kind() != v1::FILE_KIND_DIRECTORY)
     return "is neither a file nor a directory nor a link";
   if (is_file && !IsSha256(entry.sha256())) return "has no SHA-256 of 64 digits 0-9 and a-f";
-  if (!is_file && (!entry.sha256().empty() || entry.size_bytes() > 0 || entry.executable()))
+  if (!is_file && (!entry.sha256().empty() || entry.size_bytes() > 0 || entry.executable() ||
+                   entry.owner_only()))
     return "has what only a file has: a digest, a size or a mode";
   if (!is_link && !entry.link_target().empty()) return "has a target, but is no link";
   return "";

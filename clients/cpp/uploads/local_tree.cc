@@ -74,6 +74,12 @@ absl::Status ReadPieces(const fs::path& path, Take take) {
   }
 }
 
+void SetFile(const struct stat& info, v1::FileTreeEntry* entry) {
+  entry->set_executable((info.st_mode & S_IXUSR) != 0);
+  entry->set_owner_only((info.st_mode & (S_IRWXG | S_IRWXO)) == 0);
+  entry->set_size_bytes(static_cast<uint64_t>(info.st_size));
+}
+
 // Walks one directory.
 class Walk {
  public:
@@ -175,8 +181,7 @@ class Walk {
     }
     const auto entry = Add(path, v1::FILE_KIND_FILE);
     if (!entry.ok()) return entry.status();
-    (*entry)->set_executable((info.st_mode & S_IXUSR) != 0);
-    (*entry)->set_size_bytes(static_cast<uint64_t>(info.st_size));
+    SetFile(info, *entry);
     return absl::OkStatus();
   }
 
@@ -202,8 +207,7 @@ absl::StatusOr<v1::FileTree> TreeOfFile(const fs::path& path, const struct stat&
   v1::FileTreeEntry* entry = tree.add_entries();
   entry->set_path(path.filename().native());
   entry->set_kind(v1::FILE_KIND_FILE);
-  entry->set_executable((info.st_mode & S_IXUSR) != 0);
-  entry->set_size_bytes(static_cast<uint64_t>(info.st_size));
+  SetFile(info, entry);
   return tree;
 }
 

@@ -41,6 +41,7 @@ TEST(FileTreeTest, AnOrdinaryTreeIsTaken) {
   v1::FileTree tree;
   Add(&tree, "a", v1::FILE_KIND_DIRECTORY);
   AddFile(&tree, "a/..b", 5);
+  tree.mutable_entries(1)->set_owner_only(true);
   AddLink(&tree, "a/c", "../d/e");
   AddFile(&tree, "a/d/\xff", 3);
   Add(&tree, "empty", v1::FILE_KIND_DIRECTORY);
@@ -79,6 +80,12 @@ TEST(FileTreeTest, AHostileTreeIsRefusedInWords) {
          AddLink(tree, "z", "a/l/../x");
        },
        "through another link"},
+      {"a link with a file's mode",
+       [](v1::FileTree* tree) {
+         AddLink(tree, "l", "x");
+         tree->mutable_entries(0)->set_owner_only(true);
+       },
+       "what only a file has"},
       {"twice",
        [](v1::FileTree* tree) {
          AddFile(tree, "a");

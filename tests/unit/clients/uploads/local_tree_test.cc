@@ -55,6 +55,20 @@ TEST_F(UploadsTest, TheSameDirectoryIsTheSameTreeWhereverItLies) {
   EXPECT_EQ(one->sha256, two->sha256);
 }
 
+TEST_F(UploadsTest, AFileThatOthersMayNotReadStaysSo) {
+  Write("id_ed25519");
+  Write("id_ed25519.pub");
+  chmod((directory_ / "id_ed25519").c_str(), 0600);
+  chmod((directory_ / "id_ed25519.pub").c_str(), 0640);
+  const auto directory = ReadLocalTree(directory_, kPlenty);
+  ASSERT_TRUE(directory.ok()) << directory.status();
+  EXPECT_TRUE(directory->tree.entries(0).owner_only());
+  EXPECT_FALSE(directory->tree.entries(1).owner_only());
+  const auto file = ReadLocalTree(directory_ / "id_ed25519", kPlenty);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_TRUE(file->tree.entries(0).owner_only());
+}
+
 TEST_F(UploadsTest, AFileBecomesATreeOfOne) {
   Write("data.csv", "1,2");
   EXPECT_THAT(Paths("data.csv"), ElementsAre("data.csv"));
