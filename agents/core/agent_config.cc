@@ -113,6 +113,8 @@ std::vector<Setting> MachinesSettings(machines::MachinesConfig* machines, std::s
        /*is_mapping=*/true},
       {"machines.cancel_grace", "between TERM and KILL [10s]",
        DurationInto(&machines->cancel_grace)},
+      {"machines.limits", "hold runs to the memory and cores that they ask for, yes or no [yes]",
+       YesInto(&machines->limits)},
       {"machines.keep_finished_runs", "finished runs whose logs stay on the machine [1000]",
        NumberInto(0, 1'000'000, [machines](uint64_t n) { machines->keep_finished_runs = n; })},
       {"machines.hosts", "file of the hosts, to be reached over SSH [this machine alone, no SSH]",

@@ -92,6 +92,8 @@ v1::ClusterChecks CheckMachine(const Machine& machine, const std::string& runs_d
       fmt::format("{}: runs may use {} cores and {} of memory", machine.hostname,
                   machine.capacity.cores, contract::FormatBytes(machine.capacity.memory_bytes)));
   CheckGpus(machine, &checks);
+  if (!machine.limits.empty())
+    Add(&checks, "limits", v1::CHECK_RESULT_OK, "runs are held to their " + machine.limits);
   if (supervisor.ok()) {
     Add(&checks, "muster-supervisor", v1::CHECK_RESULT_OK, "it can be started");
   } else {

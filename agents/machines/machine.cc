@@ -140,10 +140,26 @@ absl::StatusOr<Machine> ReadMachine(const MachinesConfig& config, hosts::Host& h
   } else if (absl::Status s = FindGpus(host, &machine); !s.ok()) {
     machine.warnings.push_back(fmt::format("no GPUs are offered: {}", ToStd(s.message())));
   }
-  machine.warnings.push_back(
-      "memory is shared out but not enforced: a run that uses more than it asked for is not "
-      "stopped by Muster");
+  TellLimits(config.limits, config.limits ? ProbeLimits() : LimitsFound{}, &machine);
   return machine;
+}
+
+void TellLimits(bool wanted, const LimitsFound& found, Machine* machine) {
+  if (found.memory && found.cores) {
+    machine->limits = "memory and cores, by " + found.kind;
+    return;
+  }
+  if (found.memory || found.cores)
+    machine->limits = fmt::format("{}, by {}", found.memory ? "memory" : "cores", found.kind);
+  machine->warnings.push_back(fmt::format(
+      "{} shared out but not enforced, a run that uses more than it asked for is not stopped by "
+      "Muster: {}",
+      found.memory  ? "cores are"
+      : found.cores ? "memory is"
+                    : "memory and cores are",
+      wanted ? found.why + "; run it as root, or as a service that has its control group "
+                           "(agents/machines/README.md says how)"
+             : "machines.limits is no"));
 }
 
 absl::StatusOr<Machine> ReadRemoteMachine(const HostConfig& config, hosts::Host& host) {

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "agents/hosts/host.h"
+#include "agents/machines/control_group.h"
 #include "agents/machines/host_config.h"
 #include "agents/machines/machines.h"
 #include "agents/machines/scheduling/hosts.h"
@@ -18,6 +19,7 @@ struct Machine {
   std::string identity;  // the machine-id, else the host's name
   std::string hostname;
   Capacity capacity;
+  std::string limits;  // what runs are held to, in words; empty: nothing
   std::vector<std::string> warnings;
 };
 
@@ -29,6 +31,9 @@ absl::StatusOr<Machine> ReadMachine(const MachinesConfig& config, hosts::Host& h
 // The same of a host that this process is not on, by commands there. UNAVAILABLE: it could not be
 // asked; FAILED_PRECONDITION: it does not tell.
 absl::StatusOr<Machine> ReadRemoteMachine(const HostConfig& config, hosts::Host& host);
+
+// Writes down what runs are held to there, or why they are not. `wanted`: by the agent's operator.
+void TellLimits(bool wanted, const LimitsFound& found, Machine* machine);
 
 // The answer to nvidia-smi --query-gpu=index,uuid,name,memory.total --format=csv,noheader.
 // INVALID_ARGUMENT quotes a line that it cannot read.

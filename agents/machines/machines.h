@@ -36,6 +36,8 @@ struct MachinesConfig {
 
   // Between TERM and KILL when a run is canceled or at its time limit.
   absl::Duration cancel_grace = absl::Seconds(10);
+  // Whether runs are held to the memory and cores that they ask for, where the system lets us.
+  bool limits = true;
   // Finished runs whose logs stay on the machine, the newest ones. What users wrote into work/
   // always stays.
   uint32_t keep_finished_runs = 1000;

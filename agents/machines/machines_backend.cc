@@ -223,7 +223,7 @@ RunSpec MachinesBackend::SpecOf(const v1::Assignment& assignment) const {
   const std::string directory = DirectoryOf(assignment.run_key()).path();
   return MakeRunSpec(assignment, directory,
                      RunEnvironment(assignment, config_.cluster, directory, BaseEnvironment()),
-                     config_.cancel_grace);
+                     {.cancel_grace = config_.cancel_grace, .limits = config_.limits});
 }
 
 absl::Status MachinesBackend::Adopt(const std::vector<RunHandle>& runs) {

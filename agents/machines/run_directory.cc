@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "agents/core/run_program.h"
+#include "agents/machines/control_group.h"
 #include "agents/machines/run_request.h"
 #include "agents/machines/small_file.h"
 #include "fmt/format.h"
@@ -65,7 +66,7 @@ std::vector<std::string> Variables(const std::map<std::string, std::string>& env
 }
 
 RunSpec MakeRunSpec(const v1::Assignment& assignment, const std::string& directory,
-                    const std::map<std::string, std::string>& environment, absl::Duration grace) {
+                    const std::map<std::string, std::string>& environment, const RunRules& rules) {
   const v1::JobSpec& job = assignment.spec();
   const Request request = RequestOf(job);
   RunSpec spec;
@@ -78,7 +79,12 @@ RunSpec MakeRunSpec(const v1::Assignment& assignment, const std::string& directo
   DescribeProgram(job, directory, &spec);
   spec.environment = Variables(environment);
   spec.time_limit_ms = google::protobuf::util::TimeUtil::DurationToMilliseconds(job.time_limit());
-  spec.grace_ms = absl::ToInt64Milliseconds(grace);
+  spec.grace_ms = absl::ToInt64Milliseconds(rules.cancel_grace);
+  if (rules.limits) {
+    spec.memory_limit_bytes = job.resources().memory_bytes();
+    // One that names no cores has one in the ledger, and what is idle besides.
+    if (job.resources().cpu_millis() > 0) spec.core_limit = request.cores;
+  }
   return spec;
 }
 
@@ -145,6 +151,7 @@ absl::Status RunDirectory::CloseWithoutStart(const ExitRecord& exit) const {
 }
 
 void RunDirectory::RemoveBookkeeping() const {
+  RemoveGroupsOf(path_);
   for (const char* name : {kSpecFile, kStartedFile, kCancelFile, kSetupFile, kCommandFile}) {
     unlink(PathOf(name).c_str());
   }

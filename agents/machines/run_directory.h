@@ -33,10 +33,15 @@ struct RunFiles {
 // "NAME=value" for each.
 std::vector<std::string> Variables(const std::map<std::string, std::string>& environment);
 
-// What a supervisor is told of a run, whose paths are in the `directory`. `grace`: between the TERM
-// and the KILL of a cancel.
+// What is the same for all runs of a cluster.
+struct RunRules {
+  absl::Duration cancel_grace;  // between TERM and KILL
+  bool limits = true;           // hold runs to the memory and cores that they ask for
+};
+
+// What a supervisor is told of a run, whose paths are in the `directory`.
 RunSpec MakeRunSpec(const v1::Assignment& assignment, const std::string& directory,
-                    const std::map<std::string, std::string>& environment, absl::Duration grace);
+                    const std::map<std::string, std::string>& environment, const RunRules& rules);
 
 class RunDirectory {
  public:

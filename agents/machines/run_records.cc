@@ -45,6 +45,8 @@ std::string RunSpec::Encode() const {
   record.Add("memory_bytes", static_cast<int64_t>(memory_bytes));
   record.Add("gpu_type", gpu_type);
   record.Add("gpu_millis", gpu_millis);
+  record.Add("memory_limit_bytes", static_cast<int64_t>(memory_limit_bytes));
+  record.Add("core_limit", core_limit);
   record.Add("working_directory", working_directory);
   record.Add("time_limit_ms", time_limit_ms);
   record.Add("grace_ms", grace_ms);
@@ -69,6 +71,8 @@ std::optional<RunSpec> RunSpec::Decode(std::string_view bytes) {
   // A spec of an older agent has whole GPUs.
   spec.gpu_millis = static_cast<uint32_t>(
       record->Has("gpu_millis") ? record->Number("gpu_millis") : record->Number("gpus") * 1000);
+  spec.memory_limit_bytes = static_cast<uint64_t>(record->Number("memory_limit_bytes"));
+  spec.core_limit = static_cast<uint32_t>(record->Number("core_limit"));
   spec.working_directory = record->Text("working_directory");
   spec.time_limit_ms = record->Number("time_limit_ms");
   spec.grace_ms = record->Number("grace_ms");
@@ -120,6 +124,9 @@ std::string ExitRecord::Encode() const {
   record.Add("pid", pid);
   record.Add("left_behind", left_behind ? 1 : 0);
   record.Add("sender", std::string_view(sender).substr(0, kMaxTextBytes));
+  record.Add("oom_kills", oom_kills);
+  record.Add("memory_limit_bytes", static_cast<int64_t>(memory_limit_bytes));
+  record.Add("unlimited", std::string_view(unlimited).substr(0, kMaxTextBytes));
   return record.Encode();
 }
 
@@ -139,6 +146,9 @@ std::optional<ExitRecord> ExitRecord::Decode(std::string_view bytes) {
   exit.pid = record->Number("pid");
   exit.left_behind = record->Number("left_behind") != 0;
   exit.sender = record->Text("sender");
+  exit.oom_kills = record->Number("oom_kills");
+  exit.memory_limit_bytes = static_cast<uint64_t>(record->Number("memory_limit_bytes"));
+  exit.unlimited = record->Text("unlimited");
   return exit;
 }
 

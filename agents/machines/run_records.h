@@ -10,6 +10,7 @@
 // - exit: written when nothing of the run is left.
 // - cancel: empty; made by the agent when someone asked that the run end.
 // - setup, command: the user's scripts.
+// - groups: the control groups that limit the run (control_group.h).
 // - stdout, stderr: the output of setup and command.
 // - work/: the user's; setup and command start there unless the spec says otherwise.
 //
@@ -64,6 +65,9 @@ struct RunSpec {
   uint64_t memory_bytes = 0;
   std::string gpu_type;
   uint32_t gpu_millis = 0;  // thousandths: a share of one GPU, or whole ones
+  // What it may not exceed, where the supervisor can see to that; 0: no limit.
+  uint64_t memory_limit_bytes = 0;
+  uint32_t core_limit = 0;
   // What it is.
   std::string setup_script;    // empty: none
   std::string command_script;  // empty: command_words name a program
@@ -119,6 +123,10 @@ struct ExitRecord {
   int64_t pid = 0;           // of the command
   bool left_behind = false;  // processes of the run could not be killed
   std::string sender = {};   // kTerminated: who sent the signal
+  // Of its processes, killed by the kernel at the memory limit, which was so high.
+  int64_t oom_kills = 0;
+  uint64_t memory_limit_bytes = 0;
+  std::string unlimited = {};  // why it had no limits although the spec has some
 
   // At most kMaxRecordBytes.
   std::string Encode() const;

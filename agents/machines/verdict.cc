@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "contract/signal_name.h"
+#include "contract/units.h"
 #include "fmt/format.h"
 
 namespace muster::machines {
@@ -81,8 +82,23 @@ v1::Failure NotStartedFailure(const ExitRecord& exit) {
                          : "tell the machine's operator");
 }
 
+// "3 of its processes were killed at its memory limit of 2Gi"
+std::string OomText(const ExitRecord& exit) {
+  return fmt::format("{} of its processes {} killed at its memory limit of {}", exit.oom_kills,
+                     exit.oom_kills == 1 ? "was" : "were",
+                     contract::FormatBytes(exit.memory_limit_bytes));
+}
+
 // Why a run failed whose setup or command ran to its end.
 v1::Failure ProgramFailure(const ExitRecord& exit) {
+  if (exit.oom_kills > 0) {
+    return MakeFailure(
+        v1::FAILURE_CLASS_OOM,
+        fmt::format("{} {} after {}",
+                    exit.phase == ExitRecord::Phase::kSetup ? "setup" : "the command",
+                    EndText(exit), OomText(exit)),
+        "ask for more memory (resources.memory_bytes), or use less of it, with smaller batches");
+  }
   if (exit.phase == ExitRecord::Phase::kSetup) {
     return MakeFailure(v1::FAILURE_CLASS_CONFIG, fmt::format("setup {}", EndText(exit)),
                        "read its output: the command was not started");
@@ -152,6 +168,8 @@ std::string DetailOf(const ExitRecord& exit) {
       detail += ", terminated by " + exit.sender;
       break;
   }
+  if (exit.oom_kills > 0) detail += "; " + OomText(exit);
+  if (!exit.unlimited.empty()) detail += "; it ran without limits: " + exit.unlimited;
   if (exit.left_behind) detail += "; some of its processes could not be killed";
   return detail;
 }

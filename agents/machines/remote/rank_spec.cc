@@ -22,10 +22,9 @@ absl::StatusOr<v1::Assignment> OnHost(const v1::Assignment& assignment, const st
 
 RunSpec RankSpec(const v1::Assignment& assignment, const std::string& cluster,
                  const std::string& directory, size_t rank,
-                 const std::vector<std::string>& addresses, absl::Duration cancel_grace) {
+                 const std::vector<std::string>& addresses, const RunRules& rules) {
   return MakeRunSpec(assignment, directory,
-                     RankEnvironment(assignment, cluster, directory, rank, addresses),
-                     cancel_grace);
+                     RankEnvironment(assignment, cluster, directory, rank, addresses), rules);
 }
 
 QueuedRun QueuedFrom(const v1::Assignment& assignment, uint64_t order, bool held,

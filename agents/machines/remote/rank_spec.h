@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "agents/machines/run_directory.h"
 #include "agents/machines/run_records.h"
 #include "agents/machines/scheduling/waiting_runs.h"
 #include "muster/v1/agent_link.pb.h"
@@ -23,7 +24,7 @@ absl::StatusOr<v1::Assignment> OnHost(const v1::Assignment& assignment, const st
 // `addresses`: of the run's hosts, by rank. Of an assignment as OnHost returns it.
 RunSpec RankSpec(const v1::Assignment& assignment, const std::string& cluster,
                  const std::string& directory, size_t rank,
-                 const std::vector<std::string>& addresses, absl::Duration cancel_grace);
+                 const std::vector<std::string>& addresses, const RunRules& rules);
 
 // The run as the queue has it: after a limit it gets the grace as well.
 QueuedRun QueuedFrom(const v1::Assignment& assignment, uint64_t order, bool held,

@@ -96,9 +96,6 @@ v1::Inventory InventoryOf(const RemoteScheduler::Load& load, const std::string& 
     for (const auto& [type, count] : host.capacity.GpuCounts())
       (*group->mutable_gpus())[type] = count;
   }
-  inventory.add_warnings(
-      "memory is shared out but not enforced: a run that uses more than it asked for is not "
-      "stopped by Muster");
   return inventory;
 }
 
@@ -144,9 +141,11 @@ v1::ClusterChecks ChecksOf(const RemoteScheduler::Load& load) {
       continue;
     }
     Add(&checks, subject, v1::CHECK_RESULT_OK,
-        fmt::format("muster-supervisor runs there; runs may use {} cores, {} of memory and {}{}",
+        fmt::format("muster-supervisor runs there; runs may use {} cores, {} of memory and {}{}{}",
                     host.capacity.cores, contract::FormatBytes(host.capacity.memory_bytes),
-                    GpusText(host.capacity), host.is_cordoned ? "; it is cordoned" : ""),
+                    GpusText(host.capacity),
+                    host.limits.empty() ? "" : ", and are held to their " + host.limits,
+                    host.is_cordoned ? "; it is cordoned" : ""),
         "");
     for (const std::string& warning : host.warnings)
       Add(&checks, "inventory of " + host.config.name, v1::CHECK_RESULT_WARN, warning, "");

@@ -83,6 +83,9 @@ class RemoteBackend : public agent::Backend {
   }
 
  private:
+  RunRules Rules() const {
+    return {.cancel_grace = config_.cancel_grace, .limits = config_.limits};
+  }
   LaunchRecord RecordOf(const std::string& run_key) const {
     return LaunchRecord(runs_directory_ + "/" + run_key);
   }
@@ -105,7 +108,7 @@ absl::Status RemoteBackend::Start() {
       {.cluster = config_.cluster,
        .runs_directory = runs_directory_,
        .host_directory = config_.host_directory,
-       .cancel_grace = config_.cancel_grace,
+       .rules = Rules(),
        .lost_after = config_.host_lost_after,
        .keep_finished_runs = config_.keep_finished_runs,
        .program = std::make_shared<const SupervisorProgram>(*std::move(program)),
@@ -130,9 +133,8 @@ absl::StatusOr<v1::JobPlan> RemoteBackend::Plan(const v1::JobSpec& spec, const s
   const RemoteScheduler::Load load = scheduler_->load();
   const Request request = RequestOf(spec);
   const std::vector<std::string> addresses(std::max<size_t>(spec.nodes(), 1), "HOST");
-  v1::JobPlan plan =
-      PlanRun(RankSpec(*own, config_.cluster, directory, 0, addresses, config_.cancel_grace),
-              RefusalOf(spec, request), request, load.ledger, load.waiting);
+  v1::JobPlan plan = PlanRun(RankSpec(*own, config_.cluster, directory, 0, addresses, Rules()),
+                             RefusalOf(spec, request), request, load.ledger, load.waiting);
   if (auto output = agent::WarnOfBatchOutput(spec); output.has_value())
     *plan.add_checks() = *std::move(output);
   return plan;

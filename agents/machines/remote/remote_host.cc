@@ -195,6 +195,9 @@ absl::Status RemoteHost::Prepare() {
   if (absl::Status s = ssh_->RemoveTree(runs + "/" + kQuestionFile); !s.ok()) return s;
   absl::StatusOr<Machine> machine = ReadRemoteMachine(options_.config, *ssh_);
   if (!machine.ok()) return machine.status();
+  const absl::StatusOr<LimitsFound> limits = FindLimits(program);
+  if (!limits.ok()) return limits.status();
+  TellLimits(options_.limits, *limits, &*machine);
   {
     const std::lock_guard lock(mutex_);
     prepared_ = true;
@@ -241,6 +244,16 @@ absl::Status RemoteHost::PutSupervisor(const std::string& path) {
       "\"{}\" does not run there: {}; the host must have this machine's kind of processor, and let "
       "programs run in that directory (no noexec), or set machines.host_directory",
       path, answer.ok() ? answer->stderr_data.substr(0, kMaxWordsBytes) : Words(answer.status())));
+}
+
+absl::StatusOr<LimitsFound> RemoteHost::FindLimits(const std::string& program) {
+  if (!options_.limits) return LimitsFound{};
+  const absl::StatusOr<hosts::CommandResult> answer =
+      ssh_->Run({.argv = {program, "limits"}, .timeout = kCommandPatience});
+  if (!answer.ok()) return absl::UnavailableError(answer.status().message());
+  const std::optional<LimitsFound> found = LimitsFound::Decode(answer->stdout_data);
+  if (found.has_value()) return *found;
+  return absl::UnavailableError("muster-supervisor there does not tell which limits runs can have");
 }
 
 absl::StatusOr<RemoteHost::Answer> RemoteHost::AskForReport() {

@@ -90,6 +90,7 @@ class RemoteHost {
     HostConfig config;
     std::string directory;  // on the host, "" for its home's: its own name is added
     std::string cluster;
+    bool limits = true;  // hold runs to what they ask for
     std::shared_ptr<const SupervisorProgram> program;
   };
   using Listener = std::function<void(HostEvent)>;
@@ -141,6 +142,8 @@ class RemoteHost {
   absl::Status Prepare();
   absl::StatusOr<std::string> FindDirectory();
   absl::Status PutSupervisor(const std::string& path);
+  // UNAVAILABLE: the host could not be asked.
+  absl::StatusOr<LimitsFound> FindLimits(const std::string& program);
   struct Answer {
     HostReport report;
     int64_t question;  // that it answers

@@ -32,6 +32,7 @@
 #include "agents/machines/remote/launch_record.h"
 #include "agents/machines/remote/remote_host.h"
 #include "agents/machines/run_board.h"
+#include "agents/machines/run_directory.h"
 #include "agents/machines/scheduling/cluster_queue.h"
 
 namespace muster::machines {
@@ -40,7 +41,7 @@ struct RemoteSchedulerOptions {
   std::string cluster;
   std::string runs_directory;  // the agent's own records
   std::string host_directory;  // on the hosts; empty: in the home there
-  absl::Duration cancel_grace;
+  RunRules rules;
   absl::Duration lost_after;
   uint32_t keep_finished_runs = 0;
   std::shared_ptr<const SupervisorProgram> program;
@@ -69,6 +70,7 @@ struct PlacedRun {
 struct HostView {
   HostConfig config;
   Capacity capacity;
+  std::string limits;  // what runs are held to; empty: nothing
   std::vector<std::string> warnings;
   bool is_known = false;  // what it has was told, by it or by its operator
   bool is_up = false;

@@ -35,6 +35,7 @@ absl::Status RemoteScheduler::AddHost(const HostConfig& config) {
       RemoteHost::Create({.config = config,
                           .directory = options_.host_directory,
                           .cluster = options_.cluster,
+                          .limits = options_.rules.limits,
                           .program = options_.program},
                          [this, host = hosts_.size()](HostEvent event) {
                            Post(HostMessage{.host = host, .event = std::move(event)});
@@ -68,6 +69,7 @@ void RemoteScheduler::On(size_t host, HostIsUp event) {
   const bool has_changed = !entry.view.is_known || entry.view.capacity != event.machine.capacity;
   if (has_changed || !entry.view.is_up) NoteNews();
   entry.view.capacity = std::move(event.machine.capacity);
+  entry.view.limits = std::move(event.machine.limits);
   entry.view.warnings = std::move(event.machine.warnings);
   entry.view.is_known = true;
   entry.view.is_up = true;

@@ -206,7 +206,7 @@ absl::StatusOr<RankStart> RemoteScheduler::DescribeStart(const Active& run, size
       .directory = directory,
       .devices = DevicesText(node),
       .devices_variable = fmt::format("{}={}", kDevicesVariable, DevicesValue(capacity, node)),
-      .spec = RankSpec(*own, options_.cluster, directory, rank, addresses, options_.cancel_grace),
+      .spec = RankSpec(*own, options_.cluster, directory, rank, addresses, options_.rules),
       .job = std::make_shared<v1::JobSpec>(own->spec())};
 }
 

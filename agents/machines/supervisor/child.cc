@@ -37,14 +37,20 @@ struct Shared {
   char* const* environment;
   const char* directory;
   int fds[3];
+  const int* group_fds;
+  size_t groups;
   volatile int error;
+  volatile bool in_groups;
   volatile bool in_directory;
 };
 
 [[noreturn]] void RunChild(Shared& shared) {
   setsid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (chdir(shared.directory) == 0) {
+  shared.in_groups = true;
+  for (size_t i = 0; i < shared.groups && shared.in_groups; ++i)
+    shared.in_groups = write(shared.group_fds[i], "0", 1) == 1;
+  if (shared.in_groups && chdir(shared.directory) == 0) {
     shared.in_directory = true;
     for (int fd = 0; fd < 3; ++fd) dup2(shared.fds[fd], fd);
     sigset_t none;
@@ -105,7 +111,10 @@ ChildStart StartChild(const ChildRequest& request) {
                    .environment = environment.data(),
                    .directory = request.working_directory.c_str(),
                    .fds = {request.stdin_fd, request.stdout_fd, request.stderr_fd},
+                   .group_fds = request.group_fds.data(),
+                   .groups = request.group_fds.size(),
                    .error = 0,
+                   .in_groups = false,
                    .in_directory = false};
   start.pid = Vfork(shared);
   if (start.pid < 0) {
@@ -113,7 +122,10 @@ ChildStart StartChild(const ChildRequest& request) {
     start.step = ExitRecord::Step::kProcess;
   } else if (shared.error != 0) {
     start.error = shared.error;
-    if (!shared.in_directory) {
+    if (!shared.in_groups) {
+      start.step = ExitRecord::Step::kProcess;
+      start.path = "the run's control group";
+    } else if (!shared.in_directory) {
       start.step = ExitRecord::Step::kWorkingDirectory;
       start.path = request.working_directory;
     }

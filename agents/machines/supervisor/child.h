@@ -18,6 +18,7 @@ struct ChildRequest {
   int stdin_fd = -1;
   int stdout_fd = -1;
   int stderr_fd = -1;
+  std::vector<int> group_fds = {};  // entrances of the control groups that it belongs to
 };
 
 struct ChildStart {

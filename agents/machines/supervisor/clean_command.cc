@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include "agents/machines/control_group.h"
 #include "agents/machines/host_report.h"
 #include "agents/machines/run_records.h"
 #include "agents/machines/supervisor/host_commands.h"
@@ -13,6 +14,7 @@ namespace {
 constexpr size_t kMaxInputBytes = 16 << 20;
 
 void RemoveBookkeeping(const std::string& directory) {
+  RemoveGroupsOf(directory);
   for (const char* name : {kSpecFile, kStartedFile, kCancelFile, kSetupFile, kCommandFile})
     unlink((directory + "/" + name).c_str());
 }

@@ -33,6 +33,9 @@ int QuestionCommand(const std::string& runs_directory, const std::string& questi
 // `logs`, the output as well, and the directory unless the user has left files in it.
 int CleanCommand(bool logs);
 
+// Writes the LimitsFound of this host to standard output.
+int LimitsCommand();
+
 // ---- what they share
 
 // Says on standard error what cannot be done with which file, and why. kHostFailed.

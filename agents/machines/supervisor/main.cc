@@ -33,12 +33,14 @@ constexpr char kUsage[] =
     "news\n"
     "  question RUNS_DIR QUESTION                       end reports that wait with an older one\n"
     "  clean | clean-logs                               remove what is not needed any more of the "
-    "runs on standard input\n";
+    "runs on standard input\n"
+    "  limits                                           which limits runs can have here\n";
 
 // What only the agent gives, from afar; -1: it is none of these.
 int HostCommand(int argc, char** argv) {
   using namespace muster::machines;
   const std::string_view name = argc > 1 ? argv[1] : "";
+  if (name == "limits" && argc == 2) return LimitsCommand();
   if (name == "clean" && argc == 2) return CleanCommand(/*logs=*/false);
   if (name == "clean-logs" && argc == 2) return CleanCommand(/*logs=*/true);
   if (argc < 3 || *argv[2] != '/') return -1;

@@ -14,6 +14,7 @@
 
 #include "agents/hosts/fd.h"
 #include "agents/hosts/pidfd.h"
+#include "agents/machines/control_group.h"
 #include "agents/machines/host_report.h"
 #include "agents/machines/process_id.h"
 #include "agents/machines/process_search.h"
@@ -164,6 +165,7 @@ class Reporter {
       return;
     }
     KillProcessesWith("MUSTER_RUN_DIR=" + directory);
+    RemoveGroupsOf(directory);
     rank->detail = "the run's supervisor";
     if (claim.has_value()) rank->detail += " (process " + std::to_string(claim->owner.pid) + ")";
     rank->detail += " ended and left no exit record";

@@ -56,10 +56,12 @@ int Supervisor::Run() {
   if (const std::optional<int> code = TakeClaim()) return *code;
   TellOfClaim();
   if (Prepare()) {
+    MakeGroup();
     if (spec_.time_limit_ms > 0) limit_ms_ = Milliseconds(CLOCK_MONOTONIC) + spec_.time_limit_ms;
     if (spec_.setup_words.empty() || RunPhase(ExitRecord::Phase::kSetup)) {
       RunPhase(ExitRecord::Phase::kCommand);
     }
+    LeaveGroup();
   }
   return WriteExit();
 }
@@ -126,6 +128,27 @@ bool Supervisor::OpenOutput(const char* name, int* fd) {
   return *fd >= 0 || Failed(ExitRecord::Step::kFiles, errno, path);
 }
 
+void Supervisor::MakeGroup() {
+  const GroupLimits limits = {.memory_bytes = spec_.memory_limit_bytes, .cores = spec_.core_limit};
+  if (limits.memory_bytes == 0 && limits.cores == 0) return;
+  const GroupPlaces places = FindGroupPlaces();
+  const std::string name = RunGroup::NameOf(spec_.run_key);
+  std::string names;
+  for (const std::string& directory : RunGroup::DirectoriesOf(places, name, limits))
+    names += directory + "\n";
+  // First of all, so that whoever finds the run without its supervisor finds the groups, too.
+  const int error = WriteSmallFile(PathOf(kGroupsFile), names, 0600);
+  exit_.unlimited = error == 0 ? group_.Make(places, name, limits)
+                               : std::string("cannot write the file ") + kGroupsFile;
+  if (exit_.unlimited.empty()) exit_.memory_limit_bytes = limits.memory_bytes;
+}
+
+void Supervisor::LeaveGroup() {
+  exit_.oom_kills = group_.CountOomKills();
+  // What could not be removed is named there.
+  if (group_.Remove()) unlink(PathOf(kGroupsFile).c_str());
+}
+
 bool Supervisor::RunPhase(ExitRecord::Phase phase) {
   exit_.phase = phase;
   exit_.end = ExitRecord::End::kNothingRan;
@@ -162,7 +185,8 @@ bool Supervisor::StartPhase(ExitRecord::Phase phase) {
                                        .working_directory = spec_.working_directory,
                                        .stdin_fd = stdin_fd_,
                                        .stdout_fd = stdout_fd_,
-                                       .stderr_fd = stderr_fd_});
+                                       .stderr_fd = stderr_fd_,
+                                       .group_fds = group_.Entrances()});
   if (start.error != 0) {
     family_.Reap();
     return Failed(start.step, start.error, start.path);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "agents/machines/control_group.h"
 #include "agents/machines/run_records.h"
 #include "agents/machines/supervisor/family.h"
 
@@ -44,6 +45,9 @@ class Supervisor {
   // Reads the spec and opens the outputs.
   bool Prepare();
   bool OpenOutput(const char* name, int* fd);
+  // Sees to the limits; a run that cannot have them goes without, and its exit record says so.
+  void MakeGroup();
+  void LeaveGroup();
   // Runs one phase to its end, or until the run must end. Whether the next phase may follow.
   bool RunPhase(ExitRecord::Phase phase);
   bool StartPhase(ExitRecord::Phase phase);
@@ -64,6 +68,7 @@ class Supervisor {
   Family family_;
   RunSpec spec_;
   ExitRecord exit_;
+  RunGroup group_;
   std::string reserved_;  // the file that becomes the exit record
   int stdin_fd_ = -1;
   int stdout_fd_ = -1;

@@ -105,7 +105,7 @@ v1::Assignment TwoNodes() {
 
 TEST(RankSpecTest, EachRankKnowsItsPlaceAndTheOthers) {
   const RunSpec spec =
-      RankSpec(TwoNodes(), "lab", "/d", 1, {"10.0.0.1", "10.0.0.2"}, absl::Seconds(3));
+      RankSpec(TwoNodes(), "lab", "/d", 1, {"10.0.0.1", "10.0.0.2"}, {absl::Seconds(3)});
   for (const char* variable :
        {"NODE_RANK=1", "SKYPILOT_NODE_RANK=1", "MASTER_ADDR=10.0.0.1", "WORLD_SIZE=2",
         "SKYPILOT_NODE_IPS=10.0.0.1\n10.0.0.2", "MUSTER_RUN_DIR=/d"}) {
@@ -117,7 +117,7 @@ TEST(RankSpecTest, EachRankKnowsItsPlaceAndTheOthers) {
 TEST(RankSpecTest, TheUsersOwnVariablesWin) {
   v1::Assignment assignment = TwoNodes();
   (*assignment.mutable_spec()->mutable_env())["MASTER_ADDR"] = "mine";
-  const RunSpec spec = RankSpec(assignment, "lab", "/d", 0, {"x", "y"}, absl::Seconds(3));
+  const RunSpec spec = RankSpec(assignment, "lab", "/d", 0, {"x", "y"}, {absl::Seconds(3)});
   EXPECT_THAT(spec.environment, Contains("MASTER_ADDR=mine"));
   EXPECT_THAT(spec.environment, Not(Contains("MASTER_ADDR=x")));
 }

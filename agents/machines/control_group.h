@@ -1,0 +1,91 @@
+// Limits of a run's memory and cores, by the kernel's control groups.
+//
+// Only what this process may make is used: below the group of a service that was given its own
+// (cgroup v2: the service's processes are in a group named muster-agent, as systemd's
+// DelegateSubgroup= has it, and the group above is theirs), else at the top, where only root may.
+// On cgroup v1 also below a group named muster, which an operator may have given away.
+//
+// Uses nothing but the standard library: the supervisor links it.
+#ifndef MUSTER_AGENTS_MACHINES_CONTROL_GROUP_H_
+#define MUSTER_AGENTS_MACHINES_CONTROL_GROUP_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agents/hosts/fd.h"
+
+namespace muster::machines {
+
+// The group of a service's own processes, beside which runs have theirs.
+inline constexpr char kServiceGroup[] = "muster-agent";
+// In a run's directory: the directories of its groups, one in each line; there before they are.
+inline constexpr char kGroupsFile[] = "groups";
+
+// Where groups are made.
+struct GroupPlaces {
+  bool is_unified = false;  // cgroup v2
+  std::string memory = {};  // a directory; empty: nowhere
+  std::string cores = {};
+};
+// `root`: where the kernel shows groups. `own`: what it says of the groups of this process.
+GroupPlaces FindGroupPlaces(const std::string& root = "/sys/fs/cgroup",
+                            const std::string& own = "/proc/self/cgroup");
+
+// 0: no limit.
+struct GroupLimits {
+  uint64_t memory_bytes = 0;
+  uint32_t cores = 0;
+};
+
+// The groups of one run: one, or on cgroup v1 one for memory and one for cores.
+class RunGroup {
+ public:
+  RunGroup() = default;
+  RunGroup(const RunGroup&) = delete;
+  RunGroup& operator=(const RunGroup&) = delete;
+
+  // The name that the groups of a run have, made by this process.
+  static std::string NameOf(std::string_view run_key);
+  // What Make would make.
+  static std::vector<std::string> DirectoriesOf(const GroupPlaces& places, const std::string& name,
+                                                const GroupLimits& limits);
+
+  // All that the limits ask for, or nothing: "", or what could not be done with which file.
+  std::string Make(const GroupPlaces& places, const std::string& name, const GroupLimits& limits);
+
+  // A process that writes "0" to each of these is in the group, and so is what it starts.
+  std::vector<int> Entrances() const;
+  // Processes that the kernel has killed because the group's memory was used up.
+  int64_t CountOomKills() const;
+  // Kills what is left in it. False: it could not be removed in time.
+  bool Remove();
+
+ private:
+  std::string MakeOne(const std::string& directory, bool is_unified, const GroupLimits& limits);
+
+  std::vector<std::string> directories_;
+  std::vector<hosts::Fd> entrances_;
+};
+
+// Removes the groups that the file in the run's directory names, with all that is left in them. The
+// run itself can write there: what is not this run's group is left alone.
+void RemoveGroupsOf(const std::string& run_directory);
+
+// What can be limited on this machine, found out by doing it.
+struct LimitsFound {
+  bool memory = false;
+  bool cores = false;
+  std::string kind = {};  // "control groups (v2)"
+  std::string why = {};   // not both
+
+  std::string Encode() const;
+  static std::optional<LimitsFound> Decode(std::string_view bytes);
+};
+LimitsFound ProbeLimits();
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_CONTROL_GROUP_H_
