@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "broker/core/impl.h"
+#include "contract/queue_words.h"
 #include "contract/states.h"
 
 namespace muster::core {
@@ -18,7 +19,7 @@ std::pair<int, std::string> WhyNot(const v1::JobSpec& shape, const Cluster& clus
   const Fit fit = CheckFit(shape, cluster.saved);
   if (!fit.now()) return {static_cast<int>(fit.verdict), fit.lacks};
   const int near = static_cast<int>(Fit::Verdict::kFits);
-  if (!cluster.session) return {near, "it fits, and its agent is not connected"};
+  if (!cluster.session) return {near, std::string(contract::kAgentIsGone)};
   if (cluster.active >= cluster.saved.max_active_runs) {
     return {near + 1, fmt::format("it fits, and has {} active runs of at most {}", cluster.active,
                                   cluster.saved.max_active_runs)};

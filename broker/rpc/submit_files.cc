@@ -60,16 +60,17 @@ struct Checking {
   }
 };
 
-bool NamesPool(const core::SubmitItem& item) {
+bool NamesPlace(const core::SubmitItem& item) {
   const v1::JobSpec& spec = *item.spec;
-  return !spec.placement().pool().empty() || !spec.kubernetes().namespace_().empty() ||
-         !spec.slurm().partition().empty();
+  return !spec.placement().clusters().empty() || !spec.placement().pool().empty() ||
+         !spec.kubernetes().namespace_().empty() || !spec.slurm().partition().empty();
 }
 
-// Of a job that names a pool, the first of the submit, also warns if the pool takes no jobs now.
-WarnedSubmitDone WarningOfPool(const Context& context, const core::Submit& submit,
-                               WarnedSubmitDone done) {
-  const auto named = std::find_if(submit.items.begin(), submit.items.end(), NamesPool);
+// Of a job that names a pool or clusters, the first of the submit, also warns if the pool takes no
+// jobs now, or no such cluster has an agent that is connected.
+WarnedSubmitDone WarningOfPlace(const Context& context, const core::Submit& submit,
+                                WarnedSubmitDone done) {
+  const auto named = std::find_if(submit.items.begin(), submit.items.end(), NamesPlace);
   if (submit.validate_only || named == submit.items.end()) return done;
   const int index = static_cast<int>(named - submit.items.begin());
   return [context, index, done = std::move(done)](absl::StatusOr<v1::SubmitJobsResponse> result,
@@ -78,8 +79,9 @@ WarnedSubmitDone WarningOfPool(const Context& context, const core::Submit& submi
     const uint64_t job = result->responses(index).job_id();
     context.engine->Explain({job}, [=](const std::vector<std::string>& reasons) {
       SubmitWarnings all = warnings;
-      if (!reasons.empty() && contract::WaitsForPool(reasons[0]) &&
-          all.size() < rpc::kMaxWarnings) {
+      const bool is_shut = !reasons.empty() && (contract::WaitsForPool(reasons[0]) ||
+                                                contract::WaitsForAgent(reasons[0]));
+      if (is_shut && all.size() < rpc::kMaxWarnings) {
         std::string words = fmt::format("job {} waits: {}", job, reasons[0]);
         core::Truncate(rpc::kMaxWarningBytes, &words);
         all.insert(std::move(words));
@@ -92,7 +94,7 @@ WarnedSubmitDone WarningOfPool(const Context& context, const core::Submit& submi
 }  // namespace
 
 void SubmitWithFiles(const Context& context, core::Submit submit, WarnedSubmitDone done) {
-  done = WarningOfPool(context, submit, std::move(done));
+  done = WarningOfPlace(context, submit, std::move(done));
   if (submit.validate_only || std::none_of(submit.items.begin(), submit.items.end(), BringsFiles)) {
     return context.submit_questions->Submit(context, std::move(submit), std::move(done));
   }

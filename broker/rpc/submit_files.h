@@ -12,7 +12,8 @@ namespace muster::broker {
 // FILES_MISSING. Jobs without uploads pass at once. The core is asked first, so that a repeat of an
 // accepted request is accepted although its files may have gone, and nobody is told to upload what
 // no cluster would take. A submit that only validates needs no files: a client may ask before it
-// sends them. A job whose pool takes no jobs at the moment is accepted with a warning. Does not
+// sends them. A job whose pool takes no jobs at the moment, or whose
+// clusters' agents are not connected, is accepted with a warning. Does not
 // block.
 void SubmitWithFiles(const Context& context, core::Submit submit, WarnedSubmitDone done);
 

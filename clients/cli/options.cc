@@ -8,6 +8,7 @@
 #include <charconv>
 #include <utility>
 
+#include "clients/cli/slurm/array_jobs.h"
 #include "contract/characters.h"
 #include "contract/states.h"
 #include "muster/v1/job.pb.h"
@@ -29,34 +30,44 @@ std::string Range(int64_t min, int64_t max) {
   return max == kUnlimited ? fmt::format("{} or more", min) : fmt::format("{} to {}", min, max);
 }
 
-// "42", "42_5" for the task 5 of the array 42, "42_*" for all its tasks.
-bool ParseJob(std::string_view text, JobRef* ref) {
+// "42", "42_5" for the task 5 of the array 42, "42_[1-3]" for three of them, "42_*" for all. Empty:
+// it is none of these.
+std::vector<JobRef> ParseJobs(std::string_view text) {
+  JobRef ref;
   const size_t bar = text.find('_');
-  if (!ParseNumber(text.substr(0, bar), &ref->job) || ref->job == 0) return false;
-  if (bar == text.npos) return true;
-  ref->is_every_task = text.substr(bar + 1) == "*";
-  return ref->is_every_task || ParseNumber(text.substr(bar + 1), &ref->task.emplace());
+  if (!ParseNumber(text.substr(0, bar), &ref.job) || ref.job == 0) return {};
+  if (bar == text.npos) return {ref};
+  ref.is_every_task = text.substr(bar + 1) == "*";
+  if (ref.is_every_task) return {ref};
+  std::vector<JobRef> tasks;
+  for (const uint32_t task : ParseTasks(text.substr(bar + 1))) {
+    ref.task = task;
+    tasks.push_back(ref);
+  }
+  return tasks;
 }
 
-JobRef ParseJobRef(const std::string& text, bool runs) {
-  JobRef ref;
+std::vector<JobRef> ParseJobRefs(const std::string& text, bool runs) {
   const size_t dot = text.find('.');
-  bool good = ParseJob(std::string_view(text).substr(0, dot), &ref);
+  uint32_t run = 0;
+  std::vector<JobRef> refs = ParseJobs(std::string_view(text).substr(0, dot));
+  bool good = !refs.empty();
   if (good && dot != std::string::npos) {
-    good = ParseNumber(std::string_view(text).substr(dot + 1), &ref.run) && ref.run > 0;
+    good = ParseNumber(std::string_view(text).substr(dot + 1), &run) && run > 0;
   }
   if (!good) {
     throw CLI::ValidationError(
-        "ID", fmt::format("{} is not a job; write its number, e.g. 42{}, or of a job array 42_5 or "
-                          "'42_*'",
+        "ID", fmt::format("{} is not a job; write its number, e.g. 42{}, or of a job array 42_5, "
+                          "'42_[1-3]' or '42_*'",
                           contract::Quoted(text), runs ? ", or 42.1 for its first run" : ""));
   }
-  if (ref.run > 0 && !runs) {
+  if (run > 0 && !runs) {
     throw CLI::ValidationError("ID", fmt::format("{} is one run, and this verb takes whole jobs; "
                                                  "write {}",
                                                  text, text.substr(0, dot)));
   }
-  return ref;
+  for (JobRef& ref : refs) ref.run = run;
+  return refs;
 }
 
 }  // namespace
@@ -122,11 +133,14 @@ void AddJobs(CLI::App* verb, bool runs, std::vector<JobRef>* jobs) {
   verb->add_option_function<std::vector<std::string>>(
           "ID",
           [=](const std::vector<std::string>& texts) {
-            for (const std::string& text : texts) jobs->push_back(ParseJobRef(text, runs));
+            for (const std::string& text : texts) {
+              const std::vector<JobRef> named = ParseJobRefs(text, runs);
+              jobs->insert(jobs->end(), named.begin(), named.end());
+            }
           },
-          runs ? "Jobs by their numbers, or their runs: 42, 42.1; of a job array 42_5, or '42_*' "
-                 "for all tasks"
-               : "Jobs by their numbers; of a job array 42_5, or '42_*' for all tasks")
+          runs ? "Jobs by their numbers, or their runs: 42, 42.1; of a job array 42_5, '42_[1-3]', "
+                 "or '42_*' for all tasks"
+               : "Jobs by their numbers; of a job array 42_5, '42_[1-3]', or '42_*' for all tasks")
       ->type_name("");
 }
 

@@ -2,6 +2,7 @@
 #ifndef MUSTER_CLIENTS_CLI_TERMINAL_H_
 #define MUSTER_CLIENTS_CLI_TERMINAL_H_
 
+#include <atomic>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -23,6 +24,8 @@ class Terminal {
   void Out(std::string_view text) { Write(1, text); }
   // The job's standard error, and errors of our own.
   void Err(std::string_view text) { Write(2, text); }
+  // Leaves out remarks from now on, as -q does.
+  void BeQuiet() { quiet_ = true; }
   // Remarks, as "muster: TEXT"; none with -q.
   void Note(std::string_view text);
   // The same, right before the process ends, without waiting for a thread whose reader has stopped
@@ -33,7 +36,7 @@ class Terminal {
   void Write(int fd, std::string_view text);
   static void WriteAll(int fd, std::string_view text);
 
-  const bool quiet_;
+  std::atomic<bool> quiet_;
   const bool out_is_terminal_;
   const bool err_is_terminal_;
   const bool colours_;

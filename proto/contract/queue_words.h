@@ -9,11 +9,24 @@ namespace muster::contract {
 // Behind the name of a pool that has the nodes that a job needs.
 inline constexpr std::string_view kTakesNoJobs = "takes no jobs at the moment";
 
-// Whether a job waits for its pool alone: the cluster that the reason names first is the nearest to
-// being right.
+// Of a cluster that could run a job.
+inline constexpr std::string_view kAgentIsGone = "it fits, and its agent is not connected";
+
+// Whether the words are said of the cluster that the reason names first, which is the nearest to
+// having the job.
+inline bool IsSaidOfTheNearest(std::string_view words, std::string_view reason) {
+  const size_t at = reason.find(words);
+  return at != reason.npos && at < reason.find("; cluster \"");
+}
+
+// Whether a job waits for its pool alone.
 inline bool WaitsForPool(std::string_view reason) {
-  const size_t words = reason.find(kTakesNoJobs);
-  return words != reason.npos && words < reason.find("; cluster \"");
+  return IsSaidOfTheNearest(kTakesNoJobs, reason);
+}
+
+// Whether a job waits until an agent connects.
+inline bool WaitsForAgent(std::string_view reason) {
+  return IsSaidOfTheNearest(kAgentIsGone, reason);
 }
 
 }  // namespace muster::contract

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <iterator>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "contract/characters.h"
 #include "contract/script_words.h"
 #include "contract/slurm_options.h"
@@ -33,26 +36,44 @@ bool IsOfSlurm(std::string_view word, bool is_task) {
   return std::find(kCommands.begin(), kCommands.end(), word) != kCommands.end();
 }
 
-// `the job has slurm.account "a1", slurm.requeue`: short texts with their values.
-std::string WhatIsSet(const v1::SlurmOptions& options) {
-  constexpr size_t kMaxNamed = 8;        // keeps the message readable
-  constexpr size_t kMaxShownBytes = 32;  // likewise
+constexpr size_t kMaxNamed = 8;        // keeps the message readable
+constexpr size_t kMaxShownBytes = 32;  // likewise
+
+// `slurm.account "a1"` as a job file has it, or `--account=a1` as a batch script does; without a
+// value that is long or no text.
+std::string NameOf(const v1::SlurmOptions& options, const google::protobuf::FieldDescriptor& field,
+                   bool is_script) {
+  std::string value;
+  if (field.type() == field.TYPE_STRING && !field.is_repeated())
+    value = options.GetReflection()->GetString(options, &field);
+  const bool is_shown = !value.empty() && value.size() <= kMaxShownBytes;
+  if (!is_script)
+    return fmt::format("slurm.{}{}", field.name(), is_shown ? " " + Quoted(value) : "");
+  if (field.number() == v1::SlurmOptions::kTasksPerNodeFieldNumber)
+    return fmt::format("--ntasks-per-node={}", options.tasks_per_node());
+  const std::string option = absl::StrReplaceAll(field.name(), {{"_", "-"}});
+  return fmt::format("--{}{}", option, is_shown ? "=" + value : "");
+}
+
+// `the job has slurm.account "a1", slurm.requeue`, or `the batch script has --account=a1,
+// --begin=16:00`.
+std::string WhatIsSet(const v1::SlurmOptions& options, bool is_script) {
   std::vector<const google::protobuf::FieldDescriptor*> fields;
   options.GetReflection()->ListFields(options, &fields);
   std::vector<std::string> named;
   for (const auto* field : fields) {
-    if (named.size() == kMaxNamed) {
-      named.push_back("...");
-      break;
+    if (is_script && field->number() == v1::SlurmOptions::kExtraOptionsFieldNumber) {
+      std::copy_if(options.extra_options().begin(), options.extra_options().end(),
+                   std::back_inserter(named), std::not_fn(IsForMuster));
+    } else {
+      named.push_back(NameOf(options, *field, is_script));
     }
-    std::string text = fmt::format("slurm.{}", field->name());
-    if (field->type() == field->TYPE_STRING && !field->is_repeated()) {
-      const std::string value = options.GetReflection()->GetString(options, field);
-      if (value.size() <= kMaxShownBytes) text += fmt::format(" {}", Quoted(value));
-    }
-    named.push_back(std::move(text));
   }
-  return fmt::format("the job has {}", fmt::join(named, ", "));
+  if (named.size() > kMaxNamed) {
+    named.resize(kMaxNamed);
+    named.emplace_back("...");
+  }
+  return fmt::format("the {} has {}", is_script ? "batch script" : "job", fmt::join(named, ", "));
 }
 
 std::string WhyScript(std::string_view script, bool is_task) {
@@ -74,10 +95,10 @@ std::string WhySlurmOnly(const v1::JobSpec& spec) {
   // What it is without being asked for.
   if (others.tasks_per_node() == 1) others.clear_tasks_per_node();
   if (!spec.slurm().has_batch_script())
-    return others.ByteSizeLong() > 0 ? WhatIsSet(others) : "the job has a slurm section";
+    return others.ByteSizeLong() > 0 ? WhatIsSet(others, false) : "the job has a slurm section";
   const auto& extra = others.extra_options();
   if (std::all_of(extra.begin(), extra.end(), IsForMuster)) others.clear_extra_options();
-  if (others.ByteSizeLong() > 0) return WhatIsSet(others);
+  if (others.ByteSizeLong() > 0) return WhatIsSet(others, true);
   if (spec.nodes() > 1) return "the batch script is for several nodes";
   if (!spec.slurm().batch_script().input().empty()) return "the batch script reads an input file";
   return WhyScript(spec.command().script(), FindArrayTask(spec).has_value());

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "clients/cpp/slurm/sbatch_array.h"
 #include "contract/parts.h"
 #include "contract/task_array.h"
 
@@ -58,6 +59,27 @@ std::optional<JobName> ParseJobName(std::string_view text) {
   const auto task = contract::ParseNumber<uint32_t>(text.substr(bar + 1));
   if (!task.has_value()) return std::nullopt;
   return JobName{*number, *task};
+}
+
+std::vector<uint32_t> ParseTasks(std::string_view text) {
+  std::vector<uint32_t> ids;
+  if (const auto id = contract::ParseNumber<uint32_t>(text); id.has_value()) return {*id};
+  if (!text.starts_with('[') || !text.ends_with(']')) return ids;
+  const auto tasks = client::slurm::ParseArray(text);
+  if (!tasks.ok()) return ids;
+  for (const ArrayTask& task : *tasks) ids.push_back(task.id);
+  return ids;
+}
+
+std::vector<JobName> ParseJobNames(std::string_view text) {
+  const size_t bar = text.find('_');
+  const std::optional<JobName> array = ParseJobName(text.substr(0, bar));
+  if (!array.has_value()) return {};
+  if (bar == text.npos || text.substr(bar + 1) == "*") return {*array};
+  std::vector<JobName> names;
+  for (const uint32_t task : ParseTasks(text.substr(bar + 1)))
+    names.push_back({array->number, task});
+  return names;
 }
 
 std::string NameOf(const v1::Job& job) {

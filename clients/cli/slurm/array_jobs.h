@@ -22,6 +22,12 @@ struct JobName {
 };
 // Nothing: it is no name of a job.
 std::optional<JobName> ParseJobName(std::string_view text);
+// The same of several at once: "42_*" is the array, "42_[1-3,7]" four of its tasks. Empty: it is
+// no name.
+std::vector<JobName> ParseJobNames(std::string_view text);
+
+// The tasks of "5" or "[1-3,7]"; empty: it is neither.
+std::vector<uint32_t> ParseTasks(std::string_view text);
 
 // "42_3" for a task of an array, else "42". The job has its spec.
 std::string NameOf(const v1::Job& job);

@@ -16,6 +16,20 @@ using client::slurm::Setting;
 
 constexpr int kPageSize = 1000;  // as many as the broker gives at once
 
+// The words between the commas of a list, of which "42_[1,3]" is one.
+std::vector<std::string_view> WordsOf(std::string_view list) {
+  std::vector<std::string_view> words;
+  bool is_inside = false;
+  size_t begin = 0;
+  for (size_t i = 0; i <= list.size(); ++i) {
+    if (i < list.size()) is_inside = list[i] == '[' || (is_inside && list[i] != ']');
+    if (i < list.size() && (is_inside || list[i] != ',')) continue;
+    words.push_back(list.substr(begin, i - begin));
+    begin = i + 1;
+  }
+  return words;
+}
+
 bool TakesWord(const std::vector<std::string>& list, std::string_view word) {
   return list.empty() || std::find(list.begin(), list.end(), word) != list.end();
 }
@@ -129,15 +143,15 @@ absl::Status ReadSelection(const client::slurm::Settings& given, JobQuery* query
 }
 
 absl::Status ReadIds(std::string_view list, std::vector<JobName>* ids) {
-  for (std::string_view word : contract::Split(list, ',')) {
-    const std::optional<JobName> id = ParseJobName(word);
-    if (!id.has_value()) {
+  for (std::string_view word : WordsOf(list)) {
+    const std::vector<JobName> named = ParseJobNames(word);
+    if (named.empty()) {
       return absl::InvalidArgumentError(
           fmt::format("Invalid job id specified: {}; write the number that muster gave it, or "
-                      "ARRAY_TASK, without a step",
+                      "ARRAY_TASK or ARRAY_[TASKS], without a step",
                       contract::Quoted(word)));
     }
-    ids->push_back(*id);
+    ids->insert(ids->end(), named.begin(), named.end());
   }
   return absl::OkStatus();
 }

@@ -189,7 +189,8 @@ int WaitForScripts(Session& session, const v1::SubmitJobsResponse& accepted) {
   return code;
 }
 
-// "Submitted batch job 42", which scripts read; of an array its number.
+// "Submitted batch job 42", which scripts read; of an array its number. As sbatch's manual has it,
+// --quiet leaves it out unless --parsable asks for it.
 void PrintSubmitted(Session& session, const slurm::Settings& options, const v1::JobSpec& spec,
                     const v1::SubmitJobsResponse& accepted) {
   // sbatch names the cluster if the user did.
@@ -202,7 +203,7 @@ void PrintSubmitted(Session& session, const slurm::Settings& options, const v1::
   } else if (!session.for_people()) {
     if (count == 1) return PrintMessage(session, accepted.responses(0));
     PrintMessage(session, accepted);
-  } else {
+  } else if (options.Find("quiet") == nullptr) {
     session.terminal.Out(fmt::format("Submitted batch job {}{}{}\n", first,
                                      cluster.empty() ? "" : " on cluster ", cluster));
     if (count == 1) return;
@@ -241,6 +242,7 @@ int Sbatch(Session& session) {
     session.terminal.Note("see: muster sbatch --help");
     return kUsage;
   }
+  if (options.Find("quiet") != nullptr) session.terminal.BeQuiet();
   for (const std::string& note : asked->job.notes) session.terminal.Note(note);
   v1::JobSpec& spec = asked->job.spec;
   if (absl::Status status = CheckSpec(spec, kFlags); !status.ok()) {

@@ -42,7 +42,6 @@ constexpr std::array kTexts = {
     TextOption{"mail-type", [](v1::SlurmOptions* s, const std::string& v) { s->set_mail_type(v); }},
     TextOption{"mail-user", [](v1::SlurmOptions* s, const std::string& v) { s->set_mail_user(v); }},
     TextOption{"nodelist", [](v1::SlurmOptions* s, const std::string& v) { s->set_nodelist(v); }},
-    TextOption{"partition", [](v1::SlurmOptions* s, const std::string& v) { s->set_partition(v); }},
     TextOption{"qos", [](v1::SlurmOptions* s, const std::string& v) { s->set_qos(v); }},
     TextOption{"reservation",
                [](v1::SlurmOptions* s, const std::string& v) { s->set_reservation(v); }},
@@ -209,6 +208,15 @@ class Mapper {
     }
   }
 
+  // One is a pool of any kind of cluster; only Slurm can choose among several.
+  void MapPartition(const std::string& names) {
+    if (names.find(',') == names.npos) {
+      spec().mutable_placement()->set_pool(names);
+    } else {
+      spec().mutable_slurm()->set_partition(names);
+    }
+  }
+
   void MapOpenMode(const Setting& setting) {
     const bool is_append = std::string_view("append").starts_with(setting.value);
     const bool is_truncate = std::string_view("truncate").starts_with(setting.value);
@@ -232,6 +240,7 @@ class Mapper {
     if (name == "input") return batch_script().set_input(value), true;
     if (name == "open-mode") return MapOpenMode(setting), true;
     if (name == "chdir") return spec().set_working_directory(Absolute(value)), true;
+    if (name == "partition") return MapPartition(value), true;
     if (name == "nice") return MapNice(setting), true;
     if (name == "clusters") return MapClusters(setting), true;
     if (name == "no-kill" && value == "off") return true;

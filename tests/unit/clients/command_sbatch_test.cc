@@ -54,6 +54,13 @@ TEST_F(SlurmVerbsTest, SbatchAnswersInTheFormThatWasAskedFor) {
   EXPECT_EQ(Run({"-q", "sbatch", script}).out, "42\n");
   EXPECT_EQ(Run({"sbatch", "-M", "lab", script}).out, "Submitted batch job 42 on cluster lab\n");
   EXPECT_EQ(Run({"sbatch", "-M", "lab", "--parsable", script}).out, "42;lab\n");
+  broker_.submit_warnings = {"no claim"};
+  const Outcome quiet = Run({"sbatch", "-Q", script});
+  EXPECT_EQ(quiet.out + quiet.err, "");
+  const Outcome number = Run({"sbatch", "-Q", "--parsable", script});
+  EXPECT_EQ(number.out + number.err, "42\n");
+  EXPECT_EQ(Run({"sbatch", script}).err, "muster: warning: no claim\n");
+  broker_.submit_warnings.clear();
   EXPECT_THAT(Run({"-o", "jsonl", "sbatch", script}).out, HasSubstr("\"job_id\":\"42\""));
   EXPECT_EQ(Run({"sbatch", "--wrap", "echo a b"}).out, "Submitted batch job 42\n");
   EXPECT_THAT(submitted_.back().spec().command().script(), HasSubstr("\necho a b\n"));
@@ -250,8 +257,14 @@ TEST_F(ArrayTest, ItsNumberMeansAllItsTasksAndEachHasANameOfItsOwn) {
   EXPECT_EQ(Run({"scancel", "42_5"}).code, 0);
   EXPECT_EQ(Run({"scancel", "42"}).code, 0);
   EXPECT_EQ(Run({"scancel", "43", "99"}).code, 0) << "a task's own number means the task";
-  EXPECT_THAT(canceled,
-              ElementsAre(ElementsAre(43u), ElementsAre(42u, 43u, 44u), ElementsAre(43u, 99u)));
+  EXPECT_EQ(Run({"scancel", "42_[5-6]"}).code, 0);
+  EXPECT_EQ(Run({"scancel", "42_[1,6],7"}).code, 0);
+  EXPECT_EQ(Run({"scancel", "42_*"}).code, 0);
+  EXPECT_THAT(canceled, ElementsAre(ElementsAre(43u), ElementsAre(42u, 43u, 44u),
+                                    ElementsAre(43u, 99u), ElementsAre(43u, 44u),
+                                    ElementsAre(42u, 44u, 7u), ElementsAre(42u, 43u, 44u)));
+  EXPECT_THAT(Run({"scancel", "42_[5-]"}).err, HasSubstr("Invalid job id specified"));
+  EXPECT_THAT(Run({"scancel", "42_[5"}).err, HasSubstr("Invalid job id specified"));
   submitted_.clear();
   EXPECT_EQ(Run({"sbatch", "-d", "afterok:42,afterany:42_5", script_}).code, 0);
   ASSERT_EQ(submitted_.size(), 1u);
@@ -320,6 +333,7 @@ TEST_F(ArrayTest, EveryVerbTakesATaskOrAllOfAnArray) {
   EXPECT_EQ(Run({"release", "42_5"}).err, "muster: job 43 was not held\n") << "no word of others";
   EXPECT_THAT(asked, ElementsAre(ElementsAre(42u, 43u, 44u, 45u, 7u, 44u), ElementsAre(43u)));
   EXPECT_EQ(Run({"show", "-q", "42_*"}).out, "42\n43\n44\n45\n");
+  EXPECT_EQ(Run({"show", "-q", "42_[5-6]"}).out, "43\n44\n");
   const Outcome page = Run({"show", "42_7.1"});
   EXPECT_THAT(page.out, HasSubstr("Job 45 "));
   EXPECT_THAT(page.out, HasSubstr("task 7 of the array 42, number 4 of its 4 tasks"));
@@ -330,7 +344,8 @@ TEST_F(ArrayTest, EveryVerbTakesATaskOrAllOfAnArray) {
   EXPECT_EQ(Run({"release", "7_*"}).err, "muster: job 7 is no job array; write 7\n");
   EXPECT_EQ(Run({"release", "43_*"}).err,
             "muster: job 43 is no array, but a task of the array 42; write 42\n");
-  EXPECT_THAT(Run({"release", "42_x"}).err, HasSubstr("of a job array 42_5 or '42_*'"));
+  EXPECT_THAT(Run({"release", "42_x"}).err, HasSubstr("of a job array 42_5, '42_[1-3]' or '42_*'"));
+  EXPECT_THAT(Run({"release", "42_[5-x]"}).err, HasSubstr("is not a job"));
   EXPECT_EQ(asked.size(), 2u);
   const Outcome logs = Run({"logs", "42_*"});
   EXPECT_EQ(logs.code, 2);

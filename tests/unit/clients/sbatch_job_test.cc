@@ -82,7 +82,7 @@ TEST(MapSbatchTest, OptionsThatHaveAFieldGoThereAndOthersToSlurmAsTheyAre) {
       "--switches=1\n#SBATCH --contiguous --nice -L matlab:2 --mail-type=END --signal=B:USR1@60\n"
       "#SBATCH -e err -i in --open-mode=append -M lab,far");
   const v1::SlurmOptions& slurm = job.spec.slurm();
-  EXPECT_EQ(slurm.partition(), "gpu");
+  EXPECT_EQ(job.spec.placement().pool(), "gpu");
   EXPECT_EQ(slurm.account(), "lab");
   EXPECT_EQ(slurm.qos(), "high");
   EXPECT_TRUE(slurm.has_requeue());
@@ -157,6 +157,15 @@ TEST(MapSbatchTest, TheScriptsArgumentsAndOptionsOfTheCommandLineCount) {
   ASSERT_TRUE(job.ok()) << job.status();
   EXPECT_EQ(job->spec.time_limit().seconds(), 420);
   EXPECT_THAT(job->spec.command().script_arguments(), ElementsAre("x", "-n"));
+}
+
+TEST(MapSbatchTest, APartitionIsAPoolOfAnyClusterAndAChoiceOfSeveralIsSlurmsAlone) {
+  const SbatchJob one = Mapped("#SBATCH -p team-a");
+  EXPECT_EQ(one.spec.placement().pool(), "team-a");
+  EXPECT_EQ(contract::WhySlurmOnly(one.spec), "");
+  const SbatchJob several = Mapped("#SBATCH -p gpu,cpu");
+  EXPECT_EQ(several.spec.placement().pool(), "");
+  EXPECT_EQ(contract::WhySlurmOnly(several.spec), "the batch script has --partition=gpu,cpu");
 }
 
 TEST(MapSbatchTest, WhatIsNotTakenIsRefusedByNameWithItsPlaceAndARemedy) {

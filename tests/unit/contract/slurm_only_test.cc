@@ -40,16 +40,16 @@ TEST(WhySlurmOnlyTest, WhatIsForMusterAloneDoesNot) {
   spec.mutable_slurm()->add_extra_options(std::string(kHoldOption));
   EXPECT_EQ(WhySlurmOnly(spec), "");
   spec.mutable_slurm()->add_extra_options("--contiguous");
-  EXPECT_EQ(WhySlurmOnly(spec), "the job has slurm.extra_options");
+  EXPECT_EQ(WhySlurmOnly(spec), "the batch script has --contiguous");
 }
 
 TEST(WhySlurmOnlyTest, OptionsNodesAndInputDo) {
   v1::JobSpec spec = BatchScript("true\n");
   spec.mutable_slurm()->set_account("a");
-  EXPECT_EQ(WhySlurmOnly(spec), "the job has slurm.account \"a\"");
+  EXPECT_EQ(WhySlurmOnly(spec), "the batch script has --account=a");
   spec = BatchScript("true\n");
   spec.mutable_slurm()->set_tasks_per_node(2);
-  EXPECT_EQ(WhySlurmOnly(spec), "the job has slurm.tasks_per_node");
+  EXPECT_EQ(WhySlurmOnly(spec), "the batch script has --ntasks-per-node=2");
   spec = BatchScript("true\n");
   spec.set_nodes(2);
   EXPECT_THAT(WhySlurmOnly(spec), HasSubstr("several nodes"));
@@ -72,6 +72,10 @@ TEST(WhySlurmOnlyTest, OfManyOptionsTheFirstEightAreNamedAndLongValuesLeftOut) {
   slurm->set_nice(1);
   EXPECT_THAT(WhySlurmOnly(spec), HasSubstr("slurm.partition \"p\", slurm.account, slurm.qos"));
   EXPECT_THAT(WhySlurmOnly(spec), EndsWith("slurm.comment \"c\", ..."));
+  spec.mutable_command()->set_script("#!/bin/sh\n");
+  slurm->mutable_batch_script();
+  EXPECT_THAT(WhySlurmOnly(spec), HasSubstr("--partition=p, --account, --qos=q"));
+  EXPECT_THAT(WhySlurmOnly(spec), EndsWith("--comment=c, ..."));
 }
 
 TEST(WhySlurmOnlyTest, WhatOnlySlurmGivesAScriptIsNamedWithItsLine) {

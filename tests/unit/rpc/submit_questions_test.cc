@@ -278,6 +278,18 @@ TEST(SubmitQuestions, AJobWhosePoolTakesNoJobsIsAcceptedWithAWarningAndListedWit
   EXPECT_EQ(listed.jobs(1).reason(), reason);
 }
 
+TEST(SubmitQuestions, AJobForAClusterWhoseAgentIsGoneIsAcceptedWithAWarning) {
+  TestBroker broker;
+  FakeAgent agent(broker);
+  ASSERT_TRUE(agent.Connect(BeKubernetes));
+  v1::SubmitJobRequest request = SubmitTrue();
+  request.mutable_spec()->mutable_placement()->add_clusters("gpu");
+  EXPECT_THAT(WarningsWith(broker, request), IsEmpty());
+  agent.Drop();
+  EXPECT_THAT(WarningsWith(broker, request),
+              ElementsAre("job 2 waits: cluster \"gpu\": it fits, and its agent is not connected"));
+}
+
 TEST(SubmitQuestions, AClusterThatRefusesIsLeftOut) {
   TestBroker broker;
   FakeAgent refuses(broker, "a-refuses");
