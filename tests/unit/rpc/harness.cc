@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "broker/logs/archive.h"
 #include "google/protobuf/util/time_util.h"
+#include "rpc/warnings.h"
 
 namespace muster::broker {
 
@@ -56,6 +57,14 @@ v1::JobSpec TrueSpec() {
   v1::JobSpec spec;
   spec.mutable_command()->mutable_argv()->add_args("true");
   return spec;
+}
+
+std::vector<std::string> WarningsOf(const grpc::ClientContext& call) {
+  std::vector<std::string> warnings;
+  const auto [first, last] = call.GetServerTrailingMetadata().equal_range(rpc::kWarningKey);
+  for (auto it = first; it != last; ++it)
+    warnings.emplace_back(it->second.data(), it->second.size());
+  return warnings;
 }
 
 v1::SubmitJobRequest SubmitTrue(const std::string& request_id) {

@@ -53,6 +53,8 @@ class GatedStore : public store::MemoryStore {
 
 // Of a call: long enough for the slowest machine, short enough to fail a test that hangs.
 std::unique_ptr<grpc::ClientContext> Call(int seconds = 60);
+// What came with the answer to a call that has ended.
+std::vector<std::string> WarningsOf(const grpc::ClientContext& call);
 
 // A store of files as a broker takes it.
 std::unique_ptr<files::FileStore> OpenFiles(const std::filesystem::path& directory,

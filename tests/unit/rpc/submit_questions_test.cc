@@ -144,22 +144,6 @@ TEST(SubmitQuestions, AJobThatTheOnlyClusterRefusesIsRefusedInItsWords) {
   EXPECT_THAT(status.error_message(), HasSubstr("cluster \"gpu\": no node has disk=ssd"));
 }
 
-std::vector<std::string> WarningsOf(const grpc::ClientContext& call) {
-  std::vector<std::string> warnings;
-  const auto [first, last] = call.GetServerTrailingMetadata().equal_range(rpc::kWarningKey);
-  for (auto it = first; it != last; ++it)
-    warnings.emplace_back(it->second.data(), it->second.size());
-  return warnings;
-}
-
-// What came with the answer to a submit about which nobody is asked.
-std::vector<std::string> WarningsWith(TestBroker& broker, const v1::SubmitJobRequest& request) {
-  const std::unique_ptr<grpc::ClientContext> call = Call();
-  v1::SubmitJobResponse response;
-  EXPECT_TRUE(broker.jobs().SubmitJob(call.get(), request, &response).ok());
-  return WarningsOf(*call);
-}
-
 // What came with the answer to a submit, whose question the agent has answered with a warning.
 std::vector<std::string> WarningsOfSubmit(TestBroker& broker, FakeAgent& agent,
                                           const std::string& words, bool refuses) {
@@ -250,44 +234,6 @@ TEST(SubmitQuestions, AClusterWhosePoolTakesNoJobsNowIsNotAsked) {
   EXPECT_TRUE(submit.status.get().ok());
   agent.Drop();
   EXPECT_EQ(questions.get(), 0);
-}
-
-TEST(SubmitQuestions, AJobWhosePoolTakesNoJobsIsAcceptedWithAWarningAndListedWithTheReason) {
-  TestBroker broker;
-  FakeAgent agent(broker);
-  ASSERT_TRUE(agent.Connect([](v1::AgentHello& hello) {
-    BeKubernetes(hello);
-    v1::Pool* pool = hello.mutable_inventory()->mutable_pools(0);
-    pool->set_name("team");
-    pool->set_available(false);
-    pool->set_state("missing");
-  }));
-  const std::string reason =
-      "cluster \"gpu\": pool \"team\" takes no jobs at the moment: it is missing; muster clusters "
-      "gpu tells more";
-  v1::SubmitJobRequest request = SubmitTrue();
-  EXPECT_THAT(WarningsWith(broker, request), IsEmpty()) << "it did not name the pool";
-  request.mutable_spec()->mutable_placement()->set_pool("team");
-  EXPECT_THAT(WarningsWith(broker, request), ElementsAre("job 2 waits: " + reason));
-  request.set_validate_only(true);
-  EXPECT_THAT(WarningsWith(broker, request), IsEmpty()) << "there is no job";
-  v1::ListJobsResponse listed;
-  ASSERT_TRUE(broker.jobs().ListJobs(Call().get(), {}, &listed).ok());
-  ASSERT_EQ(listed.jobs_size(), 2);
-  EXPECT_EQ(listed.jobs(0).reason(), reason);
-  EXPECT_EQ(listed.jobs(1).reason(), reason);
-}
-
-TEST(SubmitQuestions, AJobForAClusterWhoseAgentIsGoneIsAcceptedWithAWarning) {
-  TestBroker broker;
-  FakeAgent agent(broker);
-  ASSERT_TRUE(agent.Connect(BeKubernetes));
-  v1::SubmitJobRequest request = SubmitTrue();
-  request.mutable_spec()->mutable_placement()->add_clusters("gpu");
-  EXPECT_THAT(WarningsWith(broker, request), IsEmpty());
-  agent.Drop();
-  EXPECT_THAT(WarningsWith(broker, request),
-              ElementsAre("job 2 waits: cluster \"gpu\": it fits, and its agent is not connected"));
 }
 
 TEST(SubmitQuestions, AClusterThatRefusesIsLeftOut) {

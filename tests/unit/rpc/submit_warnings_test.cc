@@ -1,0 +1,64 @@
+// What a submit warns of: a job that is accepted and waits for its place.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/unit/rpc/harness.h"
+
+namespace muster::broker {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// What came with the answer to a submit that is accepted.
+std::vector<std::string> WarningsWith(TestBroker& broker, const v1::SubmitJobRequest& request) {
+  const std::unique_ptr<grpc::ClientContext> call = Call();
+  v1::SubmitJobResponse response;
+  EXPECT_TRUE(broker.jobs().SubmitJob(call.get(), request, &response).ok());
+  return WarningsOf(*call);
+}
+
+TEST(SubmitWarnings, AJobWhosePoolTakesNoJobsIsAcceptedWithAWarningAndListedWithTheReason) {
+  TestBroker broker;
+  FakeAgent agent(broker);
+  ASSERT_TRUE(agent.Connect([](v1::AgentHello& hello) {
+    hello.set_kind(v1::CLUSTER_KIND_KUBERNETES);
+    v1::Pool* pool = hello.mutable_inventory()->mutable_pools(0);
+    pool->set_name("team");
+    pool->set_available(false);
+    pool->set_state("missing");
+  }));
+  const std::string reason =
+      "cluster \"gpu\": pool \"team\" takes no jobs at the moment: it is missing; muster clusters "
+      "gpu tells more";
+  v1::SubmitJobRequest request = SubmitTrue();
+  EXPECT_THAT(WarningsWith(broker, request), IsEmpty()) << "it did not name the pool";
+  request.mutable_spec()->mutable_placement()->set_pool("team");
+  EXPECT_THAT(WarningsWith(broker, request), ElementsAre("job 2 waits: " + reason));
+  request.set_validate_only(true);
+  EXPECT_THAT(WarningsWith(broker, request), IsEmpty()) << "there is no job";
+  v1::ListJobsResponse listed;
+  ASSERT_TRUE(broker.jobs().ListJobs(Call().get(), {}, &listed).ok());
+  ASSERT_EQ(listed.jobs_size(), 2);
+  EXPECT_EQ(listed.jobs(0).reason(), reason);
+  EXPECT_EQ(listed.jobs(1).reason(), reason);
+}
+
+TEST(SubmitWarnings, AJobForAClusterWhoseAgentIsGoneIsAcceptedWithAWarning) {
+  TestBroker broker;
+  FakeAgent agent(broker);
+  ASSERT_TRUE(agent.Connect());
+  v1::SubmitJobRequest request = SubmitTrue();
+  request.mutable_spec()->mutable_placement()->add_clusters("gpu");
+  EXPECT_THAT(WarningsWith(broker, request), IsEmpty());
+  agent.Drop();
+  EXPECT_THAT(WarningsWith(broker, request),
+              ElementsAre("job 2 waits: cluster \"gpu\": it fits, and its agent is not connected"));
+}
+
+}  // namespace
+}  // namespace muster::broker
