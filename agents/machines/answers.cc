@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "agents/core/proto_time.h"
 #include "agents/hosts/local_host.h"
+#include "agents/machines/free_gpus.h"
 #include "agents/machines/run_request.h"
 #include "contract/text.h"
 #include "contract/units.h"
@@ -137,6 +138,8 @@ v1::ClusterDetails DescribeMachine(const Machine& machine, const Scheduler::Load
     (*node->mutable_used_gpus())[type] = pool->gpus().at(type) - count;
   }
   *node->mutable_gpus() = pool->gpus();
+  AddFreeGpus(load.ledger, 0, node->mutable_free_gpus());
+  *pool->mutable_now()->mutable_free_gpus() = node->free_gpus();
   // The queue is the agent's alone.
   pool->set_waiting_jobs(static_cast<uint32_t>(load.waiting));
   pool->set_running_jobs(static_cast<uint32_t>(load.running));
@@ -146,7 +149,8 @@ v1::ClusterDetails DescribeMachine(const Machine& machine, const Scheduler::Load
 }
 
 v1::JobPlan PlanRun(const RunSpec& spec, const std::optional<Misfit>& misfit,
-                    const Request& request, const Ledger& ledger, size_t waiting) {
+                    const Request& request, const Ledger& ledger, size_t waiting,
+                    absl::Duration wait) {
   v1::JobPlan plan;
   plan.set_submission(Submission(spec));
   v1::ClusterChecks checks;
@@ -155,9 +159,8 @@ v1::JobPlan PlanRun(const RunSpec& spec, const std::optional<Misfit>& misfit,
   } else {
     Add(&checks, "what the job asks for", v1::CHECK_RESULT_OK, "the machine has it");
     const std::string shortage = ledger.Shortage(request);
-    if (waiting == 0 && shortage.empty()) {
-      *plan.mutable_estimated_start_time() = agent::ToProto(absl::Now());
-    }
+    if (wait < absl::InfiniteDuration())
+      *plan.mutable_estimated_start_time() = agent::ToProto(absl::Now() + wait);
     const std::string waits = shortage.empty() ? "" : ", and it would wait for " + shortage;
     Add(&checks, "the machine's queue", v1::CHECK_RESULT_OK,
         fmt::format("{} runs wait before it{}", waiting, waits));

@@ -14,6 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "agents/machines/amd_gpus.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -86,38 +87,84 @@ std::vector<Gpu> ConfiguredGpus(const std::map<std::string, uint32_t>& counts) {
   return gpus;
 }
 
+// One maker's tool that lists its GPUs.
+struct GpuTool {
+  std::string name;
+  std::vector<std::string> paths;  // the first that is there is asked
+  std::vector<std::string> arguments;
+  absl::StatusOr<std::vector<Gpu>> (*parse)(std::string_view answer);
+};
+
+std::vector<GpuTool> GpuTools() {
+  return {{.name = "nvidia-smi",
+           .paths = {"nvidia-smi"},
+           .arguments = {"--query-gpu=index,uuid,name,memory.total", "--format=csv,noheader"},
+           .parse = ParseGpuList},
+          {.name = "rocm-smi",
+           // Its packages leave PATH alone.
+           .paths = {"rocm-smi", "/opt/rocm/bin/rocm-smi"},
+           .arguments = RocmSmiArguments(),
+           .parse = ParseRocmSmi}};
+}
+
+// NOT_FOUND: there is no such tool.
+absl::StatusOr<hosts::CommandResult> Ask(const GpuTool& tool, hosts::Host& host) {
+  absl::StatusOr<hosts::CommandResult> answer = absl::NotFoundError(tool.name);
+  for (size_t i = 0; i < tool.paths.size() && absl::IsNotFound(answer.status()); ++i) {
+    std::vector<std::string> argv = {tool.paths[i]};
+    argv.insert(argv.end(), tool.arguments.begin(), tool.arguments.end());
+    answer = host.Run({.argv = std::move(argv), .timeout = kGpuTimeout});
+  }
+  return answer;
+}
+
+// After those of other makers.
+void AddGpus(std::vector<Gpu> gpus, Capacity* capacity) {
+  const uint32_t first =
+      capacity->gpus.empty() ? 0 : capacity->gpus.back().index + 1;  // theirs are in order
+  for (Gpu& gpu : gpus) {
+    gpu.index += first;
+    capacity->gpus.push_back(std::move(gpu));
+  }
+}
+
 // A tool that did not answer has not said that there are none: UNAVAILABLE.
-absl::Status FindGpus(hosts::Host& host, Machine* machine) {
-  const absl::StatusOr<hosts::CommandResult> answer = host.Run(
-      {.argv = {"nvidia-smi", "--query-gpu=index,uuid,name,memory.total", "--format=csv,noheader"},
-       .timeout = kGpuTimeout});
+absl::Status FindGpusBy(const GpuTool& tool, hosts::Host& host, Machine* machine) {
+  const absl::StatusOr<hosts::CommandResult> answer = Ask(tool, host);
   if (absl::IsNotFound(answer.status())) return absl::OkStatus();
   if (!answer.ok() && !hosts::NotStarted(answer.status())) {
     return absl::UnavailableError(
-        fmt::format("nvidia-smi did not tell the GPUs: {}; repair the driver, or name the GPUs in "
+        fmt::format("{} did not tell the GPUs: {}; repair the driver, or name the GPUs in "
                     "the configuration",
-                    ToStd(answer.status().message())));
+                    tool.name, ToStd(answer.status().message())));
   }
   std::string trouble;
   if (!answer.ok()) {
     trouble = std::string(ToStd(answer.status().message()));
   } else if (!answer->ok()) {
     trouble =
-        fmt::format("nvidia-smi ended with exit code {}, signal {}: {}", answer->exit_code,
+        fmt::format("{} ended with exit code {}, signal {}: {}", tool.name, answer->exit_code,
                     answer->signal, (answer->stderr_data + answer->stdout_data).substr(0, 500));
   } else {
-    absl::StatusOr<std::vector<Gpu>> gpus = ParseGpuList(answer->stdout_data);
+    absl::StatusOr<std::vector<Gpu>> gpus = tool.parse(answer->stdout_data);
     if (gpus.ok()) {
-      machine->capacity.gpus = *std::move(gpus);
+      AddGpus(*std::move(gpus), &machine->capacity);
       return absl::OkStatus();
     }
     trouble = std::string(ToStd(gpus.status().message()));
   }
-  machine->warnings.push_back(
-      fmt::format("no GPUs are offered, because they cannot be listed: {}; repair the driver and "
-                  "start the agent again, "
-                  "or name the GPUs in the agent's configuration",
-                  trouble));
+  machine->warnings.push_back(fmt::format(
+      "no GPUs of {} are offered, because they cannot be listed: {}; repair the driver and "
+      "start the agent again, "
+      "or name the GPUs in the agent's configuration",
+      tool.name, trouble));
+  return absl::OkStatus();
+}
+
+absl::Status FindGpus(hosts::Host& host, Machine* machine) {
+  for (const GpuTool& tool : GpuTools()) {
+    if (absl::Status s = FindGpusBy(tool, host, machine); !s.ok()) return s;
+  }
   return absl::OkStatus();
 }
 
@@ -208,8 +255,9 @@ absl::StatusOr<std::vector<Gpu>> ParseGpuList(std::string_view csv) {
 }
 
 std::string GpuTypeOf(std::string_view product) {
-  static constexpr std::string_view kMakers[] = {"nvidia", "tesla", "geforce", "quadro"};
-  static constexpr std::string_view kFamilies[] = {"rtx", "gtx", "titan"};
+  static constexpr std::string_view kMakers[] = {"nvidia", "tesla",    "geforce", "quadro",
+                                                 "amd",    "instinct", "radeon"};
+  static constexpr std::string_view kFamilies[] = {"rtx", "gtx", "titan", "rx", "pro"};
   std::string text(product);
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) {
     return static_cast<char>(std::isalnum(c) ? std::tolower(c) : ' ');

@@ -24,7 +24,8 @@ struct Machine {
 };
 
 // What the config leaves open is asked of the machine: cores that this process may use, memory,
-// nvidia-smi for GPUs. A missing nvidia-smi means no GPUs; one that fails is a warning. INTERNAL:
+// nvidia-smi and rocm-smi for GPUs. A tool that is missing means none; one that fails is a warning.
+// INTERNAL:
 // the kernel does not tell cores or memory.
 absl::StatusOr<Machine> ReadMachine(const MachinesConfig& config, hosts::Host& host);
 
@@ -40,7 +41,7 @@ void TellLimits(bool wanted, const LimitsFound& found, Machine* machine);
 absl::StatusOr<std::vector<Gpu>> ParseGpuList(std::string_view csv);
 
 // A short type for a product name: "NVIDIA H100 80GB HBM3" is "h100", "NVIDIA GeForce RTX 3090" is
-// "rtx3090".
+// "rtx3090", "AMD Instinct MI300X" is "mi300x".
 std::string GpuTypeOf(std::string_view product);
 
 }  // namespace muster::machines

@@ -17,6 +17,7 @@
 #include "agents/core/proto_time.h"
 #include "agents/hosts/local_host.h"
 #include "agents/machines/answers.h"
+#include "agents/machines/free_gpus.h"
 #include "agents/machines/launch_outcome.h"
 #include "agents/machines/machine.h"
 #include "agents/machines/machines.h"
@@ -169,6 +170,7 @@ absl::StatusOr<v1::Inventory> MachinesBackend::Inventory() {
   group->set_memory_bytes(machine_.capacity.memory_bytes);
   for (const auto& [type, count] : machine_.capacity.GpuCounts())
     (*group->mutable_gpus())[type] = count;
+  AddFreeGpus(scheduler_.load().ledger, 0, pool->mutable_free_gpus());
   for (const std::string& warning : machine_.warnings) inventory.add_warnings(warning);
   return inventory;
 }
@@ -190,8 +192,9 @@ absl::StatusOr<v1::JobPlan> MachinesBackend::Plan(const v1::JobSpec& spec,
   const absl::StatusOr<v1::Assignment> resolved = Resolve(assignment);
   if (!resolved.ok()) return PlanRefusal(agent::WhatIsWrong(resolved.status()));
   const Scheduler::Load load = scheduler_.load();
-  v1::JobPlan plan =
-      PlanRun(SpecOf(*resolved), RefusalOf(spec), RequestOf(spec), load.ledger, load.waiting);
+  const Request request = RequestOf(spec);
+  v1::JobPlan plan = PlanRun(SpecOf(*resolved), RefusalOf(spec), request, load.ledger, load.waiting,
+                             scheduler_.WaitOf(request));
   hosts::LocalHost host;
   if (auto inputs = agent::PlanInputs(resolved->spec(), &host); inputs.has_value())
     *plan.add_checks() = *std::move(inputs);

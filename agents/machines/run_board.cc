@@ -49,10 +49,12 @@ bool RunBoard::Contains(const std::string& run_key) const {
   return entries_.contains(run_key);
 }
 
-void RunBoard::SetReasons(const std::string& first, const std::string& first_reason) {
+void RunBoard::SetReasons(const std::string& first, const std::string& first_reason,
+                          absl::Time first_start) {
   const std::lock_guard lock(mutex_);
   first_ = first;
   first_reason_ = first_reason;
+  first_start_ = first_start;
 }
 
 void RunBoard::SetHeld(const std::string& run_key, bool held) {
@@ -92,6 +94,9 @@ std::vector<agent::Observation> RunBoard::Report(const std::vector<agent::RunHan
       report.back().reason = held_.contains(run.run_key) ? kHeld
                              : run.run_key == first_     ? first_reason_
                                                          : kWaitsBehind;
+      const bool is_first = run.run_key == first_ && !held_.contains(run.run_key);
+      if (is_first && first_start_ < absl::InfiniteFuture())
+        report.back().estimated_start = first_start_;
     }
   }
   return report;

@@ -33,7 +33,9 @@ class RunBoard {
   bool Contains(const std::string& run_key) const;
 
   // Which run is first in the queue, and why it, and the others, wait. Not news by itself.
-  void SetReasons(const std::string& first, const std::string& first_reason);
+  // `first_start`: when it starts at the latest; InfiniteFuture: nobody knows.
+  void SetReasons(const std::string& first, const std::string& first_reason,
+                  absl::Time first_start = absl::InfiniteFuture());
 
   // Whether the run is held back; news if that is another than before.
   void SetHeld(const std::string& run_key, bool held);
@@ -62,6 +64,7 @@ class RunBoard {
   std::set<std::string> held_;  // run keys
   std::string first_;
   std::string first_reason_;
+  absl::Time first_start_ = absl::InfiniteFuture();
   absl::Time last_full_ = absl::InfinitePast();
   bool wake_due_ = false;
   std::function<void()> wake_;

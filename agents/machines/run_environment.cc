@@ -1,9 +1,11 @@
 #include "agents/machines/run_environment.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "agents/core/run_program.h"
 #include "contract/slurm_variables.h"
+#include "fmt/format.h"
 
 namespace muster::machines {
 namespace {
@@ -27,7 +29,8 @@ std::map<std::string, std::string> RunEnvironment(const v1::Assignment& assignme
   for (const char* rank : kRankNames) env[rank] = "0";
   for (const auto& [name, value] : base) env.try_emplace(name, value);
   for (const auto& [name, value] : assignment.spec().env()) env[name] = value;
-  env.erase(std::string(kDevicesVariable));
+  for (const std::string_view name : {kCudaVariable, kHipVariable, kRocrVariable})
+    env.erase(std::string(name));
   return env;
 }
 
@@ -57,14 +60,29 @@ std::map<std::string, std::string> BaseEnvironment() {
   return base;
 }
 
-std::string DevicesValue(const Capacity& capacity, const NodeAllocation& node) {
-  std::string value;
+std::string DeviceNames(const Capacity& capacity, const NodeAllocation& node) {
+  std::vector<std::string> names;
   for (const Gpu& gpu : capacity.gpus) {
-    if (!node.gpus.contains(gpu.index)) continue;
-    if (!value.empty()) value += ',';
-    value += gpu.name;
+    if (node.gpus.contains(gpu.index)) names.push_back(gpu.name);
   }
-  return value;
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+std::vector<std::string> DeviceVariables(const Capacity& capacity, const NodeAllocation& node) {
+  const std::string names = DeviceNames(capacity, node);
+  const auto is_amd = [](const Gpu& gpu) { return gpu.is_amd; };
+  if (std::none_of(capacity.gpus.begin(), capacity.gpus.end(), is_amd))
+    return {fmt::format("{}={}", kCudaVariable, names)};
+  // A run has GPUs of one type.
+  const bool has_amd = std::any_of(capacity.gpus.begin(), capacity.gpus.end(), [&](const Gpu& gpu) {
+    return gpu.is_amd && node.gpus.contains(gpu.index);
+  });
+  std::string numbers;
+  for (size_t i = 0; has_amd && i < node.gpus.size(); ++i)
+    numbers += fmt::format("{}{}", i == 0 ? "" : ",", i);
+  return {fmt::format("{}={}", kCudaVariable, has_amd ? numbers : names),
+          fmt::format("{}={}", kHipVariable, numbers),
+          fmt::format("{}={}", kRocrVariable, has_amd ? names : "")};
 }
 
 }  // namespace muster::machines

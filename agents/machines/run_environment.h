@@ -14,10 +14,12 @@
 
 namespace muster::machines {
 
-// Which GPUs a CUDA program sees. The machine sets it for every run, whatever the spec says.
-inline constexpr std::string_view kDevicesVariable = "CUDA_VISIBLE_DEVICES";
+// Which GPUs a program sees. The machine sets them for every run, whatever the spec says.
+inline constexpr std::string_view kCudaVariable = "CUDA_VISIBLE_DEVICES";
+inline constexpr std::string_view kHipVariable = "HIP_VISIBLE_DEVICES";
+inline constexpr std::string_view kRocrVariable = "ROCR_VISIBLE_DEVICES";
 
-// Everything but kDevicesVariable: a few variables of the agent's own environment (`base`, e.g.
+// Everything but these: a few variables of the agent's own environment (`base`, e.g.
 // PATH and HOME), then what distributed programs read, then the user's, which win.
 std::map<std::string, std::string> RunEnvironment(const v1::Assignment& assignment,
                                                   const std::string& cluster,
@@ -34,8 +36,13 @@ std::map<std::string, std::string> RankEnvironment(const v1::Assignment& assignm
 // Those of this process's variables that a run may have. The rest may be secrets of the agent.
 std::map<std::string, std::string> BaseEnvironment();
 
-// The value of kDevicesVariable; empty for no GPU, so that a run sees none that it did not ask for.
-std::string DevicesValue(const Capacity& capacity, const NodeAllocation& node);
+// The names of the node's GPUs as the machine has them now, with commas.
+std::string DeviceNames(const Capacity& capacity, const NodeAllocation& node);
+
+// "NAME=value" for the variables above, for the command alone: a run sees no GPU that it did not
+// ask for. AMD's runtime takes away what ROCR_VISIBLE_DEVICES does not name, and HIP numbers the
+// rest anew, by either of the other two.
+std::vector<std::string> DeviceVariables(const Capacity& capacity, const NodeAllocation& node);
 
 }  // namespace muster::machines
 

@@ -87,6 +87,13 @@ Scheduler::Load Scheduler::load() const {
   return load_;
 }
 
+absl::Duration Scheduler::WaitOf(const Request& request) const {
+  const Load now = load();
+  if (now.waiting > 0) return absl::InfiniteDuration();
+  return LongestWait(request, now.ledger.CouldFit(request), now.ledger.room(), now.occupants,
+                     time_.Now());
+}
+
 void Scheduler::Post(Message message) {
   {
     const std::lock_guard lock(mutex_);
@@ -194,9 +201,8 @@ absl::Status Scheduler::StartRun(const ReadyRun& ready) {
   const std::string& run_key = ready.run.run_key;
   const NodeAllocation& node = ready.allocation.nodes.front();
   const Capacity& capacity = queue_.ledger().hosts()[node.host].capacity;
-  const std::string variable = fmt::format("{}={}", kDevicesVariable, DevicesValue(capacity, node));
-  const absl::StatusOr<pid_t> pid =
-      supervisors_->Start(run_key, DirectoryOf(run_key).path(), DevicesText(node), variable);
+  const absl::StatusOr<pid_t> pid = supervisors_->Start(
+      run_key, DirectoryOf(run_key).path(), DevicesText(node), DeviceVariables(capacity, node));
   if (!pid.ok()) return pid.status();
   ++supervisors_started_;
   active_.insert_or_assign(run_key, Active{.run = ready.run, .supervisor = *pid});
@@ -347,13 +353,20 @@ void Scheduler::PublishReasons() {
   if (AreStartsHeld()) {
     return board_->SetReasons(first->run_key, starts_held_ ? kAwaitsBroker : hold_reason_);
   }
-  if (queue_.blocked().has_value()) first = &queue_.blocked()->run;
-  board_->SetReasons(first->run_key, "waiting for " + queue_.ledger().Shortage(first->request));
+  absl::Time start = absl::InfiniteFuture();
+  if (const std::optional<BlockedRun>& blocked = queue_.blocked(); blocked.has_value()) {
+    first = &blocked->run;
+    // By the time of day.
+    start = absl::Now() + (blocked->start - time_.Now());
+  }
+  board_->SetReasons(first->run_key, "waiting for " + queue_.ledger().Shortage(first->request),
+                     start);
 }
 
 void Scheduler::PublishLoad() {
   const std::lock_guard lock(mutex_);
   load_ = {.ledger = queue_.ledger(),
+           .occupants = queue_.occupants(),
            .waiting = queue_.waiting() + queue_.held() + closing_.size(),
            .running = active_.size()};
 }

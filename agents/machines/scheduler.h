@@ -69,10 +69,13 @@ class Scheduler {
   // What runs have and who waits, at some moment just past.
   struct Load {
     Ledger ledger;
+    Occupants occupants = {};
     size_t waiting = 0;  // held ones too
     size_t running = 0;
   };
   Load load() const;
+  // How long a run that comes now waits at the most; InfiniteDuration: nobody knows.
+  absl::Duration WaitOf(const Request& request) const;
 
   uint64_t supervisors_started() const { return supervisors_started_; }
 

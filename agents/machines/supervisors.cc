@@ -64,14 +64,16 @@ absl::StatusOr<std::unique_ptr<Supervisors>> Supervisors::Create(std::string pro
 }
 
 absl::StatusOr<pid_t> Supervisors::Start(const std::string& run_key, const std::string& directory,
-                                         const std::string& devices, const std::string& variable) {
-  absl::StatusOr<hosts::Child> child =
-      hosts::Spawn({.argv = {program_, directory, devices, variable},
-                    .working_directory = "/",
-                    .stdin_fd = null_.get(),
-                    .stdout_fd = null_.get(),
-                    .stderr_fd = null_.get(),
-                    .new_session = true});
+                                         const std::string& devices,
+                                         const std::vector<std::string>& variables) {
+  std::vector<std::string> argv = {program_, directory, devices};
+  argv.insert(argv.end(), variables.begin(), variables.end());
+  absl::StatusOr<hosts::Child> child = hosts::Spawn({.argv = std::move(argv),
+                                                     .working_directory = "/",
+                                                     .stdin_fd = null_.get(),
+                                                     .stdout_fd = null_.get(),
+                                                     .stderr_fd = null_.get(),
+                                                     .new_session = true});
   if (!child.ok()) return child.status();
   const pid_t pid = child->pid;
   if (absl::Status s = Watch(run_key, directory,

@@ -37,7 +37,8 @@ class Supervisors {
 
   // Starts one in a session of its own, and watches it and the directory.
   absl::StatusOr<pid_t> Start(const std::string& run_key, const std::string& directory,
-                              const std::string& devices, const std::string& variable);
+                              const std::string& devices,
+                              const std::vector<std::string>& variables);
   // Watches one that an earlier agent, or another process, started. NOT_FOUND: that process is
   // gone, whoever has its pid.
   absl::Status Adopt(const std::string& run_key, const std::string& directory,

@@ -40,14 +40,30 @@ std::string PoolText(const v1::Pool& pool, v1::ClusterKind kind) {
 
 using Counts = google::protobuf::Map<std::string, uint32_t>;
 
-// "h100 3/8, a100 0/4": those that are free of all.
-std::string FreeOfAll(const Counts& free, const Counts& all) {
+using FreeParts = google::protobuf::Map<std::string, v1::FreeGpus>;
+
+// What is shown of them; a job needs one that is large enough.
+constexpr int kMostPartsShown = 4;
+
+// " +0.5 +0.25": what is left of devices that runs share.
+std::string PartsText(const FreeParts& free_gpus, const std::string& type) {
+  const auto found = free_gpus.find(type);
+  if (found == free_gpus.end()) return "";
+  const auto& parts = found->second.parts_millis();
+  std::string text;
+  for (int i = 0; i < parts.size() && i < kMostPartsShown; ++i)
+    text += " +" + contract::FormatCpus(parts[i]);
+  return parts.size() > kMostPartsShown ? text + " ..." : text;
+}
+
+// "h100 3/8 +0.5, a100 0/4": those that are free of all, and of shared ones what is left.
+std::string FreeOfAll(const Counts& free, const Counts& all, const FreeParts& free_gpus) {
   const std::map<std::string, uint32_t> sorted(all.begin(), all.end());
   std::string text;
   for (const auto& [type, count] : sorted) {
     const auto found = free.find(type);
-    text += fmt::format("{}{} {}/{}", text.empty() ? "" : ", ", Harmless(type),
-                        found == free.end() ? 0 : found->second, count);
+    text += fmt::format("{}{} {}/{}{}", text.empty() ? "" : ", ", Harmless(type),
+                        found == free.end() ? 0 : found->second, count, PartsText(free_gpus, type));
   }
   return OrDash(text);
 }
@@ -90,16 +106,17 @@ std::string PoolTable(const v1::ClusterDetails& details, v1::ClusterKind kind, c
     const bool is_up = load.now().available();
     const bool is_unknown = AreNodesUnknown(load.now(), kind);
     const std::vector<std::string> limits = LimitLines(load);
-    table.Add({{Harmless(load.pool()) + (load.now().is_default() ? "*" : "")},
-               {load.now().state().empty() ? (is_up ? "up" : "down") : Harmless(load.now().state()),
-                is_up ? Colour::kNone : Colour::kYellow},
-               {is_unknown ? "?" : fmt::format("{}/{}", load.free_cpus(), load.cpus())},
-               {is_unknown ? "?" : FreeOfAll(load.free_gpus(), load.gpus())},
-               {fmt::format("{}", load.running_jobs())},
-               {fmt::format("{}", load.own_running_jobs())},
-               {fmt::format("{}", load.waiting_jobs())},
-               {fmt::format("{}", load.own_waiting_jobs())},
-               {limits.front()}});
+    table.Add(
+        {{Harmless(load.pool()) + (load.now().is_default() ? "*" : "")},
+         {load.now().state().empty() ? (is_up ? "up" : "down") : Harmless(load.now().state()),
+          is_up ? Colour::kNone : Colour::kYellow},
+         {is_unknown ? "?" : fmt::format("{}/{}", load.free_cpus(), load.cpus())},
+         {is_unknown ? "?" : FreeOfAll(load.free_gpus(), load.gpus(), load.now().free_gpus())},
+         {fmt::format("{}", load.running_jobs())},
+         {fmt::format("{}", load.own_running_jobs())},
+         {fmt::format("{}", load.waiting_jobs())},
+         {fmt::format("{}", load.own_waiting_jobs())},
+         {limits.front()}});
     for (size_t i = 1; i < limits.size(); ++i) {
       Table::Row more(8);  // below the others' columns
       more.push_back({limits[i]});
@@ -137,7 +154,7 @@ std::string NodeTable(const v1::ClusterDetails& details, const Style& style) {
         {node.memory_bytes() == 0 ? "-"
                                   : fmt::format("{}/{}", contract::FormatBytes(memory),
                                                 contract::FormatBytes(node.memory_bytes()))},
-        {FreeOfAll(free, node.gpus())}};
+        {FreeOfAll(free, node.gpus(), node.free_gpus())}};
     if (style.wide)
       row.push_back({OrDash(Harmless(fmt::format("{}", fmt::join(node.features(), ","))))});
     row.push_back({OneLine(node.reason())});

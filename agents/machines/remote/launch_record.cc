@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -95,11 +96,13 @@ std::vector<PlacedRank> DecodePlacement(const std::string& content) {
   const std::vector<std::string> hosts = record->All("host");
   const std::vector<std::string> directories = record->All("directory");
   const std::vector<std::string> nodes = record->All("node");
+  const std::vector<std::string> devices = record->All("devices");
   std::vector<PlacedRank> placement;
   for (size_t i = 0; i < hosts.size() && i < directories.size() && i < nodes.size(); ++i) {
     std::optional<NodeAllocation> node = ParseNode(nodes[i]);
     if (!node.has_value()) return {};
-    placement.push_back({hosts[i], directories[i], *std::move(node)});
+    placement.push_back({hosts[i], directories[i], *std::move(node),
+                         i < devices.size() ? devices[i] : std::string()});
   }
   return placement;
 }
@@ -122,6 +125,27 @@ absl::Time WrittenAt(const std::string& path) {
 }
 
 }  // namespace
+
+absl::Status CheckDevices(const PlacedRank& rank, const Capacity& capacity) {
+  const std::vector<std::string> given = absl::StrSplit(rank.devices, ',', absl::SkipEmpty());
+  std::vector<std::string> missing;
+  size_t i = 0;
+  for (const auto& [index, millis] : rank.node.gpus) {
+    const auto found = std::find_if(capacity.gpus.begin(), capacity.gpus.end(),
+                                    [&](const Gpu& gpu) { return gpu.index == index; });
+    const std::string name = i < given.size() ? given[i] : "";
+    ++i;
+    if (found != capacity.gpus.end() && (name.empty() || found->name == name)) continue;
+    std::string what = fmt::format("GPU {}", index);
+    if (!name.empty()) what += fmt::format(" ({})", name);
+    if (found != capacity.gpus.end()) what += fmt::format(", where now is {}", found->name);
+    missing.push_back(std::move(what));
+  }
+  if (missing.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      fmt::format("host {} has no longer what the run was given there: {}", rank.host,
+                  fmt::join(missing, "; ")));
+}
 
 bool LaunchRecord::Exists() const { return access(path_.c_str(), F_OK) == 0; }
 
@@ -158,6 +182,7 @@ absl::Status LaunchRecord::Place(const std::vector<PlacedRank>& placement) const
     record.Add("host", rank.host);
     record.Add("directory", rank.directory);
     record.Add("node", NodeText(rank.node));
+    record.Add("devices", rank.devices);
   }
   return Write(PathOf(kPlacementFile), record.Encode());
 }

@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "agents/machines/scheduling/hosts.h"
 #include "agents/machines/scheduling/request.h"
 #include "muster/v1/agent_link.pb.h"
 
@@ -32,9 +33,15 @@ struct PlacedRank {
   std::string host;       // its name
   std::string directory;  // the run's, there
   NodeAllocation node;    // `host` in it counts only while the agent runs
+  // The names of its GPUs at that time, with commas; empty also in a record of an older agent.
+  std::string devices = {};
 
   friend bool operator==(const PlacedRank&, const PlacedRank&) = default;
 };
+
+// FAILED_PRECONDITION: the host has no longer the GPUs that the rank was given there, and says
+// which; without them it would run on the processor alone.
+absl::Status CheckDevices(const PlacedRank& rank, const Capacity& capacity);
 
 struct LaunchFiles {
   std::shared_ptr<const v1::Assignment> assignment;  // null: none

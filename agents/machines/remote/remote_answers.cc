@@ -4,6 +4,7 @@
 
 #include "absl/time/clock.h"
 #include "agents/core/proto_time.h"
+#include "agents/machines/free_gpus.h"
 #include "agents/machines/run_request.h"
 #include "contract/units.h"
 #include "fmt/format.h"
@@ -53,6 +54,8 @@ void AddNode(const RemoteScheduler::Load& load, uint32_t index, v1::ClusterDetai
   }
   for (const auto& [type, count] : load.ledger.FreeGpuCounts(index))
     (*node->mutable_used_gpus())[type] -= count;
+  // As the pool has it: what is on a host that takes no runs is not free for any.
+  if (host.TakesRuns()) AddFreeGpus(load.ledger, index, node->mutable_free_gpus());
   for (const std::string& label : host.config.labels) node->add_features(label);
 }
 
@@ -79,7 +82,9 @@ v1::Inventory InventoryOf(const RemoteScheduler::Load& load, const std::string& 
   pool->set_is_default(true);
   pool->set_max_nodes(static_cast<uint32_t>(load.hosts.size()));
   pool->set_available(true);
-  for (const HostView& host : load.hosts) {
+  for (uint32_t i = 0; i < load.hosts.size(); ++i) {
+    const HostView& host = load.hosts[i];
+    if (host.TakesRuns()) AddFreeGpus(load.ledger, i, pool->mutable_free_gpus());
     if (!host.is_up) {
       inventory.add_warnings(fmt::format("host {} is down: {}", host.config.name, host.why));
     } else if (!host.start_trouble.empty()) {
@@ -119,6 +124,7 @@ v1::ClusterDetails DetailsOf(const RemoteScheduler::Load& load) {
     pool->set_free_cpus(pool->free_cpus() + load.ledger.room().FreeCores(i));
     for (const auto& [type, count] : load.ledger.FreeGpuCounts(i))
       (*pool->mutable_free_gpus())[type] += count;
+    AddFreeGpus(load.ledger, i, pool->mutable_now()->mutable_free_gpus());
   }
   pool->set_waiting_jobs(static_cast<uint32_t>(load.waiting));
   pool->set_running_jobs(static_cast<uint32_t>(load.running));

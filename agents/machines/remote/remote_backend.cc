@@ -134,7 +134,8 @@ absl::StatusOr<v1::JobPlan> RemoteBackend::Plan(const v1::JobSpec& spec, const s
   const Request request = RequestOf(spec);
   const std::vector<std::string> addresses(std::max<size_t>(spec.nodes(), 1), "HOST");
   v1::JobPlan plan = PlanRun(RankSpec(*own, config_.cluster, directory, 0, addresses, Rules()),
-                             RefusalOf(spec, request), request, load.ledger, load.waiting);
+                             RefusalOf(spec, request), request, load.ledger, load.waiting,
+                             scheduler_->WaitOf(request));
   if (auto output = agent::WarnOfBatchOutput(spec); output.has_value())
     *plan.add_checks() = *std::move(output);
   return plan;

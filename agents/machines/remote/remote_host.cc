@@ -344,10 +344,9 @@ StartDone RemoteHost::StartRank(const RankStart& start) {
   if (done.status.ok()) done.status = PrepareStart(start);
   if (!done.status.ok()) return done;
   done.was_sent = true;
-  done.status =
-      RunSupervisor({"start", start.directory, start.devices, Question(), start.devices_variable},
-                    start.spec.Encode(), kCommandPatience)
-          .status();
+  std::vector<std::string> words = {"start", start.directory, start.devices, Question()};
+  words.insert(words.end(), start.device_variables.begin(), start.device_variables.end());
+  done.status = RunSupervisor(std::move(words), start.spec.Encode(), kCommandPatience).status();
   return done;
 }
 

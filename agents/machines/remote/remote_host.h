@@ -79,7 +79,7 @@ struct RankStart {
   size_t rank = 0;
   std::string directory;  // the run's
   std::string devices;
-  std::string devices_variable;
+  std::vector<std::string> device_variables;
   RunSpec spec;
   std::shared_ptr<const v1::JobSpec> job;  // with this host's paths
 };

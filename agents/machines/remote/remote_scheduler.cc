@@ -76,6 +76,13 @@ RemoteScheduler::Load RemoteScheduler::load() const {
   return load_;
 }
 
+absl::Duration RemoteScheduler::WaitOf(const Request& request) const {
+  const Load now = load();
+  if (now.waiting > 0) return absl::InfiniteDuration();
+  return LongestWait(request, now.ledger.CouldFit(request), now.ledger.room(), now.occupants,
+                     time_.Now());
+}
+
 void RemoteScheduler::Post(Message message) {
   {
     const std::lock_guard lock(mutex_);

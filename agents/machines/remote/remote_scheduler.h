@@ -107,11 +107,14 @@ class RemoteScheduler {
   // At some moment just past.
   struct Load {
     Ledger ledger;
+    Occupants occupants = {};
     std::vector<HostView> hosts;
     size_t waiting = 0;
     size_t running = 0;
   };
   Load load() const;
+  // How long a run that comes now waits at the most; InfiniteDuration: nobody knows.
+  absl::Duration WaitOf(const Request& request) const;
   // Whether hosts have come, gone or changed since the last call.
   bool TakeNews() { return news_.exchange(false); }
   uint64_t ranks_started() const { return ranks_started_; }

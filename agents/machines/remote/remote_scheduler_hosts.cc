@@ -337,8 +337,14 @@ void RemoteScheduler::Publish() {
                                       "the agent was started anew"
                                     : hold_reason_);
   } else {
-    if (queue_.blocked().has_value()) first = &queue_.blocked()->run;
-    board_->SetReasons(first->run_key, "waiting for " + queue_.ledger().Shortage(first->request));
+    absl::Time start = absl::InfiniteFuture();
+    if (const std::optional<BlockedRun>& blocked = queue_.blocked(); blocked.has_value()) {
+      first = &blocked->run;
+      // By the time of day.
+      start = absl::Now() + (blocked->start - time_.Now());
+    }
+    board_->SetReasons(first->run_key, "waiting for " + queue_.ledger().Shortage(first->request),
+                       start);
   }
   std::vector<HostView> views;
   for (const HostEntry& entry : hosts_) views.push_back(entry.view);
@@ -346,6 +352,7 @@ void RemoteScheduler::Publish() {
                                      [](const auto& entry) { return !entry.second.over; });
   const std::lock_guard lock(mutex_);
   load_ = {.ledger = queue_.ledger(),
+           .occupants = queue_.occupants(),
            .hosts = std::move(views),
            .waiting = waiting_.size(),
            .running = static_cast<size_t>(running)};

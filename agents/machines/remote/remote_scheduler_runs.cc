@@ -53,7 +53,10 @@ absl::Status RemoteScheduler::PlaceRun(const ReadyRun& ready) {
   for (const NodeAllocation& node : ready.allocation.nodes) {
     const HostEntry& entry = hosts_[node.host];
     const std::string directory = fmt::format("{}/runs/{}", entry.directory, run_key);
-    run.placement.push_back({.host = entry.view.config.name, .directory = directory, .node = node});
+    run.placement.push_back({.host = entry.view.config.name,
+                             .directory = directory,
+                             .node = node,
+                             .devices = DeviceNames(entry.view.capacity, node)});
     run.ranks.push_back({.host = entry.view.config.name, .directory = directory});
   }
   // Before any host hears of it: after a crash the same ones are asked again.
@@ -183,8 +186,16 @@ void RemoteScheduler::StartRank(Active* run, size_t rank, HostEntry* host) {
   absl::StatusOr<RankStart> start = DescribeStart(*run, rank);
   if (start.ok()) return host->link->Start(*std::move(start));
   run->ranks[rank].start_under_way = false;
+  LogEvent(spdlog::level::warn, "rank_not_started",
+           {{"run", run->what.run.run_key}, {"reason", Words(start.status())}});
+  // It may be there already: whether it is, the host says once it has been told to end it.
+  if (run->ranks[rank].start_sent) return StopRank(run, rank, host);
   run->ranks[rank].refused =
-      MakeFailure(v1::FAILURE_CLASS_CONFIG, Words(start.status()), "correct the job");
+      absl::IsInvalidArgument(start.status())
+          ? MakeFailure(v1::FAILURE_CLASS_CONFIG, Words(start.status()), "correct the job")
+          : MakeFailure(v1::FAILURE_CLASS_INFRA, Words(start.status()),
+                        "repair the host, or cordon it in the file of hosts; then submit the job "
+                        "again");
   run->ranks[rank].refused_at = absl::Now();
 }
 
@@ -200,12 +211,13 @@ absl::StatusOr<RankStart> RemoteScheduler::DescribeStart(const Active& run, size
   if (!own.ok()) return own.status();
   const NodeAllocation& node = run.placement[rank].node;
   const Capacity& capacity = hosts_[*FindHost(run.ranks[rank].host)].view.capacity;
+  if (absl::Status s = CheckDevices(run.placement[rank], capacity); !s.ok()) return s;
   return RankStart{
       .run_key = run.what.run.run_key,
       .rank = rank,
       .directory = directory,
       .devices = DevicesText(node),
-      .devices_variable = fmt::format("{}={}", kDevicesVariable, DevicesValue(capacity, node)),
+      .device_variables = DeviceVariables(capacity, node),
       .spec = RankSpec(*own, options_.cluster, directory, rank, addresses, options_.rules),
       .job = std::make_shared<v1::JobSpec>(own->spec())};
 }

@@ -73,6 +73,9 @@ class ClusterQueue {
   // As the last round found it; nothing if it left no run waiting.
   const std::optional<BlockedRun>& blocked() const { return blocked_; }
 
+  // Those that have their allocations.
+  const Occupants& occupants() const { return occupants_; }
+
   // A run that has been running since before a restart. `end`: at the latest.
   void Restore(const std::string& run_key, const Allocation& allocation, absl::Time end);
   // What the run has is free again. Nothing happens if it has nothing.

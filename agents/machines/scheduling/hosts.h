@@ -12,7 +12,8 @@ namespace muster::machines {
 struct Gpu {
   uint32_t index = 0;  // unique on its host
   std::string type;    // lower case
-  std::string name;    // what CUDA_VISIBLE_DEVICES calls it: a UUID, or the index
+  std::string name;    // what programs know it by: a UUID, or the index
+  bool is_amd = false;
 
   friend bool operator==(const Gpu&, const Gpu&) = default;
 };

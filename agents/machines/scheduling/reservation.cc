@@ -29,6 +29,13 @@ size_t EndsNeeded(const Request& request, const std::vector<const Allocation*>& 
 
 }  // namespace
 
+absl::Duration LongestWait(const Request& request, bool could_fit, const Room& room,
+                           const Occupants& occupants, absl::Time now) {
+  if (room.Fits(request)) return absl::ZeroDuration();
+  if (!could_fit) return absl::InfiniteDuration();
+  return Reservation(request, room, occupants, now).time() - now;
+}
+
 Reservation::Reservation(const Request& request, const Room& room, const Occupants& occupants,
                          absl::Time now)
     : then_(room), beside_(room) {

@@ -30,6 +30,12 @@ struct EndOrder {
 };
 using Occupants = std::map<EndOrder, Occupant>;
 
+// How long a request that comes now waits at the most, if nobody else does: zero if it fits, and
+// InfiniteDuration if nobody knows, or if it never fits. `could_fit`: once all occupants have
+// ended.
+absl::Duration LongestWait(const Request& request, bool could_fit, const Room& room,
+                           const Occupants& occupants, absl::Time now);
+
 class Reservation {
  public:
   // For a request that `room` has no place for now, but would have once all occupants have ended.

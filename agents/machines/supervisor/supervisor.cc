@@ -108,8 +108,6 @@ bool Supervisor::Prepare() {
     return Failed(ExitRecord::Step::kFiles, EBADMSG, spec_path);
   }
   spec_ = std::move(*spec);
-  spec_.environment.insert(spec_.environment.end(), arguments_.variables.begin(),
-                           arguments_.variables.end());
 
   const std::string work = PathOf(kWorkDirectory);
   if (mkdir(work.c_str(), 0755) != 0 && errno != EEXIST) {
@@ -180,8 +178,13 @@ bool Supervisor::StartPhase(ExitRecord::Phase phase) {
       return Failed(ExitRecord::Step::kFiles, error, path);
     }
   }
+  std::vector<std::string> environment = spec_.environment;
+  // Which GPUs are its own is the command's to know.
+  if (!setup) {
+    environment.insert(environment.end(), arguments_.variables.begin(), arguments_.variables.end());
+  }
   const ChildStart start = StartChild({.words = setup ? spec_.setup_words : spec_.command_words,
-                                       .environment = spec_.environment,
+                                       .environment = environment,
                                        .working_directory = spec_.working_directory,
                                        .stdin_fd = stdin_fd_,
                                        .stdout_fd = stdout_fd_,

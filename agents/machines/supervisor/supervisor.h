@@ -22,7 +22,7 @@ inline constexpr char kClaimedVariable[] = "MUSTER_SUPERVISOR_CLAIMED_FD";
 struct SupervisorArguments {
   std::string directory;
   std::string devices;                 // for the claim
-  std::vector<std::string> variables;  // "NAME=value", on top of the spec's environment
+  std::vector<std::string> variables;  // "NAME=value", of the command, on top of the spec's
   int claimed_fd = -1;                 // told of the claim; -1: nobody waits for it
 };
 

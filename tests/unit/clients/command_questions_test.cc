@@ -69,6 +69,8 @@ TEST_F(CommandTest, AClusterIsShownAsItsAgentSeesItNow) {
     pool->set_free_cpus(12);
     (*pool->mutable_gpus())["h100"] = 8;
     (*pool->mutable_free_gpus())["h100"] = 3;
+    v1::FreeGpus& shared = (*pool->mutable_now()->mutable_free_gpus())["h100"];
+    for (const uint32_t millis : {500, 250, 100, 100, 50}) shared.add_parts_millis(millis);
     pool->set_waiting_jobs(5);
     pool->set_own_waiting_jobs(2);
     pool->add_limits("AllowAccounts=vision");
@@ -84,7 +86,8 @@ TEST_F(CommandTest, AClusterIsShownAsItsAgentSeesItNow) {
   };
   const Outcome outcome = Run({"clusters", "lab"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("gpu*      up      12/16      h100 3/8"));
+  EXPECT_THAT(outcome.out,
+              HasSubstr("gpu*      up      12/16      h100 3/8 +0.5 +0.25 +0.1 +0.1 ..."));
   const size_t limits = outcome.out.find("at most 1d\n");
   ASSERT_NE(limits, std::string::npos) << outcome.out;
   const size_t column = limits - outcome.out.rfind('\n', limits) - 1;

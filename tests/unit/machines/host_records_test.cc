@@ -52,15 +52,26 @@ TEST(HostReportTest, EveryStageHasALetterOfItsOwn) {
   EXPECT_FALSE(StageOf('x').has_value());
 }
 
+PlacedRank Placed(const std::string& host, const std::map<uint32_t, uint32_t>& gpus,
+                  const std::string& devices) {
+  PlacedRank rank;
+  rank.host = host;
+  rank.directory = "/home/x/" + host;
+  rank.node.cores = 2;
+  rank.node.memory_bytes = 5;
+  rank.node.gpus = gpus;
+  rank.devices = devices;
+  return rank;
+}
+
 TEST(LaunchRecordTest, WhatIsWrittenDownIsReadAgain) {
   const hosts::TempDir dir;
   const LaunchRecord record(dir / "k-1-1");
   v1::Assignment assignment;
   assignment.set_run_key("k-1-1");
   ASSERT_TRUE(record.Create(assignment, 42).ok());
-  const std::vector<PlacedRank> placement = {
-      {"a", "/home/x/a", {.cores = 2, .memory_bytes = 5, .gpus = {{0, 1000}, {3, 500}}}},
-      {"b", "/home/x/b", {.cores = 2, .memory_bytes = 5}}};
+  const std::vector<PlacedRank> placement = {Placed("a", {{0, 1000}, {3, 500}}, "GPU-a,GPU-d"),
+                                             Placed("b", {}, "")};
   ASSERT_TRUE(record.Place(placement).ok());
   ASSERT_TRUE(record.SetBegun({1}).ok());
   const auto files = record.Read();
@@ -69,6 +80,22 @@ TEST(LaunchRecordTest, WhatIsWrittenDownIsReadAgain) {
   EXPECT_EQ(files->assignment->run_key(), "k-1-1");
   EXPECT_EQ(files->placement, placement);
   EXPECT_THAT(files->begun, ElementsAre(1));
+}
+
+TEST(LaunchRecordTest, ARankWithoutTheGpusThatItWasGivenIsRefusedWithTheirNames) {
+  const PlacedRank rank = Placed("gpu1", {{0, 1000}, {3, 500}}, "GPU-a,GPU-d");
+  const Gpu a = {0, "h100", "GPU-a"};
+  EXPECT_TRUE(CheckDevices(rank, {.gpus = {a, {3, "h100", "GPU-d"}}}).ok());
+  const absl::Status gone = CheckDevices(rank, {.gpus = {a}});
+  EXPECT_TRUE(absl::IsFailedPrecondition(gone));
+  EXPECT_EQ(gone.message(), "host gpu1 has no longer what the run was given there: GPU 3 (GPU-d)");
+  EXPECT_EQ(CheckDevices(rank, {.gpus = {a, {3, "h100", "GPU-e"}}}).message(),
+            "host gpu1 has no longer what the run was given there: GPU 3 (GPU-d), where now is "
+            "GPU-e");
+  // An older agent has written down numbers only.
+  const PlacedRank old = Placed("gpu1", {{0, 1000}}, "");
+  EXPECT_TRUE(CheckDevices(old, {.gpus = {a}}).ok());
+  EXPECT_FALSE(CheckDevices(old, {}).ok());
 }
 
 TEST(LaunchRecordTest, AnAssignmentThatAPowerFailureHasCutIsNone) {

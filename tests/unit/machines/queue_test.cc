@@ -16,6 +16,7 @@ namespace {
 
 using agent::LaunchOutcome;
 using agent::LookupOutcome;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class QueueTest : public BackendTest {
@@ -320,6 +321,68 @@ TEST_F(GpuTest, RunsWithSharesHaveADeviceTogetherAlsoAfterARestart) {
   EXPECT_EQ(Stdout(runs[0]), "0 1\n");
   EXPECT_EQ(Stdout(runs[1]), "0 1\n");
   EXPECT_EQ(Stdout(runs[2]), "1 1\n");
+}
+
+TEST_F(GpuTest, WhatIsFreeOfSharedDevicesIsToldDeviceByDevice) {
+  v1::JobSpec spec = Script("cat " + dir_.path() + "/$MUSTER_RUN_KEY");
+  v1::GpuRequest* gpus = spec.mutable_resources()->add_gpus();
+  std::vector<std::string> runs;
+  for (const uint64_t millis : {700, 600, 1000}) {
+    gpus->set_count_millis(millis);
+    Gate(RunKeyOf(static_cast<int>(runs.size()) + 1));
+    runs.push_back(Submit(spec));
+    AwaitState(runs.back(), v1::RUN_STATE_RUNNING);
+  }
+  const absl::StatusOr<v1::ClusterDetails> details = backend_->Describe();
+  ASSERT_TRUE(details.ok());
+  for (const auto& free : {details->nodes(0).free_gpus(), details->pools(0).now().free_gpus(),
+                           backend_->Inventory()->pools(0).free_gpus()}) {
+    EXPECT_EQ(free.at("h100").whole(), 1u);
+    EXPECT_THAT(free.at("h100").parts_millis(), ElementsAre(400, 300));
+  }
+  for (const std::string& run_key : runs) {
+    Open(dir_ / run_key);
+    AwaitEnd(run_key);
+  }
+}
+
+TEST_F(GpuTest, ARunThatWaitsForOneWithALimitIsToldWhenItStarts) {
+  v1::JobSpec spec = Script("cat " + Gate("gate"));
+  spec.mutable_resources()->add_gpus()->set_count_millis(4000);
+  spec.mutable_time_limit()->set_seconds(3600);
+  const std::string first = Submit(spec);
+  AwaitState(first, v1::RUN_STATE_RUNNING);
+  const auto is_in_an_hour = [this](absl::Time time) {
+    const absl::Duration wait = time - absl::Now();
+    return wait > absl::Minutes(55) && wait <= absl::Hours(1) + config_.cancel_grace;
+  };
+  const absl::StatusOr<v1::JobPlan> plan = backend_->Plan(spec, "");
+  ASSERT_TRUE(plan.ok());
+  EXPECT_TRUE(is_in_an_hour(absl::FromUnixSeconds(plan->estimated_start_time().seconds())));
+  const std::string second = Submit(spec);
+  const agent::Observation waiting = AwaitReason(second, "waiting for 4 GPUs");
+  ASSERT_TRUE(waiting.estimated_start.has_value());
+  EXPECT_TRUE(is_in_an_hour(*waiting.estimated_start));
+  // What waits behind it starts at no time that is known.
+  EXPECT_FALSE(backend_->Plan(spec, "")->has_estimated_start_time());
+  EXPECT_FALSE(AwaitReason(Submit(spec), "waiting behind").estimated_start.has_value());
+  Cancel(RunKeyOf(3));
+  Cancel(second);
+  Open(dir_ / "gate");
+  AwaitEnd(first);
+}
+
+TEST_F(GpuTest, ARunThatWaitsForOneWithoutALimitIsToldNoTime) {
+  v1::JobSpec spec = Script("cat " + Gate("gate"));
+  spec.mutable_resources()->add_gpus()->set_count_millis(4000);
+  const std::string first = Submit(spec);
+  AwaitState(first, v1::RUN_STATE_RUNNING);
+  EXPECT_FALSE(backend_->Plan(spec, "")->has_estimated_start_time());
+  const std::string second = Submit(spec);
+  EXPECT_FALSE(AwaitReason(second, "waiting for 4 GPUs").estimated_start.has_value());
+  Cancel(second);
+  Open(dir_ / "gate");
+  AwaitEnd(first);
 }
 
 TEST_F(GpuTest, TheTimeLimitOfARunThatAnEarlierAgentStartedStillTellsWhoMayPass) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "agents/hosts/local_host.h"
+#include "agents/machines/amd_gpus.h"
 #include "agents/machines/machine.h"
 #include "agents/machines/record.h"
 #include "agents/machines/run_directory.h"
@@ -98,9 +99,54 @@ TEST(Environment, RanksAreSetAndTheUserWins) {
 TEST(Environment, DevicesAreNamedAsTheMachineNamesThem) {
   const Capacity capacity = {
       .cores = 1, .memory_bytes = 1, .gpus = {{0, "a", "GPU-x"}, {3, "a", "GPU-y"}}};
-  EXPECT_EQ(DevicesValue(capacity, {.gpus = {{0, 1000}, {3, 1000}}}), "GPU-x,GPU-y");
-  EXPECT_EQ(DevicesValue(capacity, {.gpus = {{3, 500}}}), "GPU-y");
-  EXPECT_EQ(DevicesValue(capacity, {}), "");
+  EXPECT_THAT(DeviceVariables(capacity, {.gpus = {{0, 1000}, {3, 1000}}}),
+              ElementsAre("CUDA_VISIBLE_DEVICES=GPU-x,GPU-y"));
+  EXPECT_THAT(DeviceVariables(capacity, {.gpus = {{3, 500}}}),
+              ElementsAre("CUDA_VISIBLE_DEVICES=GPU-y"));
+  EXPECT_THAT(DeviceVariables(capacity, {}), ElementsAre("CUDA_VISIBLE_DEVICES="));
+}
+
+TEST(Environment, AmdsRuntimeNamesDevicesAndHipNumbersWhatItLeaves) {
+  const Capacity capacity = {.cores = 1,
+                             .memory_bytes = 1,
+                             .gpus = {{0, "mi300x", "GPU-00a", true}, {1, "mi300x", "1", true}}};
+  EXPECT_THAT(
+      DeviceVariables(capacity, {.gpus = {{1, 1000}}}),
+      ElementsAre("CUDA_VISIBLE_DEVICES=0", "HIP_VISIBLE_DEVICES=0", "ROCR_VISIBLE_DEVICES=1"));
+  EXPECT_THAT(DeviceVariables(capacity, {.gpus = {{0, 1000}, {1, 1000}}}),
+              ElementsAre("CUDA_VISIBLE_DEVICES=0,1", "HIP_VISIBLE_DEVICES=0,1",
+                          "ROCR_VISIBLE_DEVICES=GPU-00a,1"));
+  EXPECT_THAT(
+      DeviceVariables(capacity, {}),
+      ElementsAre("CUDA_VISIBLE_DEVICES=", "HIP_VISIBLE_DEVICES=", "ROCR_VISIBLE_DEVICES="));
+}
+
+// What rocm-smi of ROCm 6 and 5 prints, shortened to a few keys.
+constexpr char kRocm6[] =
+    R"(WARNING: AMD GPU device(s) is/are in a low-power state. Check power control/runtime_status
+
+{"card0": {"Device Name": "AMD Instinct MI300X VF", "Device ID": "0x74b5", "GUID": "5656",
+           "Unique ID": "0x719d230578348e8c", "Card Series": "AMD Instinct MI300X VF",
+           "Card Model": "0x74b5", "Card SKU": "M3000108", "GFX Version": "gfx942"},
+ "card1": {"Device Name": "AMD Instinct MI300X VF", "Unique ID": "N/A",
+           "Card Series": "AMD Instinct MI300X VF", "GFX Version": "gfx942"},
+ "system": {"Driver version": "6.10.5"}})";
+constexpr char kRocm5[] = R"({
+  "card0": {"GPU ID": "0x744c", "Unique ID": "0x0d4595974090853c",
+            "Card series": "Navi 31 [Radeon RX 7900 XT/7900 XTX]", "Card model": "0x5315"},
+  "card10": {"GPU ID": "0x738c", "Unique ID": "0x1", "Card series": "0x738c",
+             "Card model": "Arcturus GL-XL [AMD Instinct MI100]"}})";
+
+TEST(Machine, ListsGpusAsRocmSmiNamesThem) {
+  EXPECT_EQ(
+      ParseRocmSmi(kRocm6).value(),
+      (std::vector<Gpu>{{0, "mi300x", "GPU-719d230578348e8c", true}, {1, "mi300x", "1", true}}));
+  EXPECT_EQ(ParseRocmSmi(kRocm5).value(),
+            (std::vector<Gpu>{{0, "rx7900", "GPU-0d4595974090853c", true},
+                              {10, "mi100", "GPU-0000000000000001", true}}));
+  const absl::StatusOr<std::vector<Gpu>> none = ParseRocmSmi("ERROR: no driver");
+  EXPECT_TRUE(absl::IsInvalidArgument(none.status()));
+  EXPECT_THAT(std::string(none.status().message()), HasSubstr("ERROR: no driver"));
 }
 
 TEST(Machine, ListsGpusAsNvidiaSmiNamesThem) {
@@ -128,6 +174,9 @@ TEST(Machine, ProductNamesBecomeShortTypes) {
   EXPECT_EQ(GpuTypeOf("NVIDIA A100-SXM4-40GB"), "a100");
   EXPECT_EQ(GpuTypeOf("NVIDIA L40S"), "l40s");
   EXPECT_EQ(GpuTypeOf("NVIDIA RTX A6000"), "rtxa6000");
+  EXPECT_EQ(GpuTypeOf("NVIDIA RTX PRO 6000 Blackwell Server Edition"), "rtxpro6000");
+  EXPECT_EQ(GpuTypeOf("AMD INSTINCT MI200 (MCM) OAM LC MBA HPE C2"), "mi200");
+  EXPECT_EQ(GpuTypeOf("AMD Radeon PRO W7900"), "prow7900");
   EXPECT_EQ(GpuTypeOf("Quadro RTX 8000"), "rtx8000");
   EXPECT_EQ(GpuTypeOf("NVIDIA"), "gpu");
 }
@@ -143,14 +192,14 @@ TEST(Machine, TheConfigurationReplacesWhatIsFound) {
   EXPECT_EQ(machine->capacity.gpus[2].name, "2");
 }
 
-// A program of that name, found before any other.
-class NvidiaSmiTest : public ::testing::Test {
+// A program of the tool's name, found before any other.
+class GpuToolsTest : public ::testing::Test {
  protected:
   void SetUp() override { old_path_ = getenv("PATH"); }
   void TearDown() override { setenv("PATH", old_path_.c_str(), 1); }
-  Machine ReadWith(const std::string& script) {
+  Machine ReadWith(const std::string& script, const std::string& tool = "nvidia-smi") {
     hosts::LocalHost host;
-    EXPECT_TRUE(host.WriteFile(dir_ / "nvidia-smi", script, {.mode = 0755}).ok());
+    EXPECT_TRUE(host.WriteFile(dir_ / tool, script, {.mode = 0755}).ok());
     setenv("PATH", (dir_.path() + ":" + old_path_).c_str(), 1);
     return ReadMachine({}, host).value();
   }
@@ -158,18 +207,37 @@ class NvidiaSmiTest : public ::testing::Test {
   std::string old_path_;
 };
 
-TEST_F(NvidiaSmiTest, ItsListIsUsed) {
+TEST_F(GpuToolsTest, ItsListIsUsed) {
   const Machine machine = ReadWith("#!/bin/sh\necho '0, GPU-a, NVIDIA H200, 143771 MiB'\n");
   EXPECT_THAT(machine.capacity.GpuCounts(), ElementsAre(std::pair("h200", 1u)));
 }
 
-TEST_F(NvidiaSmiTest, ItsFailureIsAWarningAndNoGpus) {
+TEST_F(GpuToolsTest, ItsFailureIsAWarningAndNoGpus) {
   const Machine machine = ReadWith("#!/bin/sh\necho 'driver mismatch' >&2\nexit 9\n");
   EXPECT_THAT(machine.capacity.gpus, IsEmpty());
   EXPECT_THAT(machine.warnings, ::testing::Contains(HasSubstr("driver mismatch")));
 }
 
-TEST_F(NvidiaSmiTest, ItsAbsenceIsNoGpusAndNoWarning) {
+TEST_F(GpuToolsTest, AmdsListIsUsedToo) {
+  const std::string list = std::string("#!/bin/sh\ncat <<'END'\n") + kRocm6 + "\nEND\n";
+  EXPECT_THAT(ReadWith(list, "rocm-smi").capacity.GpuCounts(),
+              ElementsAre(std::pair("mi300x", 2u)));
+  // With those of another maker, each has a number of its own.
+  const Machine both = ReadWith("#!/bin/sh\necho '0, GPU-a, NVIDIA H200, 143771 MiB'\n");
+  ASSERT_EQ(both.capacity.gpus.size(), 3u);
+  EXPECT_EQ(both.capacity.gpus[1], (Gpu{1, "mi300x", "GPU-719d230578348e8c", true}));
+  EXPECT_EQ(both.capacity.gpus[2].index, 2u);
+}
+
+TEST_F(GpuToolsTest, AFailureOfAmdsIsAWarningAndNoGpus) {
+  const Machine machine = ReadWith("#!/bin/sh\necho 'no amdgpu' >&2\nexit 1\n", "rocm-smi");
+  EXPECT_THAT(machine.capacity.gpus, IsEmpty());
+  EXPECT_THAT(
+      machine.warnings,
+      ::testing::Contains(HasSubstr("rocm-smi ended with exit code 1, signal 0: no amdgpu")));
+}
+
+TEST_F(GpuToolsTest, ItsAbsenceIsNoGpusAndNoWarning) {
   hosts::LocalHost host;
   setenv("PATH", dir_.path().c_str(), 1);
   const Machine machine = ReadMachine({}, host).value();

@@ -106,6 +106,14 @@ TEST_F(RunTest, SetupRunsFirstAndIsSeenAsStarting) {
   EXPECT_EQ(Stdout(run_key), "setup\ncommand\nfile\n");
 }
 
+TEST_F(RunTest, WhichGpusAreItsOwnIsTheCommandsToKnow) {
+  v1::JobSpec spec = Script("echo ${CUDA_VISIBLE_DEVICES-unset}");
+  spec.set_setup("echo ${CUDA_VISIBLE_DEVICES-unset}");
+  const std::string run_key = Submit(spec);
+  EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(Stdout(run_key), "unset\n\n");
+}
+
 TEST_F(RunTest, AFailedSetupKeepsTheCommandFromStarting) {
   v1::JobSpec spec = Script("echo command");
   spec.set_setup("echo setup; exit 7");
