@@ -241,6 +241,12 @@ std::vector<Setting> SettingsOf(AgentConfig* config) {
        "launches at the same time [4; Kubernetes 16; on machines 1, which keeps their order]",
        NumberInto(1, kMaxLaunchParallelism,
                   [config](uint64_t n) { config->launch_parallelism = static_cast<int>(n); })},
+      {"files.max_bytes", "disk that files of jobs have which no launch needs any more [20Gi]",
+       BytesInto(&config->files.max_bytes)},
+      {"files.keep_free_bytes", "what fetching such files leaves free on the disk [256Mi]",
+       BytesInto(&config->files.keep_free_bytes)},
+      {"files.retention", "how long a file stays that no job has brought along again [168h]",
+       DurationInto(&config->files.retention)},
   };
   for (Setting& setting : MachinesSettings(&config->machines, &config->machine_hosts_file)) {
     settings.push_back(std::move(setting));

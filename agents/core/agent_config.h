@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "agents/files/file_cache.h"
 #include "agents/hosts/ssh_config.h"
 #include "agents/kubernetes/kubernetes.h"
 #include "agents/machines/machines.h"
@@ -28,6 +29,7 @@ struct AgentConfig {
   bool json_logs = false;
   uint32_t max_active_runs = 1000;
   std::optional<int> launch_parallelism;  // default: by kind
+  uploads::CacheOptions files;            // that jobs bring along
   machines::MachinesConfig machines;
   std::string machine_hosts_file;  // empty: this machine alone
   hosts::SshConfig machine_ssh;    // what its hosts have in common

@@ -20,6 +20,9 @@
 #include "agents/core/credentials_command.h"
 #include "agents/core/journal.h"
 #include "agents/core/machine_hosts.h"
+#include "agents/files/broker_files.h"
+#include "agents/files/file_cache.h"
+#include "agents/files/job_files.h"
 #include "agents/hosts/ssh_host.h"
 #include "clients/cpp/address.h"
 #include "contract/text.h"
@@ -50,8 +53,10 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeRemoteSlurmBackend(AgentConfig conf
   return slurm::CreateSlurmBackend(config.slurm, config.state_dir, *std::move(host));
 }
 
-absl::StatusOr<std::unique_ptr<Backend>> MakeMachinesBackend(AgentConfig config) {
+absl::StatusOr<std::unique_ptr<Backend>> MakeMachinesBackend(AgentConfig config,
+                                                             uploads::JobFiles* files) {
   config.machines.cluster = config.cluster;
+  config.machines.files = files;
   if (!config.machine_hosts_file.empty()) {
     config.machines.read_hosts = [file = config.machine_hosts_file, ssh = config.machine_ssh] {
       return ReadMachineHosts(file, ssh);
@@ -63,8 +68,10 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeMachinesBackend(AgentConfig config)
   return machines::CreateMachinesBackend(config.machines, config.state_dir);
 }
 
-absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(AgentConfig config) {
-  if (config.kind == v1::CLUSTER_KIND_MACHINES) return MakeMachinesBackend(std::move(config));
+// `files`: null for a backend that is only looked at.
+absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(AgentConfig config, uploads::JobFiles* files) {
+  if (config.kind == v1::CLUSTER_KIND_MACHINES)
+    return MakeMachinesBackend(std::move(config), files);
   if (config.kind == v1::CLUSTER_KIND_KUBERNETES) {
     config.kubernetes.cluster = config.cluster;
     return kubernetes::CreateKubernetesBackend(config.kubernetes, config.state_dir);
@@ -104,7 +111,7 @@ int Check(AgentConfig config) {
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(config.state_dir, error);
   if (!error) config.state_dir = absolute;
-  const absl::StatusOr<std::unique_ptr<Backend>> backend = MakeBackend(config);
+  const absl::StatusOr<std::unique_ptr<Backend>> backend = MakeBackend(config, nullptr);
   if (!backend.ok()) return Fail(backend.status());
   const v1::ClusterChecks checks = (*backend)->Check();
   fmt::print("{}", CheckReport(checks));
@@ -128,9 +135,16 @@ int Serve(AgentConfig config) {
                    .max_bytes = MaxJournalBytes(config.max_active_runs)});
   if (!journal.ok()) return Fail(journal.status());
   config.state_dir = std::filesystem::canonical(config.state_dir);
-  absl::StatusOr<std::unique_ptr<Backend>> backend = MakeBackend(config);
+  const AgentOptions options = OptionsOf(config);
+  const std::unique_ptr<uploads::FileSource> source =
+      uploads::MakeBrokerFiles(options.broker_target);
+  const absl::StatusOr<std::unique_ptr<uploads::FileCache>> cache =
+      uploads::FileCache::Open(config.state_dir + "/files", config.files, source.get());
+  if (!cache.ok()) return Fail(cache.status());
+  uploads::JobFiles files(cache->get());
+  absl::StatusOr<std::unique_ptr<Backend>> backend = MakeBackend(config, &files);
   if (!backend.ok()) return Fail(backend.status());
-  Agent agent(OptionsOf(config), backend->get(), *std::move(journal));
+  Agent agent(options, backend->get(), *std::move(journal));
   LogEvent(spdlog::level::info, "serving",
            {{"version", MUSTER_VERSION},
             {"cluster", config.cluster},

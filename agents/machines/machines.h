@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "agents/core/backend.h"
+#include "agents/files/job_files.h"
 #include "agents/machines/host_config.h"
 
 namespace muster::machines {
@@ -43,6 +44,9 @@ struct MachinesConfig {
   uint32_t keep_finished_runs = 1000;
   // Default: muster-supervisor beside this program.
   std::string supervisor_path = {};
+
+  // What jobs bring along; outlives the backend. Null: jobs that bring files are not taken.
+  uploads::JobFiles* files = nullptr;
 
   // Hosts over SSH, in place of this machine; empty: this machine.
   std::vector<HostConfig> hosts = {};

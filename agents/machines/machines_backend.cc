@@ -15,6 +15,7 @@
 #include "agents/core/job_storage.h"
 #include "agents/core/launch_refusal.h"
 #include "agents/core/proto_time.h"
+#include "agents/files/lay_out.h"
 #include "agents/hosts/local_host.h"
 #include "agents/machines/answers.h"
 #include "agents/machines/free_gpus.h"
@@ -79,12 +80,18 @@ Allocation AllocationOf(const RunFiles& files) {
   return {.nodes = {std::move(node)}};
 }
 
+std::string RunsDirectoryOf(const std::string& state_dir) { return state_dir + "/runs"; }
+
+// Where working directories are filled that no run has yet: emptied at each start.
+std::string LayoutsDirectoryOf(const std::string& state_dir) { return state_dir + "/layouts"; }
+
 class MachinesBackend : public agent::Backend {
  public:
-  MachinesBackend(MachinesConfig config, std::string runs_directory, Machine machine,
+  MachinesBackend(MachinesConfig config, const std::string& state_dir, Machine machine,
                   std::unique_ptr<Supervisors> supervisors)
       : config_(std::move(config)),
-        runs_directory_(std::move(runs_directory)),
+        runs_directory_(RunsDirectoryOf(state_dir)),
+        layouts_directory_(LayoutsDirectoryOf(state_dir)),
         machine_(std::move(machine)),
         whole_machine_({{.name = machine_.hostname, .capacity = machine_.capacity}}),
         scheduler_({.runs_directory = runs_directory_,
@@ -128,6 +135,8 @@ class MachinesBackend : public agent::Backend {
   // With this machine's paths in place of URIs. INVALID_ARGUMENT names the field.
   absl::StatusOr<v1::Assignment> Resolve(const v1::Assignment& assignment) const;
   RunSpec SpecOf(const v1::Assignment& assignment) const;
+  // What the job brings along becomes the run's working directory. Nothing: it is there.
+  std::optional<LaunchOutcome> LayOutFiles(const v1::Assignment& assignment) const;
   // Why the machine can never run the job.
   std::optional<Misfit> RefusalOf(const v1::JobSpec& spec) const;
   void Enqueue(const RunSpec& spec, bool held);
@@ -136,6 +145,7 @@ class MachinesBackend : public agent::Backend {
 
   const MachinesConfig config_;
   const std::string runs_directory_;
+  const std::string layouts_directory_;
   const Machine machine_;
   const Ledger whole_machine_;  // empty: only asked what could never fit
   std::atomic<uint64_t> next_order_ = 1;
@@ -157,6 +167,7 @@ absl::StatusOr<v1::Inventory> MachinesBackend::Inventory() {
   inventory.set_identity(machine_.identity);
   inventory.set_scheduler_version("muster " MUSTER_VERSION);
   inventory.set_images(v1::IMAGE_SUPPORT_NONE);
+  inventory.set_takes_uploads(config_.files != nullptr);
   *inventory.mutable_observed_at() = agent::ToProto(absl::Now());
   v1::Pool* pool = inventory.add_pools();
   pool->set_name(kPoolName);
@@ -256,7 +267,9 @@ absl::Status MachinesBackend::Adopt(const std::vector<RunHandle>& runs) {
     if (files->exit.has_value() ? handle == held.end()
                                 : !files->spec.has_value() && !was_seen && !lives) {
       DirectoryOf(run_key).RemoveBookkeeping();
-      finished.emplace_back(files->exit.has_value() ? files->exit->end_us : 0, run_key);
+      // One whose launch was cut short is launched again.
+      if (handle == held.end())
+        finished.emplace_back(files->exit.has_value() ? files->exit->end_us : 0, run_key);
     } else if (files->exit.has_value()) {
       board_.Put(EndVerdict(WitnessOf(run_key), *files->exit));
     } else if (files->HasBegun() || was_seen) {
@@ -307,9 +320,11 @@ LaunchOutcome MachinesBackend::Launch(const v1::Assignment& assignment) {
   hosts::LocalHost host;
   if (resolved.ok()) storage.Update(agent::CheckInputs(resolved->spec(), &host));
   if (!storage.ok()) return RefusedBecause(storage);
+  if (std::optional<LaunchOutcome> outcome = LayOutFiles(*resolved)) return *std::move(outcome);
   RunSpec spec = SpecOf(*resolved);
   spec.order = next_order_++;
   if (const absl::Status created = directory.Create(spec); !created.ok()) {
+    if (assignment.spec().uploads_size() > 0) directory.RemoveWork();
     return Refused(v1::FAILURE_CLASS_INFRA, std::string(ToStd(created.message())),
                    absl::IsResourceExhausted(created)
                        ? "free disk space on the machine and submit the job again"
@@ -321,6 +336,24 @@ LaunchOutcome MachinesBackend::Launch(const v1::Assignment& assignment) {
   }
   Enqueue(spec, assignment.held());
   return LaunchedAs("entered the machine's queue");
+}
+
+// Aside first, and moved as a whole: a spec is written only beside all of the run's files.
+std::optional<LaunchOutcome> MachinesBackend::LayOutFiles(const v1::Assignment& assignment) const {
+  if (assignment.spec().uploads_size() == 0) return std::nullopt;
+  if (config_.files == nullptr) {
+    return Refused(v1::FAILURE_CLASS_CONFIG, "this agent takes no files that jobs bring along",
+                   "submit the job to a cluster that does");
+  }
+  const absl::StatusOr<uploads::LocalFiles> files = config_.files->Fetch(assignment.spec());
+  if (!files.ok()) return uploads::NotLaunched(files.status());
+  const std::string layout = layouts_directory_ + "/" + assignment.run_key();
+  absl::Status status = uploads::LayOut(*files, config_.files->cache(), layout);
+  if (status.ok()) status = DirectoryOf(assignment.run_key()).TakeWork(layout);
+  if (status.ok()) return std::nullopt;
+  std::error_code ignored;
+  std::filesystem::remove_all(layout, ignored);
+  return uploads::NotLaunched(status);
 }
 
 void MachinesBackend::Enqueue(const RunSpec& spec, bool held) {
@@ -404,21 +437,20 @@ std::string DefaultSupervisorPath() {
 absl::StatusOr<std::unique_ptr<agent::Backend>> CreateMachinesBackend(
     const MachinesConfig& config, const std::string& state_dir) {
   hosts::LocalHost host;
-  const std::string runs_directory = state_dir + "/runs";
+  const std::string runs_directory = RunsDirectoryOf(state_dir);
   if (absl::Status s = host.MakeDirectories(runs_directory, 0700); !s.ok()) return s;
-  if (!config.hosts.empty()) {
-    MachinesConfig complete = config;
-    if (complete.supervisor_path.empty()) complete.supervisor_path = DefaultSupervisorPath();
-    return CreateRemoteBackend(complete, runs_directory);
-  }
-  absl::StatusOr<Machine> machine = ReadMachine(config, host);
-  if (!machine.ok()) return machine.status();
   MachinesConfig complete = config;
   if (complete.supervisor_path.empty()) complete.supervisor_path = DefaultSupervisorPath();
+  if (!config.hosts.empty()) return CreateRemoteBackend(complete, runs_directory);
+  const std::string layouts_directory = LayoutsDirectoryOf(state_dir);
+  if (absl::Status s = host.RemoveTree(layouts_directory); !s.ok()) return s;
+  if (absl::Status s = host.MakeDirectories(layouts_directory, 0700); !s.ok()) return s;
+  absl::StatusOr<Machine> machine = ReadMachine(config, host);
+  if (!machine.ok()) return machine.status();
   absl::StatusOr<std::unique_ptr<Supervisors>> supervisors =
       Supervisors::Create(complete.supervisor_path);
   if (!supervisors.ok()) return supervisors.status();
-  return std::make_unique<MachinesBackend>(std::move(complete), runs_directory, *std::move(machine),
+  return std::make_unique<MachinesBackend>(std::move(complete), state_dir, *std::move(machine),
                                            *std::move(supervisors));
 }
 

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <filesystem>
 #include <system_error>
 
 #include "agents/core/run_program.h"
@@ -115,6 +117,22 @@ absl::StatusOr<std::optional<Started>> RunDirectory::ReadStarted() const {
   if (absl::Status s = LoadRecord(PathOf(kStartedFile), kMaxRecordBytes, &started); !s.ok())
     return s;
   return started;
+}
+
+absl::Status RunDirectory::TakeWork(const std::string& work) const {
+  if (mkdir(path_.c_str(), kDirectoryMode) != 0 && errno != EEXIST)
+    return FileError(errno, "make the directory", path_);
+  const std::string target = PathOf(kWorkDirectory);
+  std::error_code error;
+  std::filesystem::remove_all(target, error);  // of a launch that was cut short
+  if (!error && rename(work.c_str(), target.c_str()) == 0) return absl::OkStatus();
+  return FileError(error ? error.value() : errno, "replace", target);
+}
+
+void RunDirectory::RemoveWork() const {
+  std::error_code ignored;
+  std::filesystem::remove_all(PathOf(kWorkDirectory), ignored);
+  rmdir(path_.c_str());
 }
 
 absl::Status RunDirectory::Create(const RunSpec& spec) const {

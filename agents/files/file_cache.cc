@@ -1,0 +1,384 @@
+#include "agents/files/file_cache.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "agents/hosts/fd.h"
+#include "agents/hosts/file_error.h"
+#include "clients/cpp/backoff.h"
+#include "contract/errors.h"
+#include "contract/file_tree.h"
+#include "contract/text.h"
+#include "contract/units.h"
+#include "digest/sha256.h"
+
+namespace muster::uploads {
+namespace {
+
+using contract::FormatBytes;
+using hosts::Fd;
+using hosts::FileError;
+
+// What a file takes of the disk at least, as file systems give it.
+constexpr uint64_t kBlockBytes = 4096;
+// A use is noted on disk again only after so long: most are repeats, and each note is a write.
+constexpr absl::Duration kUseGranularity = absl::Minutes(10);
+// How long what has come of a file waits for the rest: a broker's restart, and some patience.
+constexpr absl::Duration kPartRetention = absl::Hours(1);
+// Downloads of one job at the same time: small files cost a round trip each.
+constexpr size_t kDownloadsAtOnce = 8;
+// Of one read from the disk.
+constexpr size_t kPieceBytes = 1 << 20;
+// Between two tries of a file.
+constexpr absl::Duration kFirstRetry = absl::Milliseconds(100);
+constexpr absl::Duration kLongestRetry = absl::Seconds(2);
+
+uint64_t Occupied(uint64_t size_bytes) {
+  return std::max<uint64_t>(1, (size_bytes + kBlockBytes - 1) / kBlockBytes) * kBlockBytes;
+}
+
+absl::Status MakeDirectory(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return absl::OkStatus();
+  return FileError(errno, "make the directory", path);
+}
+
+absl::Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t n = write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return FileError(errno, "write", path);
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return absl::OkStatus();
+}
+
+// From where the descriptor is, to the end of the file.
+absl::Status ReadPieces(int fd, const std::string& path, const ByteSink& sink) {
+  std::string piece(kPieceBytes, '\0');
+  while (true) {
+    const ssize_t n = read(fd, piece.data(), piece.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return FileError(errno, "read", path);
+    if (n == 0) return absl::OkStatus();
+    if (absl::Status s = sink({piece.data(), static_cast<size_t>(n)}); !s.ok()) return s;
+  }
+}
+
+absl::Status NotAsNamed(const std::string& sha256, std::string_view what) {
+  return contract::Error(absl::StatusCode::kDataLoss, "WRONG_FILE",
+                         fmt::format("what the broker sent for the file {} {}", sha256, what));
+}
+
+void NoteUse(const std::string& path, absl::Time now) {
+  const timespec time = absl::ToTimespec(now);
+  const timespec times[2] = {time, time};
+  // Should it fail, the file only looks older than it is.
+  (void)utimensat(AT_FDCWD, path.c_str(), times, AT_SYMLINK_NOFOLLOW);
+}
+
+}  // namespace
+
+FileCache::Hold& FileCache::Hold::operator=(Hold&& other) noexcept {
+  if (this == &other) return *this;
+  Release();
+  cache_ = std::exchange(other.cache_, nullptr);
+  digests_ = std::move(other.digests_);
+  return *this;
+}
+
+void FileCache::Hold::Release() {
+  if (cache_ != nullptr) cache_->Unhold(digests_);
+  cache_ = nullptr;
+}
+
+FileCache::FileCache(std::string directory, CacheOptions options, FileSource* source)
+    : kept_(directory + "/kept"),
+      incoming_(directory + "/incoming"),
+      options_(std::move(options)),
+      source_(source) {}
+
+absl::StatusOr<std::unique_ptr<FileCache>> FileCache::Open(std::string directory,
+                                                           CacheOptions options,
+                                                           FileSource* source) {
+  std::unique_ptr<FileCache> cache(new FileCache(directory, std::move(options), source));
+  for (const std::string& path : {directory, cache->kept_, cache->incoming_}) {
+    if (absl::Status status = MakeDirectory(path); !status.ok()) return status;
+  }
+  if (absl::Status status = cache->Survey(); !status.ok()) return status;
+  return cache;
+}
+
+absl::Status FileCache::Survey() {
+  const std::lock_guard lock(mutex_);
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(kept_, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    struct stat info {};
+    if (!contract::IsSha256(name) || lstat(entry->path().c_str(), &info) != 0) continue;
+    const uint64_t bytes = Occupied(static_cast<uint64_t>(info.st_size));
+    files_[name] = {.bytes = bytes, .last_use = absl::TimeFromTimespec(info.st_mtim)};
+    used_bytes_ += bytes;
+  }
+  if (error) return FileError(error.value(), "list", kept_);
+  TrimLocked(options_.max_bytes);
+  return absl::OkStatus();
+}
+
+uint64_t FileCache::used_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return used_bytes_;
+}
+
+absl::StatusOr<FileCache::Hold> FileCache::Fetch(const std::vector<Wanted>& files,
+                                                 absl::Time deadline) {
+  std::map<std::string_view, const Wanted*> different;
+  for (const Wanted& file : files) different.emplace(file.sha256, &file);
+  std::vector<std::string> digests;
+  std::vector<const Wanted*> missing;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [sha256, file] : different) {
+      digests.emplace_back(sha256);
+      ++holds_[file->sha256];
+      if (!UseLocked(file->sha256)) missing.push_back(file);
+    }
+  }
+  Hold hold(this, std::move(digests));
+  std::atomic<size_t> next = 0;
+  std::mutex result_mutex;
+  absl::Status result;
+  const auto work = [&] {
+    for (size_t i = next++; i < missing.size(); i = next++) {
+      const absl::Status status = Get(*missing[i], deadline);
+      if (status.ok()) continue;
+      next = missing.size();  // the others stop, too
+      const std::lock_guard lock(result_mutex);
+      result.Update(status);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < std::min(kDownloadsAtOnce, missing.size()); ++i)
+    threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  if (!result.ok()) return result;
+  return hold;
+}
+
+bool FileCache::UseLocked(const std::string& sha256) {
+  const auto file = files_.find(sha256);
+  if (file == files_.end()) return false;
+  const absl::Time now = options_.now();
+  if (now - file->second.last_use >= kUseGranularity) {
+    NoteUse(KeptPath(sha256), now);
+    file->second.last_use = now;
+  }
+  return true;
+}
+
+absl::Status FileCache::Get(const Wanted& file, absl::Time deadline) {
+  {
+    std::unique_lock lock(mutex_);
+    const bool is_my_turn = fetched_.wait_until(lock, absl::ToChronoTime(deadline),
+                                                [&] { return !fetching_.contains(file.sha256); });
+    if (!is_my_turn)
+      return absl::UnavailableError("the time is over, while another run fetched the same file");
+    if (UseLocked(file.sha256)) return absl::OkStatus();
+    fetching_.insert(file.sha256);
+  }
+  const absl::Status status = FetchWithRetries(file, deadline);
+  const std::lock_guard lock(mutex_);
+  fetching_.erase(file.sha256);
+  fetched_.notify_all();
+  return status;
+}
+
+absl::Status FileCache::FetchWithRetries(const Wanted& file, absl::Time deadline) {
+  client::Backoff backoff(kFirstRetry, kLongestRetry);
+  while (true) {
+    absl::Status status = FetchOnce(file, deadline);
+    if (!absl::IsUnavailable(status) || !backoff.Wait(deadline)) return status;
+  }
+}
+
+// One try, from where the last one has ended.
+absl::Status FileCache::FetchOnce(const Wanted& file, absl::Time deadline) {
+  const std::string path = IncomingPath(file.sha256);
+  Fd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd.valid()) return FileError(errno, "create", path);
+  Sha256 digest;
+  uint64_t have = 0;
+  const auto count = [&](std::string_view bytes) {
+    digest.Add(bytes);
+    have += bytes.size();
+    return absl::OkStatus();
+  };
+  if (absl::Status status = ReadPieces(fd.get(), path, count); !status.ok()) return status;
+  const uint64_t resumed = have;
+  absl::Status status;
+  if (resumed < file.size_bytes || !file.is_exact) {
+    status = MakeRoom(file.size_bytes - std::min(file.size_bytes, resumed));
+    if (status.ok()) {
+      status = source_->Read(file.sha256, resumed, deadline, [&](std::string_view bytes) {
+        if (bytes.size() > file.size_bytes - std::min(file.size_bytes, have))
+          return NotAsNamed(file.sha256, "is longer than the tree says");
+        (void)count(bytes);
+        return WriteAll(fd.get(), bytes, path);
+      });
+    }
+  }
+  if (absl::IsUnavailable(status)) return status;
+  if (status.ok() && file.is_exact && have != file.size_bytes)
+    status = NotAsNamed(file.sha256, "has another length than the tree says");
+  if (status.ok() && digest.Finish() != file.sha256)
+    status = NotAsNamed(file.sha256, "has another SHA-256");
+  if (!status.ok()) {
+    unlink(path.c_str());
+    const bool is_of_bytes = absl::IsDataLoss(status) || absl::IsOutOfRange(status);
+    if (is_of_bytes && resumed > 0)
+      return absl::UnavailableError("what had come of a file was damaged; it is fetched anew");
+    return status;
+  }
+  const std::lock_guard lock(mutex_);
+  if (rename(path.c_str(), KeptPath(file.sha256).c_str()) != 0)
+    return FileError(errno, "keep", path);
+  const absl::Time now = options_.now();
+  NoteUse(KeptPath(file.sha256), now);
+  files_[file.sha256] = {.bytes = Occupied(have), .last_use = now};
+  used_bytes_ += Occupied(have);
+  return absl::OkStatus();
+}
+
+// What the cache keeps for later gives way to what is needed now.
+absl::Status FileCache::MakeRoom(uint64_t size_bytes) {
+  const auto is_room = [&]() -> absl::StatusOr<bool> {
+    struct statvfs info {};
+    if (statvfs(incoming_.c_str(), &info) != 0) return FileError(errno, "look at", incoming_);
+    const uint64_t free_bytes = uint64_t{info.f_bavail} * info.f_frsize;
+    return free_bytes >= options_.keep_free_bytes &&
+           free_bytes - options_.keep_free_bytes >= size_bytes;
+  };
+  absl::StatusOr<bool> room = is_room();
+  if (room.ok() && !*room) {
+    {
+      const std::lock_guard lock(mutex_);
+      TrimLocked(0);
+    }
+    room = is_room();
+  }
+  if (!room.ok()) return room.status();
+  if (*room) return absl::OkStatus();
+  return contract::Error(
+      absl::StatusCode::kResourceExhausted, "DISK_FULL",
+      fmt::format("No space left on device: a file of {} does not fit into \"{}\", where the agent "
+                  "leaves {} free; free disk space there",
+                  FormatBytes(size_bytes), incoming_, FormatBytes(options_.keep_free_bytes)));
+}
+
+absl::Status FileCache::Read(const std::string& sha256, uint64_t size_bytes, const ByteSink& sink) {
+  const std::string path = KeptPath(sha256);
+  const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  Sha256 digest;
+  uint64_t have = 0;
+  absl::Status from_sink;
+  const absl::Status read =
+      !fd.valid() ? FileError(errno, "open", path)
+                  : ReadPieces(fd.get(), path, [&](std::string_view bytes) -> absl::Status {
+                      have += bytes.size();
+                      if (have > size_bytes) return absl::OkStatus();  // it is found out below
+                      digest.Add(bytes);
+                      from_sink = sink(bytes);
+                      return from_sink;
+                    });
+  if (!from_sink.ok()) return from_sink;
+  if (read.ok() && have == size_bytes && digest.Finish() == sha256) return absl::OkStatus();
+  Drop(sha256);
+  return absl::UnavailableError(
+      fmt::format("\"{}\" is not what it was any more ({}); it is fetched anew", path,
+                  read.ok() ? "its content has changed" : ToStd(read.message())));
+}
+
+absl::StatusOr<std::string> FileCache::ReadAll(const std::string& sha256) {
+  struct stat info {};
+  const std::string path = KeptPath(sha256);
+  if (lstat(path.c_str(), &info) != 0) {
+    const absl::Status status = FileError(errno, "look at", path);
+    Drop(sha256);
+    return absl::UnavailableError(status.message());
+  }
+  std::string content;
+  absl::Status status =
+      Read(sha256, static_cast<uint64_t>(info.st_size), [&](std::string_view bytes) {
+        content.append(bytes);
+        return absl::OkStatus();
+      });
+  if (!status.ok()) return status;
+  return content;
+}
+
+void FileCache::Drop(const std::string& sha256) {
+  const std::lock_guard lock(mutex_);
+  DropLocked(sha256);
+}
+
+void FileCache::DropLocked(const std::string& sha256) {
+  const auto file = files_.find(sha256);
+  if (file == files_.end()) return;
+  unlink(KeptPath(sha256).c_str());
+  used_bytes_ -= file->second.bytes;
+  files_.erase(file);
+}
+
+void FileCache::Unhold(const std::vector<std::string>& digests) {
+  const std::lock_guard lock(mutex_);
+  for (const std::string& sha256 : digests) {
+    const auto held = holds_.find(sha256);
+    if (--held->second == 0) holds_.erase(held);
+  }
+  TrimLocked(options_.max_bytes);
+}
+
+void FileCache::TrimLocked(uint64_t max_bytes) {
+  DropOldPartsLocked();
+  uint64_t held_bytes = 0;
+  const absl::Time cutoff = options_.now() - options_.retention;
+  std::vector<std::pair<absl::Time, std::string>> idle;
+  for (const auto& [sha256, file] : files_) {
+    if (holds_.contains(sha256)) {
+      held_bytes += file.bytes;
+    } else if (file.last_use < cutoff || used_bytes_ > max_bytes) {
+      idle.emplace_back(file.last_use, sha256);
+    }
+  }
+  std::sort(idle.begin(), idle.end());
+  for (const auto& [last_use, sha256] : idle) {
+    if (last_use >= cutoff && used_bytes_ - held_bytes <= max_bytes) break;
+    DropLocked(sha256);
+  }
+}
+
+void FileCache::DropOldPartsLocked() {
+  const absl::Time cutoff = options_.now() - kPartRetention;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(incoming_, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    struct stat info {};
+    const std::string name = entry->path().filename().string();
+    if (fetching_.contains(name) || lstat(entry->path().c_str(), &info) != 0) continue;
+    if (absl::TimeFromTimespec(info.st_mtim) < cutoff) unlink(entry->path().c_str());
+  }
+}
+
+}  // namespace muster::uploads

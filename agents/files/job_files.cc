@@ -1,0 +1,89 @@
+#include "agents/files/job_files.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "agents/core/launch_refusal.h"
+#include "agents/core/proto_time.h"
+#include "agents/files/job_tree.h"
+#include "contract/file_tree.h"
+#include "contract/text.h"
+
+namespace muster::uploads {
+namespace {
+
+v1::Evidence EvidenceOf(const std::string& message) {
+  v1::Evidence evidence;
+  evidence.set_source(v1::EVIDENCE_SOURCE_AGENT);
+  *evidence.mutable_observed_at() = agent::ToProto(absl::Now());
+  evidence.set_detail(message);
+  return evidence;
+}
+
+struct Refusal {
+  v1::FailureClass failure_class;
+  std::string_view remedy;
+};
+
+Refusal RefusalFor(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kNotFound:
+      return {v1::FAILURE_CLASS_CONFIG,
+              "submit the job again from where its files are: what the broker lacks is uploaded"};
+    case absl::StatusCode::kInvalidArgument:
+      return {v1::FAILURE_CLASS_CONFIG,
+              "upload the directory again with a client of this version, without such entries"};
+    case absl::StatusCode::kResourceExhausted:
+      return {v1::FAILURE_CLASS_INFRA, "free disk space there and submit the job again"};
+    default:
+      return {v1::FAILURE_CLASS_INFRA, "tell the cluster's operator"};
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<LocalFiles> JobFiles::Fetch(const v1::JobSpec& spec, absl::Duration patience) {
+  const absl::Time deadline = absl::Now() + patience;
+  std::vector<Wanted> wanted;
+  for (const v1::Upload& upload : spec.uploads())
+    wanted.push_back({upload.tree_sha256(), contract::kMaxTreeBytes, /*is_exact=*/false});
+  absl::StatusOr<FileCache::Hold> trees_hold = cache_->Fetch(wanted, deadline);
+  if (!trees_hold.ok()) return trees_hold.status();
+  std::vector<v1::FileTree> trees;
+  for (const v1::Upload& upload : spec.uploads()) {
+    const absl::StatusOr<std::string> bytes = cache_->ReadAll(upload.tree_sha256());
+    if (!bytes.ok()) return bytes.status();
+    absl::StatusOr<v1::FileTree> tree = contract::ParseFileTree(*bytes);
+    if (!tree.ok()) return tree.status();
+    trees.push_back(*std::move(tree));
+  }
+  absl::StatusOr<v1::FileTree> joined = JoinTrees(spec.uploads(), trees);
+  if (!joined.ok()) return joined.status();
+  wanted.clear();
+  for (const v1::FileTreeEntry& entry : joined->entries()) {
+    if (entry.kind() == v1::FILE_KIND_FILE)
+      wanted.push_back({entry.sha256(), entry.size_bytes(), /*is_exact=*/true});
+  }
+  absl::StatusOr<FileCache::Hold> hold = cache_->Fetch(wanted, deadline);
+  if (!hold.ok()) return hold.status();
+  return LocalFiles{*std::move(joined), *std::move(hold)};
+}
+
+agent::LaunchOutcome NotLaunched(const absl::Status& status) {
+  const std::string message =
+      fmt::format("the files that the job brings along are not there: {}", ToStd(status.message()));
+  if (absl::IsUnavailable(status)) {
+    agent::LaunchOutcome outcome;
+    outcome.kind = agent::LaunchOutcome::Kind::kNotSent;
+    outcome.evidence = EvidenceOf(message);
+    return outcome;
+  }
+  const Refusal refusal = RefusalFor(status);
+  return agent::RefusedAs(refusal.failure_class, message, std::string(refusal.remedy),
+                          EvidenceOf(message));
+}
+
+}  // namespace muster::uploads

@@ -1,0 +1,51 @@
+// What a job brings along, fetched, checked and ready to be laid out.
+#ifndef MUSTER_AGENTS_FILES_JOB_FILES_H_
+#define MUSTER_AGENTS_FILES_JOB_FILES_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "agents/core/backend.h"
+#include "agents/files/file_cache.h"
+#include "muster/v1/file_tree.pb.h"
+#include "muster/v1/job_spec.pb.h"
+
+namespace muster::uploads {
+
+// How long one launch waits for its files. Other launches, and the run's own cancel, wait behind
+// it; what has come stays, so that the next launch goes on from there.
+inline constexpr absl::Duration kFetchPatience = absl::Seconds(20);
+
+// A job's files, on this machine as long as this lives.
+struct LocalFiles {
+  v1::FileTree tree;  // of the run's working directory
+  FileCache::Hold hold;
+};
+
+// Any thread.
+class JobFiles {
+ public:
+  // `cache` must outlive this object.
+  explicit JobFiles(FileCache* cache) : cache_(cache) {}
+
+  FileCache* cache() const { return cache_; }
+
+  // All that the uploads of a spec name. Errors as of FileCache::Fetch; INVALID_ARGUMENT,
+  // HOSTILE_TREE: a tree that must not be laid out, whatever the broker thinks of it.
+  absl::StatusOr<LocalFiles> Fetch(const v1::JobSpec& spec,
+                                   absl::Duration patience = kFetchPatience);
+
+ private:
+  FileCache* const cache_;
+};
+
+// A launch whose files could not be fetched or laid out: it is tried again if that may help without
+// anybody's doing, else refused, with the remedy.
+agent::LaunchOutcome NotLaunched(const absl::Status& status);
+
+}  // namespace muster::uploads
+
+#endif  // MUSTER_AGENTS_FILES_JOB_FILES_H_

@@ -1,0 +1,18 @@
+// The permissions of what a job brings along.
+#ifndef MUSTER_AGENTS_FILES_TREE_MODES_H_
+#define MUSTER_AGENTS_FILES_TREE_MODES_H_
+
+#include <cstdint>
+
+#include "muster/v1/file_tree.pb.h"
+
+namespace muster::uploads {
+
+inline constexpr uint32_t kDirectoryMode = 0755;
+
+// Of a file.
+inline uint32_t ModeOf(const v1::FileTreeEntry& entry) { return entry.executable() ? 0755 : 0644; }
+
+}  // namespace muster::uploads
+
+#endif  // MUSTER_AGENTS_FILES_TREE_MODES_H_

@@ -1,0 +1,99 @@
+"""Files that jobs bring along, from the broker to where a run starts, on plain machines."""
+
+import os
+import shutil
+
+import pytest
+
+from harness.api import FAILED, SUCCEEDED, script_spec
+from harness.files import bring, sha256
+from harness.wait import eventually
+
+CODE = {b"train.sh": b"#!/bin/sh\ncat data/in; echo more >>data/in\n", b"data/in": b"1,2,3\n", b"empty": b""}
+WHOLE = b"x" * (64 << 20)
+
+
+def brought(api, text, files=None, **fields):
+    return bring(api, script_spec(text, **fields), files or CODE, executable=[b"train.sh"])
+
+
+def cache(agent):
+    return agent.state_dir / "files"
+
+
+def test_a_job_starts_among_its_files(api, agent):
+    spec = brought(api, "./train.sh; test ! -x data/in; ls")
+    bring(api, spec, {b"a": b"mounted\n"}, path="mnt/here")
+    job_id = api.submit(spec)
+    job = api.wait_state(job_id, SUCCEEDED)
+    assert job.state == SUCCEEDED
+    assert api.stdout(job_id) == b"1,2,3\ndata\nempty\nmnt\ntrain.sh\n"
+
+
+def test_runs_of_the_same_files_do_not_disturb_each_other_and_fetch_once(api, agent, broker):
+    first = api.submit(brought(api, "./train.sh"))
+    api.wait_state(first, SUCCEEDED)
+    # What the broker no longer has, nobody can fetch.
+    shutil.rmtree(broker.state_dir / "files" / "kept")
+    (broker.state_dir / "files" / "kept").mkdir()
+    spec = api.get(first).spec
+    uploads = [(upload.tree_sha256, upload.path) for upload in spec.uploads]
+    kept = {path.name for path in (cache(agent) / "kept").iterdir()}
+    assert {sha256(content) for content in CODE.values()} | {uploads[0][0]} == kept
+    second = api.submit(brought(api, "./train.sh"))
+    api.wait_state(second, SUCCEEDED)
+    assert api.stdout(first) == api.stdout(second) == b"1,2,3\n"
+
+
+def test_files_that_the_broker_has_lost_end_the_job_with_the_remedy(api, world, broker):
+    agent = world.make_agent()
+    agent.start()
+    agent.kill()
+    job_id = api.submit(brought(api, "true"))
+    (broker.state_dir / "files" / "kept" / sha256(CODE[b"data/in"])).unlink()
+    agent.start()
+    job = api.wait_state(job_id, FAILED)
+    failure = job.runs[-1].failure if job.runs else job.failure
+    assert "submit the job again" in failure.suggestion
+    assert len(job.runs) <= 1
+
+
+@pytest.mark.parametrize("after_bytes", [1, 40 << 20])
+def test_an_agent_that_is_killed_while_it_fetches_runs_the_job_once(api, agent, world, after_bytes):
+    count = world.path("count")
+    job_id = api.submit(brought(api, f"echo run >>{count}; wc -c <whole", {b"whole": WHOLE}))
+    part = cache(agent) / "incoming" / sha256(WHOLE)
+    kept = cache(agent) / "kept" / sha256(WHOLE)
+    eventually(lambda: kept.exists() or (part.exists() and part.stat().st_size >= after_bytes), "fetching has begun",
+               poll_s=0.001)
+    agent.kill()
+    agent.start()
+    api.wait_state(job_id, SUCCEEDED)
+    assert api.stdout(job_id).split() == [str(len(WHOLE)).encode()]
+    assert count.read_text() == "run\n"
+    assert not list((agent.state_dir / "layouts").iterdir())
+
+
+def test_a_broker_that_goes_away_meanwhile_costs_time_only(api, agent, broker, world):
+    count = world.path("count")
+    gate = world.gate()
+    # The first run keeps the agent busy until the broker is away.
+    job_id = api.submit(brought(api, f"echo run >>{count}; {gate.script()}; wc -c <whole", {b"whole": WHOLE}))
+    part = cache(agent) / "incoming" / sha256(WHOLE)
+    eventually(lambda: part.exists() or count.exists(), "fetching has begun", poll_s=0.001)
+    broker.kill()
+    broker.start()
+    gate.open()
+    api.wait_state(job_id, SUCCEEDED)
+    assert count.read_text() == "run\n"
+
+
+def test_a_full_disk_ends_the_run_and_says_so(api, world, broker):
+    agent = world.make_agent(config=world.machines_config() + "files:\n  keep_free_bytes: 900Ti\n")
+    agent.start()
+    job_id = api.submit(brought(api, "true"))
+    eventually(lambda: any("No space left" in run.failure.message for run in api.get(job_id).runs),
+               "a run has ended for want of disk")
+    assert not os.listdir(agent.state_dir / "runs")
+    api.cancel(job_id)
+    api.wait_state(job_id)

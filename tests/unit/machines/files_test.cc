@@ -1,0 +1,152 @@
+// Runs that bring their files along, on the agent's own machine.
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "agents/files/job_files.h"
+#include "tests/unit/agent_files/fake_source.h"
+#include "tests/unit/machines/backend_fixture.h"
+
+namespace muster::machines {
+namespace {
+
+using ::testing::HasSubstr;
+
+class BroughtFilesTest : public BackendTest {
+ protected:
+  void SetUp() override {
+    absl::StatusOr<std::unique_ptr<uploads::FileCache>> cache =
+        uploads::FileCache::Open(cache_dir_.path() + "/files", {.keep_free_bytes = 0}, &source_);
+    ASSERT_TRUE(cache.ok()) << cache.status();
+    cache_ = *std::move(cache);
+    files_.emplace(cache_.get());
+    config_.files = &*files_;
+    StartBackend();
+  }
+
+  // A job that brings along a script and what it reads, and runs `text` there.
+  v1::JobSpec Bringing(const std::string& text) {
+    v1::JobSpec spec = Script(text);
+    source_.Add(kScript);
+    source_.Add("data\n");
+    uploads::Bring(&source_,
+                   uploads::Tree({uploads::File("data/in", "data\n"),
+                                  uploads::File("run.sh", kScript, /*executable=*/true)}),
+                   "", &spec);
+    return spec;
+  }
+  bool IsLayoutsEmpty() const { return std::filesystem::is_empty(dir_ / "layouts"); }
+
+  static constexpr char kScript[] = "#!/bin/sh\ncat data/in; echo changed >data/in\n";
+
+  hosts::TempDir cache_dir_;  // outlives the backend in the base: it is stopped first
+  uploads::FakeSource source_;
+  std::unique_ptr<uploads::FileCache> cache_;
+  std::optional<uploads::JobFiles> files_;
+
+  void TearDown() override { StopBackend(); }
+};
+
+TEST_F(BroughtFilesTest, TheInventorySaysThatTheyAreTaken) {
+  EXPECT_TRUE(backend_->Inventory()->takes_uploads());
+  config_.files = nullptr;
+  StartBackend();
+  EXPECT_FALSE(backend_->Inventory()->takes_uploads());
+}
+
+TEST_F(BroughtFilesTest, EachRunStartsInACopyOfItsOwn) {
+  for (int i = 0; i < 2; ++i) {
+    const std::string run_key = Submit(Bringing("./run.sh"));
+    EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
+    EXPECT_EQ(Stdout(run_key), "data\n");
+    EXPECT_EQ(ReadAll(RunDir(run_key) + "/work/data/in"), "changed\n");
+  }
+  EXPECT_EQ(source_.asked().size(), 3u) << "the second run has fetched something";
+  EXPECT_TRUE(IsLayoutsEmpty());
+}
+
+TEST_F(BroughtFilesTest, SetupFindsThemToo) {
+  v1::JobSpec spec = Bringing("cat made");
+  spec.set_setup("cp data/in made");
+  const std::string run_key = Submit(spec);
+  EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(Stdout(run_key), "data\n");
+}
+
+TEST_F(BroughtFilesTest, NobodyElseMayReadThem) {
+  const std::string run_key = Submit(Bringing("true"));
+  AwaitEnd(run_key);
+  struct stat info {};
+  ASSERT_EQ(stat(RunDir(run_key).c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700u);
+}
+
+TEST_F(BroughtFilesTest, WhatTheBrokerLacksIsARefusalThatLeavesNothing) {
+  const v1::JobSpec spec = Bringing("true");
+  source_.Remove(Sha256Of("data\n"));
+  const agent::LaunchOutcome outcome = Launch(RunKeyOf(1), spec);
+  EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kRefused);
+  EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_THAT(outcome.failure.suggestion(), HasSubstr("submit the job again"));
+  EXPECT_FALSE(Exists(RunDir(RunKeyOf(1))));
+}
+
+TEST_F(BroughtFilesTest, AFullDiskIsARefusalThatLeavesNothing) {
+  StopBackend();
+  ASSERT_EQ(mount("tmpfs", dir_.path().c_str(), "tmpfs", 0, "size=512k"), 0) << "takes root";
+  StartBackend();
+  v1::JobSpec spec = Script("true");
+  const std::string large(1 << 20, 'l');
+  source_.Add(large);
+  uploads::Bring(&source_, uploads::Tree({uploads::File("large", large)}), "", &spec);
+  const agent::LaunchOutcome outcome = Launch(RunKeyOf(1), spec);
+  EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kRefused);
+  EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_INFRA);
+  EXPECT_THAT(outcome.failure.message(), HasSubstr("No space left on device"));
+  EXPECT_FALSE(Exists(RunDir(RunKeyOf(1))));
+  EXPECT_TRUE(IsLayoutsEmpty());
+  StopBackend();
+  EXPECT_EQ(umount2(dir_.path().c_str(), MNT_DETACH), 0);
+}
+
+TEST_F(BroughtFilesTest, ALaunchThatWasCutShortIsMadeAnewAndOnce) {
+  const std::string run_key = RunKeyOf(1);
+  const v1::JobSpec spec = Bringing("./run.sh; echo ran >>" + (dir_ / "count"));
+  // An agent that was killed after it had moved the files, and before the run was in the queue.
+  StopBackend();
+  std::filesystem::create_directories(RunDir(run_key) + "/work/data");
+  std::ofstream(RunDir(run_key) + "/work/data/in") << "half";
+  std::filesystem::create_directories(dir_ / "layouts/" + run_key);
+  std::ofstream(dir_ / ("layouts/" + run_key + "/rest")) << "rest";
+  agent::RunHandle& handle = handles_[run_key];
+  handle.run_key = run_key;
+  handle.state = v1::RUN_STATE_LAUNCH_UNKNOWN;
+  StartBackend();
+  EXPECT_TRUE(IsLayoutsEmpty());
+  EXPECT_EQ(backend_->Lookup(handle).kind, agent::LookupOutcome::Kind::kAbsent);
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(Launch(run_key, spec).kind, agent::LaunchOutcome::Kind::kLaunched);
+  EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(Stdout(run_key), "data\n");
+  EXPECT_EQ(ReadAll(dir_ / "count"), "ran\n");
+}
+
+TEST_F(BroughtFilesTest, WhoeverWaitsInTheQueueHasItsFilesAfterARestartWithoutTheBroker) {
+  const std::string gate = Gate("gate");
+  v1::JobSpec block = Script("cat " + gate);
+  block.mutable_resources()->set_cpu_millis(2000);
+  const std::string blocker = Submit(block);
+  const std::string run_key = Submit(Bringing("./run.sh"));
+  AwaitState(blocker, v1::RUN_STATE_RUNNING);
+  source_.SetAway(true);
+  StartBackend();
+  Open(gate);
+  EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(Stdout(run_key), "data\n");
+  AwaitEnd(blocker);
+}
+
+}  // namespace
+}  // namespace muster::machines
