@@ -74,9 +74,11 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(AgentConfig config, uploads
     return MakeMachinesBackend(std::move(config), files);
   if (config.kind == v1::CLUSTER_KIND_KUBERNETES) {
     config.kubernetes.cluster = config.cluster;
+    config.kubernetes.files = files;
     return kubernetes::CreateKubernetesBackend(config.kubernetes, config.state_dir);
   }
   config.slurm.cluster = config.cluster;
+  config.slurm.files = files;
   if (!config.slurm_ssh.hosts.empty()) return MakeRemoteSlurmBackend(std::move(config));
   return slurm::CreateSlurmBackend(config.slurm, config.state_dir);
 }

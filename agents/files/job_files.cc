@@ -75,7 +75,7 @@ absl::StatusOr<LocalFiles> JobFiles::Fetch(const v1::JobSpec& spec, absl::Durati
 agent::LaunchOutcome NotLaunched(const absl::Status& status) {
   const std::string message =
       fmt::format("the files that the job brings along are not there: {}", ToStd(status.message()));
-  if (absl::IsUnavailable(status)) {
+  if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
     agent::LaunchOutcome outcome;
     outcome.kind = agent::LaunchOutcome::Kind::kNotSent;
     outcome.evidence = EvidenceOf(message);

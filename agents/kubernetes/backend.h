@@ -103,7 +103,10 @@ class KubernetesBackend final : public agent::Backend {
   std::optional<agent::LookupOutcome> LookUpForbidden(const agent::RunHandle& run);
   // The run's objects, or why the cluster cannot have it. UNAVAILABLE: whether it can is not known
   // yet.
-  absl::StatusOr<RunObjects> Prepare(const v1::Assignment& assignment);
+  absl::StatusOr<RunObjects> Prepare(const v1::Assignment& assignment,
+                                     const std::vector<std::string>& file_parts);
+  // The archive of what the job brings along; nothing: it is in `parts`, or there is none.
+  LaunchEnd PackBroughtFiles(const v1::JobSpec& spec, std::vector<std::string>* parts) const;
   // The rest of a plan: what the API server says of the objects, and when the run would start.
   void PlanOnServer(const v1::Assignment& planned, const RunObjects& objects, v1::JobPlan* plan,
                     agent::CheckList* checks);

@@ -190,7 +190,7 @@ absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
   *planned.mutable_spec() = spec;
   v1::JobPlan plan;
   agent::CheckList checks;
-  const absl::StatusOr<RunObjects> objects = Prepare(planned);
+  const absl::StatusOr<RunObjects> objects = Prepare(planned, {});
   if (absl::IsUnavailable(objects.status())) return objects.status();
   if (!objects.ok()) {
     checks.Fail("the job", agent::WhatIsWrong(objects.status()), "Correct the job.");

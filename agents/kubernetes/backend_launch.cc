@@ -6,6 +6,7 @@
 
 #include "agents/core/job_storage.h"
 #include "agents/kubernetes/backend.h"
+#include "agents/kubernetes/manifest/brought_files.h"
 #include "agents/kubernetes/objects/kueue.h"
 #include "agents/kubernetes/verdict/explain_failure.h"
 #include "contract/run_key.h"
@@ -40,7 +41,27 @@ bool IsServersTrouble(const absl::Status& status) {
 
 }  // namespace
 
-absl::StatusOr<RunObjects> KubernetesBackend::Prepare(const v1::Assignment& assignment) {
+LaunchEnd KubernetesBackend::PackBroughtFiles(const v1::JobSpec& spec,
+                                              std::vector<std::string>* parts) const {
+  if (spec.uploads_size() == 0) return std::nullopt;
+  if (config_.files == nullptr) {
+    return RefusedAs(v1::FAILURE_CLASS_CONFIG, "this agent takes no files that jobs bring along",
+                     "submit the job to a cluster that does");
+  }
+  const absl::StatusOr<uploads::LocalFiles> files = config_.files->Fetch(spec);
+  if (!files.ok()) return uploads::NotLaunched(files.status());
+  absl::StatusOr<std::vector<std::string>> packed = PackFiles(*files, config_.files->cache());
+  if (absl::IsUnavailable(packed.status())) return UnclearBecause(packed.status());
+  if (!packed.ok()) {
+    return RefusedAs(v1::FAILURE_CLASS_CONFIG, agent::WhatIsWrong(packed.status()),
+                     "bring less along, or choose a cluster of Slurm or machines");
+  }
+  *parts = *std::move(packed);
+  return std::nullopt;
+}
+
+absl::StatusOr<RunObjects> KubernetesBackend::Prepare(const v1::Assignment& assignment,
+                                                      const std::vector<std::string>& file_parts) {
   v1::Assignment own = assignment;
   if (absl::Status good = CheckNamespace(own.spec(), config_); !good.ok()) return good;
   if (absl::Status clear = view_.SpellGpuType(own.mutable_spec()); !clear.ok()) return clear;
@@ -55,7 +76,7 @@ absl::StatusOr<RunObjects> KubernetesBackend::Prepare(const v1::Assignment& assi
                                       (is_all ? "" : "; " + std::string(ToStd(good.message()))));
   }
   if (!good.ok()) return good;
-  absl::StatusOr<RunObjects> objects = MakeObjects(own, config_, config_.name_space);
+  absl::StatusOr<RunObjects> objects = MakeObjects(own, config_, config_.name_space, file_parts);
   // Kueue would let it go at once from a default queue, without what it owns, or held.
   if (objects.ok() && own.spec().kubernetes().queue().empty() &&
       queues_.MayHaveDefaultQueue(name_space))
@@ -82,7 +103,9 @@ LaunchOutcome KubernetesBackend::LaunchInPlace(const StartQueue::AssignmentPtr& 
   v1::Assignment assignment = *run;
   // A hold that came before there is a Job.
   assignment.set_held(queue_.IsHeld(run_key));
-  const absl::StatusOr<RunObjects> objects = Prepare(assignment);
+  std::vector<std::string> file_parts;
+  if (LaunchEnd end = PackBroughtFiles(assignment.spec(), &file_parts)) return *std::move(end);
+  const absl::StatusOr<RunObjects> objects = Prepare(assignment, file_parts);
   // It is looked up, and launched again.
   if (absl::IsUnavailable(objects.status())) return UnclearBecause(objects.status());
   if (!objects.ok()) {

@@ -81,8 +81,10 @@ std::vector<OwnedObject> OwnedObjects(const RunObjects& objects) {
     owned.push_back({"/apis/" + version + of_namespace + "/podgroups", &*objects.pod_group,
                      CreationOf(version.substr(0, version.find('/')), "podgroups", name_space)});
   }
-  owned.push_back({"/api/v1" + of_namespace + "/secrets", &objects.secret,
-                   CreationOf("", "secrets", name_space)});
+  const std::string secrets = "/api/v1" + of_namespace + "/secrets";
+  for (const Json& part : objects.file_secrets)
+    owned.push_back({secrets, &part, CreationOf("", "secrets", name_space)});
+  owned.push_back({secrets, &objects.secret, CreationOf("", "secrets", name_space)});
   return owned;
 }
 

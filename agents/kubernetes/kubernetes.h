@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "agents/core/backend.h"
+#include "agents/files/job_files.h"
 
 namespace muster::kubernetes {
 
@@ -31,6 +32,9 @@ struct StorageRoot {
 struct KubernetesConfig {
   // What the operator calls the cluster; runs read it as MUSTER_CLUSTER.
   std::string cluster;
+
+  // What jobs bring along; outlives the backend. Null: jobs that bring files are not taken.
+  uploads::JobFiles* files = nullptr;
 
   // ---- the API server
   // Kubeconfig files, merged as kubectl does. Default: those of $KUBECONFIG, or ~/.kube/config, or

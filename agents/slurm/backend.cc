@@ -66,7 +66,11 @@ SlurmBackend::SlurmBackend(SlurmConfig config, std::unique_ptr<hosts::Host> host
       arrays_(config_.run_dir, host_.get()),
       scheduler_(MakeScheduler(config_, host_.get(), &gate_, &commands_)),
       images_(config_, host_.get(), scheduler_.get()),
-      watcher_(host_.get(), RunPaths::EndedDirectory(config_.run_dir), config_.record_interval) {}
+      watcher_(host_.get(), RunPaths::EndedDirectory(config_.run_dir), config_.record_interval) {
+  if (config_.files == nullptr) return;
+  trees_ = std::make_unique<uploads::HostTrees>(host_.get(), config_.run_dir + "/files",
+                                                config_.files->cache());
+}
 
 absl::Status SlurmBackend::Probe() {
   for (const auto& [name, path] :
@@ -105,6 +109,7 @@ absl::StatusOr<v1::Inventory> SlurmBackend::Inventory() {
   v1::Inventory inventory;
   inventory.set_identity(settings->name);
   inventory.set_scheduler_version("slurm " + settings->version);
+  inventory.set_takes_uploads(config_.files != nullptr);
   inventory.mutable_pools()->Assign(pools->begin(), pools->end());
   inventory.mutable_observed_at()->set_seconds(absl::ToUnixSeconds(absl::Now()));
   if (pools->empty()) {

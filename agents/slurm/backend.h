@@ -15,6 +15,7 @@
 #include "agents/core/backend.h"
 #include "agents/core/check_list.h"
 #include "agents/core/steady_time.h"
+#include "agents/files/host_trees.h"
 #include "agents/hosts/host.h"
 #include "agents/slurm/arrays.h"
 #include "agents/slurm/call_gate.h"
@@ -116,6 +117,9 @@ class SlurmBackend : public agent::Backend {
   absl::StatusOr<v1::Assignment> Resolve(const v1::Assignment& assignment) const;
   // That its inputs are there and its results have a directory; nothing: it may be submitted.
   std::optional<agent::LaunchOutcome> PrepareStorage(const v1::JobSpec& spec);
+  // What the job brings along becomes the run's working directory; nothing: it may be submitted.
+  std::optional<agent::LaunchOutcome> LayOutFiles(const v1::Assignment& assignment,
+                                                  absl::Time deadline);
   // Of a spec without an image: nothing is needed.
   // Nothing: jobs may have an image, or nobody can tell.
   std::optional<v1::Failure> WhyNoContainers();
@@ -202,6 +206,8 @@ class SlurmBackend : public agent::Backend {
   Commands commands_;
   Arrays arrays_;
   const std::unique_ptr<Scheduler> scheduler_;
+  // Null: jobs that bring files are not taken.
+  std::unique_ptr<uploads::HostTrees> trees_;
   ImageCache images_;
   RecordWatcher watcher_;
 

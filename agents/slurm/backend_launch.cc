@@ -10,6 +10,7 @@
 #include "agents/slurm/container.h"
 #include "agents/slurm/outcomes.h"
 #include "agents/slurm/pool_limits.h"
+#include "contract/errors.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -53,7 +54,8 @@ struct SlurmBackend::Fresh {
   // What its job asks for, less what is its own: the words for a run without a name, and the batch
   // script. Empty: it is no task of any array.
   std::vector<std::string> likeness;
-  bool is_first = false;  // no launch before this one has left files
+  bool is_first = false;      // no launch before this one has left files
+  absl::Time files_deadline;  // of what all that came together bring along
 };
 
 LaunchOutcome SlurmBackend::Launch(const v1::Assignment& assignment) {
@@ -74,6 +76,7 @@ std::vector<LaunchOutcome> SlurmBackend::LaunchMany(
     const std::lock_guard lock(mutex_);
     max_tasks = std::min(max_array_size_, kMaxArrayTasks);
   }
+  const absl::Time files_deadline = absl::Now() + uploads::kFetchPatience;
   std::vector<std::string> scripts;
   for (const auto& assignment : assignments)
     scripts.push_back(PathsOf(assignment->run_key()).script());
@@ -91,6 +94,7 @@ std::vector<LaunchOutcome> SlurmBackend::LaunchMany(
     Fresh fresh;
     fresh.index = i;
     fresh.is_first = !before[i].ok();
+    fresh.files_deadline = files_deadline;
     absl::StatusOr<v1::Assignment> complete = Complete(*assignments[i], known);
     if (complete.ok()) complete = Resolve(*complete);
     if (!complete.ok()) {
@@ -135,6 +139,25 @@ std::optional<LaunchOutcome> SlurmBackend::PrepareStorage(const v1::JobSpec& spe
                              ToStd(status.message())));
 }
 
+// Each launch anew: nothing of the run has begun that could have changed them.
+std::optional<LaunchOutcome> SlurmBackend::LayOutFiles(const v1::Assignment& assignment,
+                                                       absl::Time deadline) {
+  if (assignment.spec().uploads_size() == 0) return std::nullopt;
+  if (trees_ == nullptr) {
+    return RefusedBecause(contract::BadField(
+        "uploads", "this agent takes no files; submit the job to a cluster that does"));
+  }
+  const absl::StatusOr<uploads::LocalFiles> files =
+      config_.files->Fetch(assignment.spec(), deadline - absl::Now());
+  if (!files.ok()) return uploads::NotLaunched(files.status());
+  const absl::Status status =
+      trees_->LayOut(*files, PathsOf(assignment.run_key()).work(), deadline);
+  if (status.ok()) return std::nullopt;
+  // Else it would be tried again at once, for as long as the host is away.
+  if (absl::IsUnavailable(status)) return Unclear(NotWritten(status));
+  return uploads::NotLaunched(status);
+}
+
 std::string SlurmBackend::ResultsDirectory(const agent::RunHandle& run) {
   if (run.assignment == nullptr) return {};
   const absl::StatusOr<v1::Assignment> resolved = Resolve(*run.assignment);
@@ -158,6 +181,7 @@ std::optional<LaunchOutcome> SlurmBackend::Prepare(
   if (absl::Status status = CheckTimeLimit(assignment.spec(), pools); !status.ok())
     return RefusedBecause(status);
   if (auto outcome = PrepareStorage(assignment.spec()); outcome.has_value()) return outcome;
+  if (auto outcome = LayOutFiles(assignment, fresh->files_deadline)) return outcome;
   // What has yet to be converted anew is not what another run may have as it is.
   const bool is_refresh = assignment.spec().slurm().container().refresh_image();
   const std::string name = assignment.spec().image() + (is_refresh ? "\n" : "");

@@ -14,6 +14,7 @@
 
 #include "absl/time/time.h"
 #include "agents/core/backend.h"
+#include "agents/files/job_files.h"
 #include "agents/hosts/host.h"
 #include "agents/slurm/profile.h"
 #include "agents/slurm/run_files.h"
@@ -26,6 +27,8 @@ struct SlurmConfig {
   // Where runs have their directories: absolute, writable for the agent, shared with the compute
   // nodes. Default: "runs" in the agent's state directory.
   std::string run_dir;
+  // What jobs bring along; outlives the backend. Null: jobs that bring files are not taken.
+  uploads::JobFiles* files = nullptr;
   // SLURM_CONF for every command. Default: the agent's own SLURM_CONF (on this machine), or where
   // Slurm looks by itself.
   std::string slurm_conf;

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from harness.api import FAILED, SUCCEEDED, script_spec
+from harness.api import CANCELED, FAILED, SUCCEEDED, script_spec
 from harness.files import bring, sha256
 from harness.wait import eventually
 
@@ -27,7 +27,7 @@ def test_a_job_starts_among_its_files(api, agent):
     job_id = api.submit(spec)
     job = api.wait_state(job_id, SUCCEEDED)
     assert job.state == SUCCEEDED
-    assert api.stdout(job_id) == b"1,2,3\ndata\nempty\nmnt\ntrain.sh\n"
+    assert api.stdout(job_id) == b"1,2,3\ndata\nempty\nmnt\nresults\ntrain.sh\n"
 
 
 def test_runs_of_the_same_files_do_not_disturb_each_other_and_fetch_once(api, agent, broker):
@@ -96,4 +96,4 @@ def test_a_full_disk_ends_the_run_and_says_so(api, world, broker):
                "a run has ended for want of disk")
     assert not os.listdir(agent.state_dir / "runs")
     api.cancel(job_id)
-    api.wait_state(job_id)
+    api.wait_state(job_id, CANCELED, FAILED)

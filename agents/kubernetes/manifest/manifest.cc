@@ -5,6 +5,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_join.h"
+#include "agents/kubernetes/manifest/brought_files.h"
 #include "agents/kubernetes/manifest/pod_template.h"
 #include "agents/kubernetes/manifest/pod_volumes.h"
 #include "agents/kubernetes/manifest/run_secret.h"
@@ -129,6 +130,16 @@ Json MakeSecret(const v1::Assignment& assignment, const std::string& name_space,
           {"data", std::move(data)}};
 }
 
+std::vector<Json> MakeFileSecrets(const v1::Assignment& assignment, const std::string& name_space,
+                                  const std::vector<std::string>& parts) {
+  std::vector<Json> secrets;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    secrets.push_back(MakeSecret(assignment, name_space, {{kPartFile, parts[i]}}));
+    secrets.back()["metadata"]["name"] = NameOfPart(assignment.run_key(), i);
+  }
+  return secrets;
+}
+
 Json MakeService(const v1::Assignment& assignment, const std::string& name_space) {
   return {{"apiVersion", "v1"},
           {"kind", "Service"},
@@ -187,12 +198,14 @@ std::string NamespaceOf(const v1::JobSpec& spec, const std::string& default_name
 
 absl::StatusOr<RunObjects> MakeObjects(const v1::Assignment& assignment,
                                        const KubernetesConfig& config,
-                                       const std::string& default_namespace) {
+                                       const std::string& default_namespace,
+                                       const std::vector<std::string>& file_parts) {
   if (absl::Status good = CheckRoles(assignment.spec()); !good.ok()) return good;
   absl::StatusOr<v1::Assignment> resolved = OnStorage(assignment, config);
   if (!resolved.ok()) return resolved.status();
   absl::StatusOr<PodVolumes> volumes = MakeVolumes(assignment, *resolved, config);
   if (!volumes.ok()) return volumes.status();
+  if (!file_parts.empty()) AddBroughtFiles(assignment.run_key(), file_parts.size(), &*volumes);
   std::map<std::string, std::string> files = MakeRunFiles(*resolved, config.cluster);
   if (!volumes->storage_mounts.empty()) {
     files[kStorageFile] = StorageScript();
@@ -206,6 +219,7 @@ absl::StatusOr<RunObjects> MakeObjects(const v1::Assignment& assignment,
   objects.name = assignment.run_key();
   objects.job = MakeJob(*resolved, objects.name_space, *std::move(pod));
   objects.secret = MakeSecret(*resolved, objects.name_space, files);
+  objects.file_secrets = MakeFileSecrets(*resolved, objects.name_space, file_parts);
   if (PodCount(assignment.spec()) > 1) objects.service = MakeService(*resolved, objects.name_space);
   if (assignment.spec().kubernetes().gang() == v1::KUBERNETES_GANG_POD_GROUP)
     objects.pod_group = MakePodGroup(*resolved, objects.name_space);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "agents/kubernetes/api/json_fields.h"
@@ -27,7 +28,8 @@ inline constexpr char kUserAnnotation[] = "muster.dev/user";
 inline constexpr char kNameAnnotation[] = "muster.dev/job-name";
 // The container that runs setup and command.
 inline constexpr char kMainContainer[] = "main";
-// The one before it that looks whether the run's data is there; only of runs that have some.
+// The one before it that looks whether the run's data is there, and unpacks what the job brings
+// along; only of runs that have some.
 inline constexpr char kStorageContainer[] = "storage";
 // Of jobs without kubernetes.time_to_live.
 inline constexpr int64_t kDefaultTimeToLiveSeconds = 3600;
@@ -40,6 +42,8 @@ struct RunObjects {
   Json job;  // batch/v1, suspended
   // What the container needs to start: its script, the user's, the environment. v1.
   Json secret;
+  // The archive of what the job brings along, a part in each. v1.
+  std::vector<Json> file_secrets;
   // So that pods find each other by name, headless; of runs of several nodes. v1.
   std::optional<Json> service;
   // Of the coscheduling plug-in: scheduling.x-k8s.io/v1alpha1. Only for runs that ask for it.
@@ -47,10 +51,12 @@ struct RunObjects {
 };
 
 // `default_namespace` is for runs that name none. The assignment is valid and has its defaults.
-// INVALID_ARGUMENT: the cluster cannot run it; names the field and the remedy.
+// `file_parts`: the archive of what it brings along. INVALID_ARGUMENT: the cluster cannot run it;
+// names the field and the remedy.
 absl::StatusOr<RunObjects> MakeObjects(const v1::Assignment& assignment,
                                        const KubernetesConfig& config,
-                                       const std::string& default_namespace);
+                                       const std::string& default_namespace,
+                                       const std::vector<std::string>& file_parts = {});
 
 // Where the run's objects are.
 std::string NamespaceOf(const v1::JobSpec& spec, const std::string& default_namespace);

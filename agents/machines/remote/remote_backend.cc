@@ -46,7 +46,9 @@ class RemoteBackend : public agent::Backend {
 
   absl::Status Probe() override { return absl::OkStatus(); }
   absl::StatusOr<v1::Inventory> Inventory() override {
-    return InventoryOf(scheduler_->load(), config_.cluster);
+    v1::Inventory inventory = InventoryOf(scheduler_->load(), config_.cluster);
+    inventory.set_takes_uploads(config_.files != nullptr);
+    return inventory;
   }
   v1::ClusterChecks Check() override { return ChecksOf(scheduler_->load()); }
   absl::StatusOr<v1::ClusterDetails> Describe() override { return DetailsOf(scheduler_->load()); }
@@ -91,6 +93,8 @@ class RemoteBackend : public agent::Backend {
   }
   // Why the cluster can never run the job.
   std::optional<Misfit> RefusalOf(const v1::JobSpec& spec, const Request& request) const;
+  // So that they are on the agent's machine when the run's turn comes. Nothing: they are.
+  std::optional<LaunchOutcome> FetchFiles(const v1::JobSpec& spec) const;
   void Enqueue(std::shared_ptr<const v1::Assignment> assignment, uint64_t order, bool held);
 
   const MachinesConfig config_;
@@ -112,6 +116,7 @@ absl::Status RemoteBackend::Start() {
        .lost_after = config_.host_lost_after,
        .keep_finished_runs = config_.keep_finished_runs,
        .program = std::make_shared<const SupervisorProgram>(*std::move(program)),
+       .files = config_.files,
        .read_hosts = config_.read_hosts},
       config_.hosts, &board_, &router_);
   if (!scheduler.ok()) return scheduler.status();
@@ -225,6 +230,9 @@ LaunchOutcome RemoteBackend::Launch(const v1::Assignment& assignment) {
   if (!own.ok()) {
     return Refused(v1::FAILURE_CLASS_CONFIG, agent::WhatIsWrong(own.status()), "correct the job");
   }
+  if (assignment.spec().uploads_size() > 0) {
+    if (auto outcome = FetchFiles(assignment.spec())) return *std::move(outcome);
+  }
   const uint64_t order = next_order_++;
   if (const absl::Status created = record.Create(assignment, order); !created.ok()) {
     return Refused(v1::FAILURE_CLASS_INFRA, Words(created),
@@ -234,6 +242,16 @@ LaunchOutcome RemoteBackend::Launch(const v1::Assignment& assignment) {
   }
   Enqueue(std::make_shared<v1::Assignment>(assignment), order, assignment.held());
   return LaunchedAs("entered the cluster's queue");
+}
+
+std::optional<LaunchOutcome> RemoteBackend::FetchFiles(const v1::JobSpec& spec) const {
+  if (config_.files == nullptr) {
+    return Refused(v1::FAILURE_CLASS_CONFIG, "this agent takes no files that jobs bring along",
+                   "submit the job to a cluster that does");
+  }
+  const absl::Status status = config_.files->Fetch(spec).status();
+  if (status.ok()) return std::nullopt;
+  return uploads::NotLaunched(status);
 }
 
 void RemoteBackend::Enqueue(std::shared_ptr<const v1::Assignment> assignment, uint64_t order,

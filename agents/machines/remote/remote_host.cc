@@ -9,6 +9,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
 #include "agents/core/job_storage.h"
 #include "agents/machines/small_file.h"
 #include "contract/text.h"
@@ -203,6 +204,10 @@ absl::Status RemoteHost::Prepare() {
     prepared_ = true;
     program_path_ = program;
     runs_directory_ = runs;
+    if (options_.files != nullptr) {
+      trees_ = std::make_shared<uploads::HostTrees>(ssh_.get(), *directory + "/files",
+                                                    options_.files->cache());
+    }
     for (const auto& [of_run, logs] : cleaning_)
       commands_.push_back(CleanCommand{.directory = of_run, .logs = logs});
     cleaning_.clear();
@@ -316,6 +321,8 @@ void RemoteHost::CommandLoop() {
 
 void RemoteHost::Do(const RankStart& start) {
   StartDone done = StartRank(start);
+  // Its files are on their way: what else is to be done there gets its turn.
+  if (absl::IsDeadlineExceeded(done.status)) return Push(start);
   if (done.status.ok()) NoteStage(start.run_key, HostStage::kClaimed);
   listener_(std::move(done));
 }
@@ -324,13 +331,45 @@ void RemoteHost::Do(const RankStart& start) {
 absl::Status RemoteHost::PrepareStart(const RankStart& start) {
   // The default one is in the run's own directory, and made there.
   const bool has_results = !start.job->results_directory().starts_with(start.directory + "/");
-  if (start.job->inputs_size() == 0 && !has_results) return absl::OkStatus();
+  const bool has_files = start.job->uploads_size() > 0;
+  if (start.job->inputs_size() == 0 && !has_results && !has_files) return absl::OkStatus();
   const absl::StatusOr<std::vector<std::string>> files = ssh_->ListDirectory(start.directory);
-  if (files.ok() && !files->empty()) return absl::OkStatus();
   if (!files.ok() && !absl::IsNotFound(files.status()))
     return absl::UnavailableError(files.status().message());
+  // It is there as a whole, from an earlier try.
+  if (files.ok() && std::count(files->begin(), files->end(), kWorkDirectory) > 0)
+    return absl::OkStatus();
+  const bool has_begun =
+      files.ok() && std::any_of(files->begin(), files->end(), [](const std::string& name) {
+        return !name.starts_with(kWorkDirectory);
+      });
+  if (has_begun) return absl::OkStatus();
   if (absl::Status s = agent::CheckInputs(*start.job, ssh_.get()); !s.ok()) return s;
-  return has_results ? agent::MakeResultsDirectory(*start.job, ssh_.get()) : absl::OkStatus();
+  if (has_results) {
+    if (absl::Status s = agent::MakeResultsDirectory(*start.job, ssh_.get()); !s.ok()) return s;
+  }
+  return has_files ? LayOutFiles(start) : absl::OkStatus();
+}
+
+absl::Status RemoteHost::LayOutFiles(const RankStart& start) {
+  std::shared_ptr<uploads::HostTrees> trees;
+  {
+    const std::lock_guard lock(mutex_);
+    trees = trees_;
+  }
+  if (trees == nullptr) return absl::InvalidArgumentError("uploads: this agent takes none");
+  const absl::StatusOr<uploads::LocalFiles> files = options_.files->Fetch(*start.job);
+  absl::Status status = files.status();
+  if (status.ok()) {
+    status = trees->LayOut(*files, fmt::format("{}/{}", start.directory, kWorkDirectory),
+                           absl::Now() + uploads::kFetchPatience);
+  }
+  if (status.ok() || absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) return status;
+  if (absl::IsNotFound(status) || absl::IsInvalidArgument(status)) {
+    return absl::InvalidArgumentError(
+        fmt::format("uploads: {}; submit the job again from where its files are", Words(status)));
+  }
+  return absl::FailedPreconditionError(Words(status));
 }
 
 StartDone RemoteHost::StartRank(const RankStart& start) {
@@ -342,6 +381,8 @@ StartDone RemoteHost::StartRank(const RankStart& start) {
   // A connection that is gone already has carried nothing of this.
   if (done.status.ok() && !ssh_->Connect().ok()) done.status = NoAnswer();
   if (done.status.ok()) done.status = PrepareStart(start);
+  // A host without room for the files is one that could not start it.
+  done.was_sent = start.job->uploads_size() > 0 && absl::IsFailedPrecondition(done.status);
   if (!done.status.ok()) return done;
   done.was_sent = true;
   std::vector<std::string> words = {"start", start.directory, start.devices, Question()};

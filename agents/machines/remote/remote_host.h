@@ -22,6 +22,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "agents/files/host_trees.h"
+#include "agents/files/job_files.h"
 #include "agents/hosts/ssh_host.h"
 #include "agents/machines/host_config.h"
 #include "agents/machines/host_report.h"
@@ -92,6 +94,7 @@ class RemoteHost {
     std::string cluster;
     bool limits = true;  // hold runs to what they ask for
     std::shared_ptr<const SupervisorProgram> program;
+    uploads::JobFiles* files = nullptr;  // that jobs bring along; outlives the host. Null: none
   };
   using Listener = std::function<void(HostEvent)>;
 
@@ -168,6 +171,9 @@ class RemoteHost {
   // What has to be there before a start. UNAVAILABLE: nobody knows; INVALID_ARGUMENT: the job is
   // wrong.
   absl::Status PrepareStart(const RankStart& start);
+  // What the job brings along becomes the rank's working directory. DEADLINE_EXCEEDED: it is on
+  // its way. UNAVAILABLE, INVALID_ARGUMENT as above; FAILED_PRECONDITION: there is no room for it.
+  absl::Status LayOutFiles(const RankStart& start);
   StartDone StartRank(const RankStart& start);
   // Runs the supervisor's program there. UNAVAILABLE: it may have run; FAILED_PRECONDITION: it says
   // that it could not.
@@ -185,12 +191,13 @@ class RemoteHost {
   // Guarded by mutex_.
   bool stopping_ = false;
   bool prepared_ = false;
-  std::string program_path_;                // there, once prepared
-  std::string runs_directory_;              // likewise
-  std::map<std::string, Watched> watched_;  // by run key
-  int64_t question_ = 1;                    // its number; a new one when more runs are watched
-  std::deque<Command> commands_;            // a few for each of the agent's active runs
-  std::map<std::string, bool> cleaning_;    // directories; true: logs too. At most kMaxCleaning
+  std::string program_path_;                   // there, once prepared
+  std::string runs_directory_;                 // likewise
+  std::shared_ptr<uploads::HostTrees> trees_;  // likewise, if jobs may bring files
+  std::map<std::string, Watched> watched_;     // by run key
+  int64_t question_ = 1;                       // its number; a new one when more runs are watched
+  std::deque<Command> commands_;               // a few for each of the agent's active runs
+  std::map<std::string, bool> cleaning_;       // directories; true: logs too. At most kMaxCleaning
 
   std::thread report_thread_;
   std::thread command_thread_;

@@ -45,6 +45,7 @@ struct RemoteSchedulerOptions {
   absl::Duration lost_after;
   uint32_t keep_finished_runs = 0;
   std::shared_ptr<const SupervisorProgram> program;
+  uploads::JobFiles* files = nullptr;  // that jobs bring along; null: none
   // Reads the file of hosts anew.
   std::function<absl::StatusOr<std::vector<HostConfig>>()> read_hosts;
 };

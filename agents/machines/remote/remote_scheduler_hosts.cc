@@ -36,7 +36,8 @@ absl::Status RemoteScheduler::AddHost(const HostConfig& config) {
                           .directory = options_.host_directory,
                           .cluster = options_.cluster,
                           .limits = options_.rules.limits,
-                          .program = options_.program},
+                          .program = options_.program,
+                          .files = options_.files},
                          [this, host = hosts_.size()](HostEvent event) {
                            Post(HostMessage{.host = host, .event = std::move(event)});
                          });

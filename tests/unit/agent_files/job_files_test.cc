@@ -40,12 +40,15 @@ class JobFilesTest : public FilesTest {
 };
 
 TEST_F(JobFilesTest, ATreeIsLaidOutAsItIs) {
-  Bring(Tree({Directory("empty"), Sent("run.sh", "#!/bin/sh\n", true), Sent("src/a.py", "a"),
+  v1::FileTreeEntry key = Sent("key", "secret");
+  key.set_owner_only(true);
+  Bring(Tree({Directory("empty"), key, Sent("run.sh", "#!/bin/sh\n", true), Sent("src/a.py", "a"),
               Link("src/b.py", "a.py"), Link("tool", "run.sh")}));
   ASSERT_TRUE(FetchAndLayOut().ok());
   EXPECT_EQ(Slurp(work_ + "/src/b.py"), "a");
   EXPECT_EQ(std::filesystem::read_symlink(work_ + "/src/b.py"), "a.py");
   EXPECT_TRUE(std::filesystem::is_directory(work_ + "/empty"));
+  EXPECT_EQ(ModeOfFile("key"), 0600u);
   EXPECT_EQ(ModeOfFile("run.sh"), 0755u);
   EXPECT_EQ(ModeOfFile("src/a.py"), 0644u);
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # What looks, before a run's container is made, whether its data is there: what Kubernetes mounts from within a volume
-# and does not find, it would make.
+# and does not find, it would make. It unpacks what the job brings along, too.
 #
 #   sh storage
 #
@@ -19,6 +19,18 @@ muster_need() {
 muster_make() {
   if mkdir -p -- "$3"; then return; fi
   printf 'muster: %s "%s" cannot be made\n' "$1" "$2" >&2
+  MUSTER_FAILED=1
+}
+
+# muster_unpack PARTS DIRECTORY: PARTS holds an archive in pieces, of what the job brings along.
+muster_unpack() {
+  if ! command -v tar >/dev/null 2>&1; then
+    printf 'muster: uploads: the image has no tar to unpack them; use one that has, or put the files into it\n' >&2
+    MUSTER_FAILED=1
+    return
+  fi
+  if (umask 022 && cat "$1"/* | tar -xmop -f - -C "$2"); then return; fi
+  printf 'muster: uploads: the files could not be unpacked into %s; tar has said why\n' "$2" >&2
   MUSTER_FAILED=1
 }
 

@@ -1,0 +1,164 @@
+#include "agents/files/host_trees.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "agents/files/tar_stream.h"
+#include "agents/hosts/file_error.h"
+#include "contract/text.h"
+#include "digest/sha256.h"
+
+namespace muster::uploads {
+namespace {
+
+// Some 8 MiB over a slow line.
+constexpr absl::Duration kPartPatience = absl::Minutes(2);
+// A GiB in fifty thousand files onto a busy file server.
+constexpr absl::Duration kTreePatience = absl::Minutes(10);
+// What a host says of a failure.
+constexpr size_t kMaxWordsBytes = 1000;
+
+// How the scripts end when what they work on is not as it should be.
+constexpr int kMissing = 64;
+constexpr int kDamaged = 65;
+
+// $1 the tree, $2 the target. The directory above may be a link's: -T moves onto the name itself.
+constexpr char kCopyScript[] = R"sh(
+export LC_ALL=C
+[ -d "$1" ] || exit 64
+touch "$1" || exit
+(umask 077; mkdir -p "${2%/*}") || exit
+rm -rf "$2.part" "$2" || exit
+cp -a --reflink=auto "$1" "$2.part" || { rm -rf "$2.part"; exit 1; }
+sync -f "$2.part" 2>/dev/null
+mv -T "$2.part" "$2"
+)sh";
+
+// $1 the archive, $2 from where on. A part that came half before is written over.
+constexpr char kAppendScript[] = R"sh(
+export LC_ALL=C
+umask 077
+mkdir -p "${1%/*}" && truncate -s "$2" "$1" && cat >>"$1" || { rm -f "$1"; exit 1; }
+)sh";
+
+// $1 the archive, $2 its SHA-256, $3 the tree, $4 how many trees stay.
+constexpr char kUnpackScript[] = R"sh(
+export LC_ALL=C
+echo "$2  $1" | sha256sum -c --status || { rm -f "$1"; exit 65; }
+(umask 077; mkdir -p "${3%/*}") || exit
+umask 022
+rm -rf "$3.part" && mkdir "$3.part" || exit
+tar -xmop -f "$1" -C "$3.part" || { rm -rf "$3.part" "$1"; exit 1; }
+rm -f "$1"
+rm -rf "$3"
+touch "$3.part" && mv -T "$3.part" "$3" || exit
+cd "${3%/*}" || exit
+find . -mindepth 1 -maxdepth 1 -mtime +7 -exec rm -rf {} +
+ls -t | tail -n "+$(($4 + 1))" | xargs rm -rf
+find "${1%/*}" -type f -mtime +0 -exec rm -f {} +
+exit 0
+)sh";
+
+}  // namespace
+
+absl::Status HostTrees::LayOut(const LocalFiles& files, const std::string& target,
+                               absl::Time deadline) {
+  const std::string digest = Sha256Of(files.tree.SerializeAsString());
+  {
+    const std::shared_lock lock(mutex_);
+    absl::Status status = Copy(digest, target);
+    if (!absl::IsNotFound(status)) return status;
+  }
+  const std::unique_lock lock(mutex_);
+  // Another run may have sent it meanwhile.
+  absl::Status status = Copy(digest, target);
+  if (!absl::IsNotFound(status)) return status;
+  status = Send(files, digest, deadline);
+  return status.ok() ? Copy(digest, target) : status;
+}
+
+absl::Status HostTrees::Copy(const std::string& digest, const std::string& target) {
+  return RunScript(kCopyScript, {fmt::format("{}/trees/{}", directory_, digest), target}, "",
+                   kTreePatience);
+}
+
+absl::Status HostTrees::Send(const LocalFiles& files, const std::string& digest,
+                             absl::Time deadline) {
+  const std::string archive = fmt::format("{}/incoming/{}.tar", directory_, digest);
+  absl::StatusOr<uint64_t> sent = SentBytes(archive);
+  if (!sent.ok()) return sent.status();
+  uint64_t at = 0;
+  std::string part;
+  Sha256 sha256;
+  const auto send_part = [&]() -> absl::Status {
+    const uint64_t begin = at - part.size();
+    if (part.empty() || begin < *sent) {
+      part.clear();
+      return absl::OkStatus();
+    }
+    if (absl::Now() >= deadline) {
+      return absl::DeadlineExceededError(fmt::format("{} of {} MiB are on {}", begin >> 20,
+                                                     TarBytes(files.tree) >> 20, host_->Name()));
+    }
+    return RunScript(kAppendScript, {archive, std::to_string(begin)}, std::exchange(part, {}),
+                     kPartPatience);
+  };
+  absl::Status status = WriteTar(files, cache_, [&](std::string_view bytes) -> absl::Status {
+    sha256.Add(bytes);
+    while (!bytes.empty()) {
+      const std::string_view piece = bytes.substr(0, kPartBytes - part.size());
+      part.append(piece);
+      at += piece.size();
+      bytes.remove_prefix(piece.size());
+      if (part.size() < kPartBytes) continue;
+      if (absl::Status s = send_part(); !s.ok()) return s;
+    }
+    return absl::OkStatus();
+  });
+  if (status.ok()) status = send_part();
+  return status.ok() ? Unpack(digest, sha256.Finish()) : status;
+}
+
+absl::StatusOr<uint64_t> HostTrees::SentBytes(const std::string& archive) {
+  const absl::StatusOr<hosts::FileInfo> info = host_->Stat(archive);
+  if (absl::IsNotFound(info.status())) return 0;
+  if (!info.ok()) return info.status();
+  return info->size / kPartBytes * kPartBytes;
+}
+
+absl::Status HostTrees::Unpack(const std::string& digest, const std::string& archive_sha256) {
+  return RunScript(kUnpackScript,
+                   {fmt::format("{}/incoming/{}.tar", directory_, digest), archive_sha256,
+                    fmt::format("{}/trees/{}", directory_, digest), std::to_string(kMaxTrees)},
+                   "", kTreePatience);
+}
+
+absl::Status HostTrees::RunScript(const char* script, std::vector<std::string> arguments,
+                                  std::string input, absl::Duration patience) {
+  std::vector<std::string> argv = {"/bin/sh", "-c", script, "sh"};
+  for (std::string& argument : arguments) argv.push_back(std::move(argument));
+  const absl::StatusOr<hosts::CommandResult> result =
+      host_->Run({.argv = std::move(argv), .stdin_data = std::move(input), .timeout = patience});
+  if (!result.ok()) {
+    return absl::UnavailableError(fmt::format("files could not be laid out on {}: {}",
+                                              host_->Name(), ToStd(result.status().message())));
+  }
+  if (result->ok()) return absl::OkStatus();
+  if (result->exit_code == kMissing) return absl::NotFoundError("the tree is not there");
+  if (result->exit_code == kDamaged)
+    return absl::UnavailableError("what came of the files was damaged; it is sent anew");
+  const std::string words = result->stderr_data.substr(0, kMaxWordsBytes);
+  // The last is tar's when a part of a file still fits.
+  const bool is_full = words.find("No space left on device") != std::string::npos ||
+                       words.find("Disk quota exceeded") != std::string::npos ||
+                       words.find("Wrote only") != std::string::npos;
+  const std::string message = fmt::format("files could not be laid out on {}{}: {}", host_->Name(),
+                                          is_full ? ", whose disk or quota is full" : "", words);
+  return is_full ? absl::ResourceExhaustedError(message) : absl::InternalError(message);
+}
+
+}  // namespace muster::uploads

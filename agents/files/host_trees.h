@@ -1,0 +1,60 @@
+// Jobs' files on a host: each tree is sent there once, as one archive, and copied there for each
+// run.
+//
+// `DIRECTORY/trees/DIGEST/` holds a whole tree: the name is there only after the archive was
+// checked and unpacked. `DIRECTORY/incoming/` holds what has come of an archive; sending goes on
+// from there. Trees of the week stay, at most kMaxTrees.
+//
+// Any thread; one agent for each directory. Calls block; each command on the host is bounded.
+#ifndef MUSTER_AGENTS_FILES_HOST_TREES_H_
+#define MUSTER_AGENTS_FILES_HOST_TREES_H_
+
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "agents/files/job_files.h"
+#include "agents/hosts/host.h"
+
+namespace muster::uploads {
+
+// Trees that stay on a host, those used last: some edits of the same few projects.
+inline constexpr int kMaxTrees = 20;
+// Of one command of the archive: one request over SSH, in memory on both sides.
+inline constexpr size_t kPartBytes = 8 << 20;
+
+class HostTrees {
+ public:
+  // `directory` is absolute. Host and cache must outlive this object.
+  HostTrees(hosts::Host* host, std::string directory, FileCache* cache)
+      : host_(host), directory_(std::move(directory)), cache_(cache) {}
+
+  // Makes `target` with the files, in place of what is there; its parents are made for their owner
+  // alone. It is there as a whole or not at all. Errors: DEADLINE_EXCEEDED: call it again, it goes
+  // on; RESOURCE_EXHAUSTED: the disk there is full; UNAVAILABLE: the host could not be asked, or a
+  // cached file was damaged; others in the host's words.
+  absl::Status LayOut(const LocalFiles& files, const std::string& target, absl::Time deadline);
+
+ private:
+  // NOT_FOUND: the tree is not there.
+  absl::Status Copy(const std::string& digest, const std::string& target);
+  absl::Status Send(const LocalFiles& files, const std::string& digest, absl::Time deadline);
+  // How much of an archive is there, in whole parts.
+  absl::StatusOr<uint64_t> SentBytes(const std::string& archive);
+  absl::Status Unpack(const std::string& digest, const std::string& archive_sha256);
+  absl::Status RunScript(const char* script, std::vector<std::string> arguments, std::string input,
+                         absl::Duration patience);
+
+  hosts::Host* const host_;
+  const std::string directory_;
+  FileCache* const cache_;
+  // Copying goes together; what changes the trees is alone.
+  std::shared_mutex mutex_;
+};
+
+}  // namespace muster::uploads
+
+#endif  // MUSTER_AGENTS_FILES_HOST_TREES_H_

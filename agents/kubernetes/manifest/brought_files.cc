@@ -1,0 +1,66 @@
+#include "agents/kubernetes/manifest/brought_files.h"
+
+#include <utility>
+
+#include "agents/files/tar_stream.h"
+#include "agents/kubernetes/manifest/run_secret.h"
+#include "contract/errors.h"
+#include "contract/units.h"
+#include "fmt/format.h"
+
+namespace muster::kubernetes {
+namespace {
+
+constexpr char kVolume[] = "muster-files";
+// Where the container has the parts, by names that sort as they follow each other.
+constexpr char kPartsDirectory[] = "/muster/files";
+// Whoever the image's user is, unpacks them.
+constexpr int kPartMode = 0444;
+
+}  // namespace
+
+std::string NameOfPart(const std::string& run_key, size_t index) {
+  return fmt::format("{}-files-{}", run_key, index);
+}
+
+absl::StatusOr<std::vector<std::string>> PackFiles(const uploads::LocalFiles& files,
+                                                   uploads::FileCache* cache) {
+  if (const uint64_t bytes = uploads::TarBytes(files.tree); bytes > kMaxArchiveBytes) {
+    return contract::BadField(
+        "uploads",
+        fmt::format("they make an archive of {}, and Kubernetes can be given {}; leave "
+                    "some out by a .musterignore file, put data onto a volume "
+                    "(kubernetes.volumes), or build it into the image",
+                    contract::FormatBytes(bytes), contract::FormatBytes(kMaxArchiveBytes)));
+  }
+  std::vector<std::string> parts;
+  const absl::Status status = uploads::WriteTar(files, cache, [&](std::string_view bytes) {
+    while (!bytes.empty()) {
+      if (parts.empty() || parts.back().size() == kMaxPartBytes) parts.emplace_back();
+      const std::string_view piece = bytes.substr(0, kMaxPartBytes - parts.back().size());
+      parts.back().append(piece);
+      bytes.remove_prefix(piece.size());
+    }
+    return absl::OkStatus();
+  });
+  if (!status.ok()) return status;
+  return parts;
+}
+
+void AddBroughtFiles(const std::string& run_key, size_t parts, PodVolumes* volumes) {
+  Json sources = Json::array();
+  for (size_t i = 0; i < parts; ++i) {
+    Json item = {{"key", kPartFile}, {"path", fmt::format("{:04}", i)}};
+    sources.push_back(
+        {{"secret",
+          {{"name", NameOfPart(run_key, i)}, {"items", Json::array({std::move(item)})}}}});
+  }
+  volumes->volumes.push_back(
+      {{"name", kVolume},
+       {"projected", {{"defaultMode", kPartMode}, {"sources", std::move(sources)}}}});
+  volumes->storage_mounts.push_back(
+      {{"name", kVolume}, {"mountPath", kPartsDirectory}, {"readOnly", true}});
+  volumes->storage_words += fmt::format("muster_unpack {} {}\n", kPartsDirectory, kWorkDirectory);
+}
+
+}  // namespace muster::kubernetes

@@ -1,0 +1,36 @@
+// What a job brings along, on its way into a pod: an archive in parts, each in a Secret, which the
+// container that looks at the storage unpacks with the image's own tar.
+#ifndef MUSTER_AGENTS_KUBERNETES_MANIFEST_BROUGHT_FILES_H_
+#define MUSTER_AGENTS_KUBERNETES_MANIFEST_BROUGHT_FILES_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "agents/files/job_files.h"
+#include "agents/kubernetes/manifest/pod_volumes.h"
+
+namespace muster::kubernetes {
+
+// Of an archive: each run's has a copy in the API server's etcd, which holds 2 GiB by default, and
+// each node's memory. Code fits; data does not.
+inline constexpr uint64_t kMaxArchiveBytes = uint64_t{8} << 20;
+// Of a Secret, which holds kMaxSecretBytes with all that is around it.
+inline constexpr size_t kMaxPartBytes = size_t{900} << 10;
+
+// The only key of such a Secret.
+inline constexpr char kPartFile[] = "part";
+std::string NameOfPart(const std::string& run_key, size_t index);
+
+// The archive's parts. INVALID_ARGUMENT: they are too many, with the remedy. UNAVAILABLE: a cached
+// file was damaged.
+absl::StatusOr<std::vector<std::string>> PackFiles(const uploads::LocalFiles& files,
+                                                   uploads::FileCache* cache);
+
+// Shows the parts to the container that looks at the storage, and has it unpack them. Pure.
+void AddBroughtFiles(const std::string& run_key, size_t parts, PodVolumes* volumes);
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_MANIFEST_BROUGHT_FILES_H_

@@ -1,0 +1,66 @@
+"""Files that jobs bring along on several hosts over SSH: sent to each host once, copied there for each run."""
+
+from harness.api import SUCCEEDED, script_spec
+from harness.files import bring, sha256
+from harness.fixtures import hosts_agent_fixture, hosts_fixture
+from harness.wait import eventually
+
+CODE = {b"train.sh": b"#!/bin/sh\ncat data/in; echo more >>data/in\n", b"data/in": b"1,2,3\n"}
+WHOLE = b"x" * (40 << 20)
+
+cluster = hosts_fixture()
+agent = hosts_agent_fixture()
+
+
+def brought(api, text, files=None, **fields):
+    return bring(api, script_spec(text, **fields), files or CODE, executable=[b"train.sh"])
+
+
+def files_of(host, agent):
+    return host.home / ".muster" / agent.cluster / host.name / "files"
+
+
+def inodes(cluster, agent):
+    """Of the trees on all hosts: one that is sent again gets another."""
+    return {str(tree): tree.stat().st_ino for host in cluster.hosts for tree in files_of(host, agent).glob("trees/*")}
+
+
+def test_each_rank_has_a_copy_of_its_own(api, agent):
+    job_id = api.submit(brought(api, "./train.sh; cat data/in", nodes=2))
+    api.wait_state(job_id, SUCCEEDED)
+    for rank in range(2):
+        assert api.stdout(job_id, rank=rank) == b"1,2,3\n1,2,3\nmore\n"
+
+
+def test_a_tree_is_sent_to_a_host_once(api, cluster, agent):
+    first = api.submit(brought(api, "./train.sh", nodes=2))
+    api.wait_state(first, SUCCEEDED)
+    before = inodes(cluster, agent)
+    assert len(before) == 2 and not [part for host in cluster.hosts for part in files_of(host, agent).glob("incoming/*")]
+    second = api.submit(brought(api, "./train.sh", nodes=2))
+    api.wait_state(second, SUCCEEDED)
+    assert api.stdout(second, rank=1) == b"1,2,3\n"
+    assert inodes(cluster, agent) == before
+
+
+def test_an_agent_that_is_killed_while_it_sends_runs_each_rank_once(api, world, cluster, agent):
+    count = world.path("count")
+    job_id = api.submit(brought(api, f"echo $NODE_RANK >>{count}; wc -c <whole", {b"whole": WHOLE}, nodes=2))
+    eventually(lambda: any(files_of(host, agent).glob("incoming/*.tar") for host in cluster.hosts) or count.exists(),
+               "a host gets the files", poll_s=0.005)
+    agent.kill()
+    agent.start()
+    api.wait_state(job_id, SUCCEEDED)
+    assert sorted(count.read_text().split()) == ["0", "1"]
+    assert api.stdout(job_id, rank=1).split() == [str(len(WHOLE)).encode()]
+
+
+def test_a_host_that_goes_away_meanwhile_costs_time_only(api, world, cluster, agent):
+    count = world.path("count")
+    job_id = api.submit(brought(api, f"echo $NODE_RANK >>{count}; wc -c <whole", {b"whole": WHOLE}, nodes=2))
+    kept = agent.state_dir / "files" / "kept" / sha256(WHOLE)
+    eventually(kept.exists, "it is about to be sent", poll_s=0.005)
+    cluster.hosts[0].cut()
+    cluster.hosts[0].start()
+    api.wait_state(job_id, SUCCEEDED)
+    assert sorted(count.read_text().split()) == ["0", "1"]
