@@ -107,10 +107,11 @@ sys.exit(9)
 
 // The third of four nodes is nobody's.
 TEST_F(KubernetesRolesTest, RolesNeedNotTakeAllNodes) {
-  v1::JobSpec spec = RolesSpec("sleep 4", "sleep 4");
+  v1::JobSpec spec = RolesSpec("sleep 15", "sleep 15");
   spec.set_nodes(4);
   KubernetesConfig config = Config();
-  config.gang_grace = absl::Seconds(1);
+  // Longer than the others need for their places on a busy machine, and shorter than they run.
+  config.gang_grace = absl::Seconds(10);
   Start(config);
   const TestRun run = RunToEnd(spec);
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
