@@ -117,10 +117,11 @@ class Grammar {
                 &spec.mounts);
     AddRepeated(sub, "--env", "KEY=VALUE", "An environment variable", &spec.env);
     AddRepeated(sub, "--label", "KEY=VALUE", "A label", &spec.labels);
-    AddOptional(sub, "--workdir", "TEXT",
-                "The directory on the cluster to start in, e.g. $PWD; default: an empty one of the "
-                "run's own",
-                &spec.workdir);
+    AddOptional(
+        sub, "--workdir", "TEXT",
+        "The directory to start in: one of yours by a relative path, which is uploaded, or "
+        "an absolute path of the cluster, e.g. $PWD; default: an empty one of the run's own",
+        &spec.workdir);
     AddNumber(sub, "--priority", -1000, 1000, "Higher starts first, -1000 to 1000",
               [&spec](int64_t priority) { spec.priority = static_cast<int32_t>(priority); });
     // A plan submits nothing, so that there is nothing to wait for or to name.

@@ -104,7 +104,6 @@ absl::Status SpecFlags::ApplyTo(v1::JobSpec* spec) const {
   if (name) spec->set_name(*name);
   if (project) spec->set_project(*project);
   if (pool) spec->mutable_placement()->set_pool(*pool);
-  if (workdir) spec->set_working_directory(*workdir);
   if (image) spec->set_image(*image);
   if (nodes) spec->set_nodes(*nodes);
   if (priority) spec->set_priority(*priority);

@@ -7,6 +7,8 @@
 #include <string>
 
 #include "clients/cli/exit_code.h"
+#include "clients/cli/uploading.h"
+#include "clients/cpp/local_upload.h"
 #include "contract/errors.h"
 #include "contract/text.h"
 #include "contract/validate.h"
@@ -39,6 +41,10 @@ std::string WithFlag(std::string_view field, FieldFlags flags) {
   }
   return std::string(field);
 }
+
+// How often files that went between upload and submit are uploaded again: it takes a broker that
+// loses them, or a clock that is set.
+constexpr int kMaxUploadsAgain = 2;
 
 // How a command's jobs are sent.
 struct Sending {
@@ -106,7 +112,7 @@ absl::StatusOr<v1::SubmitJobsResponse> Send(Session& session,
 }
 
 // The request for all the jobs of one command.
-absl::StatusOr<v1::SubmitJobsRequest> RequestForAll(std::vector<v1::JobSpec> specs,
+absl::StatusOr<v1::SubmitJobsRequest> RequestForAll(const std::vector<v1::JobSpec>& specs,
                                                     FieldFlags flags, const Sending& how) {
   v1::SubmitJobsRequest request;
   for (size_t i = 0; i < specs.size(); ++i) {
@@ -115,7 +121,7 @@ absl::StatusOr<v1::SubmitJobsRequest> RequestForAll(std::vector<v1::JobSpec> spe
         specs.size() == 1 ? how.request_id : fmt::format("{}.{}", how.request_id, i + 1);
     if (absl::Status status = contract::ValidateRequestId(id); !status.ok()) return status;
     v1::SubmitJobRequest& one = *request.add_requests();
-    *one.mutable_spec() = std::move(specs[i]);
+    *one.mutable_spec() = specs[i];
     one.set_request_id(id);
     one.set_validate_only(how.validate_only);
     one.set_held(how.held);
@@ -153,6 +159,42 @@ std::string RepeatRemark(const Session& session, size_t count, const std::string
       count == 1 ? "a second job" : "the jobs twice", id);
 }
 
+// The answer to the jobs, an error in the user's words.
+absl::StatusOr<v1::SubmitJobsResponse> SendOnce(Session& session, const client::JobFile& jobs,
+                                                FieldFlags flags, const Sending& how) {
+  const auto request = RequestForAll(jobs.specs, flags, how);
+  if (!request.ok()) return request.status();
+  auto response = Send(session, *request);
+  if (response.ok()) return response;
+  return ForTheUser(AtItsPlace(response.status(), jobs.places), session.call, flags);
+}
+
+// Whether the broker lacks files that are here to be uploaded.
+bool LacksFiles(const absl::Status& status, const client::JobFile& jobs) {
+  const auto info = contract::GetErrorInfo(status);
+  return !jobs.local_uploads.empty() && info && info->reason() == "FILES_MISSING";
+}
+
+// The broker has the files of the jobs. If it is only to judge the jobs, it gets none, and what
+// they are is returned.
+absl::StatusOr<std::string> BringFiles(Session& session, FieldFlags flags, const Sending& how,
+                                       client::JobFile* jobs) {
+  if (how.validate_only) {
+    auto found = ReadUploads(session, jobs);
+    if (found.ok() && !found->empty()) *found = "it " + *found;
+    return found;
+  }
+  if (session.interrupt != nullptr && !jobs->local_uploads.empty())
+    session.interrupt->SetRemark("interrupted while files were uploaded; nothing was submitted");
+  const absl::Status status = SendUploads(session, jobs, [&] {
+    Sending trial = how;
+    trial.validate_only = true;
+    return SendOnce(session, *jobs, flags, trial).status();
+  });
+  if (!status.ok()) return status;
+  return "";
+}
+
 client::JobFileOptions FileOptions(const Invocation& call) {
   client::JobFileOptions options;
   options.strict = call.strict;
@@ -168,25 +210,24 @@ client::JobFileOptions FileOptions(const Invocation& call) {
 
 FieldFlags JobFlags() { return kFlags; }
 
-std::variant<std::vector<v1::JobSpec>, int> AskedFor(Session& session,
-                                                     client::FieldPlaces* places) {
+std::variant<client::JobFile, int> AskedFor(Session& session) {
   const Invocation& call = session.call;
-  std::vector<v1::JobSpec> specs;
+  client::JobFile jobs;
   if (!call.file.empty()) {
     absl::StatusOr<client::JobFile> read = client::ReadJobFile(call.file, FileOptions(call));
     if (!read.ok()) return Fail(session, read.status());
     for (const std::string& note : read->notes) session.terminal.Note(note);
-    specs = std::move(read->specs);
-    *places = std::move(read->places);
+    jobs = *std::move(read);
   } else {
-    specs.emplace_back().mutable_command()->mutable_argv()->mutable_args()->Assign(
+    jobs.specs.emplace_back().mutable_command()->mutable_argv()->mutable_args()->Assign(
         call.command.begin(), call.command.end());
   }
-  for (v1::JobSpec& spec : specs) {
-    const absl::Status status = call.spec.ApplyTo(&spec);
+  for (size_t i = 0; i < jobs.specs.size(); ++i) {
+    const absl::Status status = call.spec.ApplyTo(&jobs.specs[i]);
     if (!status.ok()) return FailUsage(session, status);
+    if (call.spec.workdir) client::SetWorkdir(*call.spec.workdir, /*is_local=*/false, i, &jobs);
   }
-  return specs;
+  return jobs;
 }
 
 // A file's own fields have been checked with it, so that what is wrong here came by a flag.
@@ -220,24 +261,29 @@ absl::Status AtItsPlace(const absl::Status& status, const client::FieldPlaces& p
   return absl::UnimplementedError(fmt::format("{}{}", text, ToStd(status.message())));
 }
 
-std::variant<v1::SubmitJobsResponse, int> SendJobs(Session& session, std::vector<v1::JobSpec> specs,
-                                                   const client::FieldPlaces& places,
+std::variant<v1::SubmitJobsResponse, int> SendJobs(Session& session, client::JobFile jobs,
                                                    FieldFlags flags, bool validate_only) {
-  const size_t count = specs.size();
   const std::string& given = session.call.request_id;
-  const std::string id = given.empty() ? client::NewRequestId() : given;
-  const auto request =
-      RequestForAll(std::move(specs), flags, {id, validate_only, session.call.hold});
-  if (!request.ok()) return Fail(session, request.status());
-  const std::string remark = RepeatRemark(session, count, id);
+  const Sending how{given.empty() ? client::NewRequestId() : given, validate_only,
+                    session.call.hold};
+  // What is wrong with the jobs themselves is told before their files are read.
+  if (const auto valid = RequestForAll(jobs.specs, flags, how); !valid.ok())
+    return Fail(session, valid.status());
+  const auto found = BringFiles(session, flags, how, &jobs);
+  if (!found.ok()) return Fail(session, found.status());
+  const std::string remark = RepeatRemark(session, jobs.specs.size(), how.request_id);
   if (session.interrupt != nullptr) {
     session.interrupt->SetRemark("interrupted before the broker had answered; " + remark);
   }
-  const absl::StatusOr<v1::SubmitJobsResponse> response = Send(session, *request);
-  if (!response.ok()) {
-    const absl::Status status = AtItsPlace(response.status(), places);
-    return FailToSubmit(session, ForTheUser(status, session.call, flags), remark, validate_only);
+  absl::StatusOr<v1::SubmitJobsResponse> response = SendOnce(session, jobs, flags, how);
+  // Files that were there a moment ago may go when nobody has used them for long.
+  for (int again = 0; again < kMaxUploadsAgain && LacksFiles(response.status(), jobs); ++again) {
+    if (const auto sent = BringFiles(session, flags, how, &jobs); !sent.ok())
+      return Fail(session, sent.status());
+    response = SendOnce(session, jobs, flags, how);
   }
+  if (!response.ok()) return FailToSubmit(session, response.status(), remark, validate_only);
+  if (!found->empty()) session.terminal.Note(*found);
   return *response;
 }
 

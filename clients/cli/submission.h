@@ -21,9 +21,8 @@ using FieldFlags = std::span<const std::pair<std::string_view, std::string_view>
 FieldFlags JobFlags();
 
 // The jobs that the command line names: those of its file, or its command, with its flags over
-// them. Otherwise the exit code, after the error has been written. `places` gets the fields of the
-// file.
-std::variant<std::vector<v1::JobSpec>, int> AskedFor(Session& session, client::FieldPlaces* places);
+// them. Otherwise the exit code, after the error has been written.
+std::variant<client::JobFile, int> AskedFor(Session& session);
 
 // A spec that the broker would refuse is refused here without a round trip; what is not honoured
 // yet is left to the broker, which may be newer. The bad fields are named by their flags.
@@ -34,11 +33,11 @@ absl::Status CheckSpec(const v1::JobSpec& spec, FieldFlags flags);
 absl::Status AtItsPlace(const absl::Status& status, const client::FieldPlaces& places,
                         size_t job = 0);
 
-// Sends the jobs, all or none, under the request id of the command line or a new one. Otherwise the
+// Sends the jobs, all or none, under the request id of the command line or a new one, after the
+// files that they bring along; of files, validate_only says only how many these are. Otherwise the
 // exit code, after the error has been written; it says which --request-id a repeat by hand needs,
 // if the broker may have the jobs all the same.
-std::variant<v1::SubmitJobsResponse, int> SendJobs(Session& session, std::vector<v1::JobSpec> specs,
-                                                   const client::FieldPlaces& places,
+std::variant<v1::SubmitJobsResponse, int> SendJobs(Session& session, client::JobFile jobs,
                                                    FieldFlags flags, bool validate_only);
 
 }  // namespace muster::cli

@@ -59,12 +59,11 @@ int WaitAndReport(Session& session, const std::vector<uint64_t>& ids, const std:
   return CodeForAll(jobs);
 }
 
-int SubmitSpecs(Session& session, std::vector<v1::JobSpec> specs,
-                const client::FieldPlaces& places) {
+int SubmitJobs(Session& session, client::JobFile jobs) {
   const Invocation& call = session.call;
-  const size_t count = specs.size();
-  const std::string limit = count == 1 ? LimitRemark(specs[0]) : "";
-  const auto sent = SendJobs(session, std::move(specs), places, JobFlags(), call.validate_only);
+  const size_t count = jobs.specs.size();
+  const std::string limit = count == 1 ? LimitRemark(jobs.specs[0]) : "";
+  const auto sent = SendJobs(session, std::move(jobs), JobFlags(), call.validate_only);
   if (const int* code = std::get_if<int>(&sent)) return *code;
   const auto& response = std::get<v1::SubmitJobsResponse>(sent);
   if (call.validate_only) {
@@ -98,10 +97,9 @@ int SubmitSpecs(Session& session, std::vector<v1::JobSpec> specs,
 }  // namespace
 
 int Submit(Session& session) {
-  client::FieldPlaces places;
-  auto specs = AskedFor(session, &places);
-  if (const int* code = std::get_if<int>(&specs)) return *code;
-  return SubmitSpecs(session, std::get<std::vector<v1::JobSpec>>(std::move(specs)), places);
+  auto jobs = AskedFor(session);
+  if (const int* code = std::get_if<int>(&jobs)) return *code;
+  return SubmitJobs(session, std::get<client::JobFile>(std::move(jobs)));
 }
 
 int Run(Session& session) { return Submit(session); }

@@ -13,6 +13,7 @@
 #include "clients/cli/submission.h"
 #include "clients/cli/tail.h"
 #include "clients/cli/text.h"
+#include "clients/cli/uploading.h"
 #include "clients/cli/verbs.h"
 
 namespace muster::cli {
@@ -103,18 +104,22 @@ int Plan(Session& session) {
                       "both out"));
     return kUsage;
   }
-  client::FieldPlaces places;
-  const auto asked = AskedFor(session, &places);
+  auto asked = AskedFor(session);
   if (const int* code = std::get_if<int>(&asked)) return *code;
-  int code = kOk;
-  size_t job = 0;
-  for (const v1::JobSpec& spec : std::get<std::vector<v1::JobSpec>>(asked)) {
+  auto& jobs = std::get<client::JobFile>(asked);
+  for (const v1::JobSpec& spec : jobs.specs) {
     if (absl::Status status = CheckSpec(spec, JobFlags()); !status.ok()) {
       return Fail(session, status);
     }
-    const int one = PlanOne(session, spec, places, job++);
+  }
+  const auto found = ReadUploads(session, &jobs);
+  if (!found.ok()) return Fail(session, found.status());
+  int code = kOk;
+  for (size_t job = 0; job < jobs.specs.size(); ++job) {
+    const int one = PlanOne(session, jobs.specs[job], jobs.places, job);
     if (code == kOk) code = one;
   }
+  if (!found->empty()) session.terminal.Note("it " + *found + "; nothing was uploaded");
   return code;
 }
 

@@ -14,8 +14,10 @@
 #include "clients/cpp/address.h"
 #include "clients/cpp/backoff.h"
 #include "clients/cpp/errors.h"
+#include "clients/cpp/file_streams.h"
 #include "clients/cpp/readers.h"
 #include "muster/v1/clusters_service.grpc.pb.h"
+#include "muster/v1/files_service.grpc.pb.h"
 #include "muster/v1/jobs_service.grpc.pb.h"
 #include "rpc/status.h"
 #include "rpc/warnings.h"
@@ -61,7 +63,8 @@ class GrpcClient final : public Client {
         address_(std::move(address)),
         channel_(MakeChannel(address_)),
         jobs_(v1::Jobs::NewStub(channel_)),
-        clusters_(v1::Clusters::NewStub(channel_)) {}
+        clusters_(v1::Clusters::NewStub(channel_)),
+        files_(v1::Files::NewStub(channel_)) {}
 
   absl::StatusOr<v1::SubmitJobResponse> SubmitJob(const v1::SubmitJobRequest& request) override {
     return Call(*jobs_, &v1::Jobs::Stub::SubmitJob, request, MayRepeat(request));
@@ -93,6 +96,16 @@ class GrpcClient final : public Client {
   }
   absl::StatusOr<v1::GetClusterResponse> GetCluster(const v1::GetClusterRequest& request) override {
     return Call(*clusters_, &v1::Clusters::Stub::GetCluster, request, true);
+  }
+  absl::StatusOr<v1::FindMissingFilesResponse> FindMissingFiles(
+      const v1::FindMissingFilesRequest& request) override {
+    return Call(*files_, &v1::Files::Stub::FindMissingFiles, request, true);
+  }
+  std::unique_ptr<FileWriter> UploadFiles() override {
+    return NewFileWriter({files_.get(), &address_, &was_answered_});
+  }
+  std::unique_ptr<FileReader> FetchFiles(const v1::FetchFilesRequest& request) override {
+    return NewFileReader({files_.get(), &address_, &was_answered_}, request);
   }
   absl::StatusOr<v1::PlanJobResponse> PlanJob(const v1::PlanJobRequest& request) override {
     return Call(*jobs_, &v1::Jobs::Stub::PlanJob, request, true, options_.question_timeout);
@@ -178,10 +191,13 @@ class GrpcClient final : public Client {
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::Jobs::Stub> jobs_;
   const std::unique_ptr<v1::Clusters::Stub> clusters_;
+  const std::unique_ptr<v1::Files::Stub> files_;
   std::atomic<bool> was_answered_ = false;  // by a broker, on any call or stream
 };
 
 }  // namespace
+
+bool MayBeRepeated(const absl::Status& error) { return MayPass(error); }
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Create(ClientOptions options) {
   absl::StatusOr<Address> address = ParseAddress(options.address);

@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "muster/v1/clusters_service.pb.h"
+#include "muster/v1/files_service.pb.h"
 #include "muster/v1/jobs_service.pb.h"
 
 namespace muster::client {
@@ -51,6 +52,10 @@ struct ClientOptions {
 // nobody to connect to.
 bool WasNeverSent(const absl::Status& error);
 
+// Whether the same call, with this error, may well succeed later: nobody answered, or the broker
+// said when to ask again.
+bool MayBeRepeated(const absl::Status& error);
+
 // A UUID (version 4) for SubmitJobRequest.request_id.
 std::string NewRequestId();
 
@@ -71,6 +76,25 @@ class LogReader {
   virtual ~LogReader() = default;
   // The next piece; nothing after the one whose `end` was set. Errors as in WatchReader::Next.
   virtual absl::StatusOr<std::optional<v1::ReadLogResponse>> Next() = 0;
+};
+
+// Files on their way to the broker. One that is destroyed before Finish leaves nothing there.
+class FileWriter {
+ public:
+  virtual ~FileWriter() = default;
+  // Waits until there is room. False: the broker takes no more, and Finish tells why.
+  virtual bool Write(const v1::UploadFilesRequest& request) = 0;
+  // No more comes; waits for the answer. Once, and last.
+  virtual absl::StatusOr<v1::UploadFilesResponse> Finish() = 0;
+};
+
+// What a run has on its cluster, piece by piece. It is not resumed.
+class FileReader {
+ public:
+  virtual ~FileReader() = default;
+  // The next piece; nothing after the last one. After nothing or an error it must not be called
+  // again.
+  virtual absl::StatusOr<std::optional<v1::FetchFilesResponse>> Next() = 0;
 };
 
 class Client {
@@ -98,6 +122,12 @@ class Client {
       const v1::ListClustersRequest& request) = 0;
   virtual absl::StatusOr<v1::GetClusterResponse> GetCluster(
       const v1::GetClusterRequest& request) = 0;
+
+  virtual absl::StatusOr<v1::FindMissingFilesResponse> FindMissingFiles(
+      const v1::FindMissingFilesRequest& request) = 0;
+  // Each as long as it takes.
+  virtual std::unique_ptr<FileWriter> UploadFiles() = 0;
+  virtual std::unique_ptr<FileReader> FetchFiles(const v1::FetchFilesRequest& request) = 0;
 
   // Questions to agents: they have question_timeout instead.
   virtual absl::StatusOr<v1::PlanJobResponse> PlanJob(const v1::PlanJobRequest& request) = 0;

@@ -43,9 +43,23 @@ struct JobFileOptions {
   std::map<std::string, std::string> env;
 };
 
+// A directory or a file of this machine that a job brings along. Its spec has an entry for it in
+// uploads, with kUnreadTree for the tree (local_uploads.h reads it).
+struct LocalUpload {
+  size_t job = 0;      // whose spec
+  int upload = 0;      // which of its uploads
+  std::string source;  // "~" and "~/..." are of the user's home
+  std::string target;  // relative to the run's working directory; empty: the directory itself
+};
+
+// The name of a tree that has not been read yet.
+inline constexpr std::string_view kUnreadTree =
+    "0000000000000000000000000000000000000000000000000000000000000000";
+
 struct JobFile {
   std::vector<v1::JobSpec> specs;  // as written, without defaults; at least one
   FieldPlaces places;
+  std::vector<LocalUpload> local_uploads;
   std::vector<std::string> notes;  // what the user should know of it, a sentence each
 };
 

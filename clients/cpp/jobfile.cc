@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "clients/cpp/dialect.h"
 #include "clients/cpp/files.h"
+#include "clients/cpp/local_upload.h"
 #include "clients/cpp/message_reader.h"
 #include "clients/cpp/skypilot/task_file.h"
 #include "clients/cpp/spec_check.h"
@@ -42,7 +43,8 @@ const std::map<std::string_view, std::string_view> kHints = {
 // it.
 class SpecReader {
  public:
-  SpecReader(YamlReader* in, v1::JobSpec* spec) : in_(*in), spec_(*spec) {}
+  SpecReader(YamlReader* in, size_t job, v1::JobSpec* spec, std::vector<LocalUpload>* uploads)
+      : in_(*in), job_(job), spec_(*spec), uploads_(*uploads) {}
 
   void Read(const YamlValue& document) {
     const MessageReader reader(
@@ -67,8 +69,14 @@ class SpecReader {
                 {{"arguments",
                   [this](const YamlValue& v) { Arguments(v, "command", spec_.mutable_command()); }},
                  {"cluster", [this](const YamlValue& v) { Cluster(v); }},
-                 {"pool", [this](const YamlValue& v) { Pool(v); }}},
+                 {"pool", [this](const YamlValue& v) { Pool(v); }},
+                 {"file_mounts", [this](const YamlValue& v) { FileMounts(v); }}},
                 kHints);
+    // After uploads that the file names itself.
+    for (auto& [value, upload] : local_) {
+      in_.StandsFor(value, fmt::format("uploads[{}]", spec_.uploads_size()));
+      AddLocalUpload(job_, upload.source, upload.target, &spec_, &uploads_);
+    }
   }
 
  private:
@@ -138,7 +146,29 @@ class SpecReader {
 
   void WorkingDirectory(const YamlValue& value) {
     in_.StandsFor(value, "working_directory");
-    in_.Text(value, spec_.mutable_working_directory());
+    std::string path;
+    if (!in_.Text(value, &path)) return;
+    if (path.empty() || path.starts_with('/')) {
+      spec_.set_working_directory(path);
+    } else {
+      local_.push_back({value, {.source = path, .target = ""}});
+    }
+  }
+
+  // Files of this machine by their places in the run's working directory.
+  void FileMounts(const YamlValue& value) {
+    in_.Entries(value, [this](const std::string& key, const YamlValue& inner) {
+      const absl::StatusOr<std::string> target = UploadTarget(key);
+      std::string source;
+      if (!target.ok()) return in_.ProblemOf(inner, target.status());
+      if (!in_.Text(inner, &source)) return;
+      if (source.find("://") != source.npos) {
+        return in_.Problem(inner,
+                           "data of the cluster goes under inputs, as in inputs: [{uri: "
+                           "lustre:///PATH}]; here are files of this machine");
+      }
+      local_.push_back({inner, {.source = source, .target = *target}});
+    });
   }
 
   void Cpus(const YamlValue& value) {
@@ -184,16 +214,24 @@ class SpecReader {
     in_.Text(value, spec_.mutable_placement()->mutable_pool());
   }
 
+  struct Local {
+    YamlValue value;
+    LocalUpload upload;
+  };
+
   YamlReader& in_;
+  const size_t job_;
   v1::JobSpec& spec_;
+  std::vector<LocalUpload>& uploads_;
+  std::vector<Local> local_;
 };
 
-v1::JobSpec ReadSpec(YamlReader* in, const YAML::Node& document) {
+void ReadSpec(YamlReader* in, const YAML::Node& document, JobFile* jobs) {
   v1::JobSpec spec;
   const YamlValue root{document, ""};
   in->StandsFor(root, "");
-  SpecReader(in, &spec).Read(root);
-  return spec;
+  SpecReader(in, jobs->specs.size(), &spec, &jobs->local_uploads).Read(root);
+  jobs->specs.push_back(std::move(spec));
 }
 
 absl::StatusOr<JobFile> ReadMusterJobs(std::string_view file,
@@ -207,7 +245,7 @@ absl::StatusOr<JobFile> ReadMusterJobs(std::string_view file,
                       document.Mark().line + 1, kMaxJobsInFile));
     }
     YamlReader in(file);
-    jobs.specs.push_back(ReadSpec(&in, document));
+    ReadSpec(&in, document, &jobs);
     if (in.status().ok()) CheckSpec(jobs.specs.back(), &in);
     if (!in.status().ok()) return in.status();
     jobs.places.Add(in.Places());

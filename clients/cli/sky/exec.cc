@@ -15,6 +15,7 @@
 #include "clients/cli/text.h"
 #include "clients/cpp/files.h"
 #include "clients/cpp/jobfile.h"
+#include "clients/cpp/local_upload.h"
 #include "contract/characters.h"
 
 namespace muster::cli::sky {
@@ -39,22 +40,17 @@ bool IsNamedAsYaml(const std::string& word) {
   return word.ends_with(".yaml") || word.ends_with(".yml");
 }
 
-struct Task {
-  v1::JobSpec spec;
-  client::FieldPlaces places;
-};
-
 // As SkyPilot runs it: the words with blanks between them, for bash.
-Task TaskOfCommand(const ExecWords& words) {
-  Task task;
-  task.spec.set_name("sky-cmd");
-  task.spec.mutable_command()->set_script(
-      fmt::format("#!/bin/bash\n{}\n", fmt::join(words.entry, " ")));
+client::JobFile TaskOfCommand(const ExecWords& words) {
+  client::JobFile task;
+  v1::JobSpec& spec = task.specs.emplace_back();
+  spec.set_name("sky-cmd");
+  spec.mutable_command()->set_script(fmt::format("#!/bin/bash\n{}\n", fmt::join(words.entry, " ")));
   return task;
 }
 
-absl::StatusOr<Task> TaskOfFile(Session& session, const std::string& path, std::string_view text,
-                                const ExecWords& words) {
+absl::StatusOr<client::JobFile> TaskOfFile(Session& session, const std::string& path,
+                                           std::string_view text, const ExecWords& words) {
   client::JobFileOptions options;
   options.is_task = true;
   options.env = words.env;
@@ -65,11 +61,11 @@ absl::StatusOr<Task> TaskOfFile(Session& session, const std::string& path, std::
     return absl::InvalidArgumentError(fmt::format(
         "{}: holds {} tasks, and exec takes one; use: muster submit", path, file->specs.size()));
   }
-  return Task{std::move(file->specs.front()), std::move(file->places)};
+  return file;
 }
 
 // A lone word is a task if a file of that name is there and holds more than a text.
-absl::StatusOr<Task> ReadTask(Session& session, const ExecWords& words) {
+absl::StatusOr<client::JobFile> ReadTask(Session& session, const ExecWords& words) {
   if (words.entry.size() > 1) return TaskOfCommand(words);
   const std::string& path = words.entry.front();
   const auto text = client::ReadFile(path, client::kMaxJobFileBytes);
@@ -117,15 +113,17 @@ int Submitted(Session& session, const ExecWords& words, const v1::JobSpec& spec,
 int Exec(Session& session, const Words& given) {
   const absl::StatusOr<ExecWords> words = ReadExecWords(given);
   if (!words.ok()) return FailUsage(session, words.status());
-  absl::StatusOr<Task> task = ReadTask(session, *words);
+  absl::StatusOr<client::JobFile> task = ReadTask(session, *words);
   if (!task.ok()) return FailOther(session, task.status());
-  if (absl::Status status = words->ApplyTo(&task->spec); !status.ok()) {
+  v1::JobSpec& spec = task->specs.front();
+  if (absl::Status status = words->ApplyTo(&spec); !status.ok()) {
     return FailUsage(session, status);
   }
-  if (absl::Status status = PlaceOn(words->cluster, &task->spec); !status.ok()) {
+  if (words->workdir) client::SetWorkdir(*words->workdir, /*is_local=*/true, 0, &*task);
+  if (absl::Status status = PlaceOn(words->cluster, &spec); !status.ok()) {
     return FailOther(session, status);
   }
-  const auto sent = SendJobs(session, {task->spec}, task->places, kFlags, words->dry_run);
+  const auto sent = SendJobs(session, *task, kFlags, words->dry_run);
   // Which code it is, SkyPilot does not tell.
   if (std::holds_alternative<int>(sent)) return kError;
   if (words->dry_run) {
@@ -133,7 +131,7 @@ int Exec(Session& session, const Words& given) {
     return kOk;
   }
   const auto& accepted = std::get<v1::SubmitJobsResponse>(sent);
-  return Submitted(session, *words, task->spec, accepted.responses(0).job_id());
+  return Submitted(session, *words, spec, accepted.responses(0).job_id());
 }
 
 }  // namespace muster::cli::sky

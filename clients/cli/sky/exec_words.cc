@@ -236,14 +236,6 @@ absl::Status ExecWords::ApplyTo(v1::JobSpec* spec) const {
     spec->set_nodes(*number);
   }
   if (image) spec->set_image(image->starts_with(kDocker) ? image->substr(kDocker.size()) : *image);
-  if (workdir) {
-    if (!workdir->starts_with('/')) {
-      return Bad("workdir", fmt::format("{} is not a directory of the cluster; write its absolute "
-                                        "path there",
-                                        contract::Quoted(*workdir)));
-    }
-    spec->set_working_directory(*workdir);
-  }
   return ApplyResources(*this, spec->mutable_resources());
 }
 

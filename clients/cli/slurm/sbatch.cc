@@ -254,7 +254,9 @@ int Sbatch(Session& session) {
   absl::StatusOr<std::vector<v1::JobSpec>> jobs = JobsOf(asked->job);
   if (!jobs.ok()) return Fail(session, jobs.status());
   if (options.Find("test-only") != nullptr) return TestOnly(session, jobs->front());
-  const auto sent = SendJobs(session, *std::move(jobs), {}, kFlags, false);
+  client::JobFile scripts;
+  scripts.specs = *std::move(jobs);
+  const auto sent = SendJobs(session, std::move(scripts), kFlags, false);
   if (const int* code = std::get_if<int>(&sent)) return *code;
   const auto& accepted = std::get<v1::SubmitJobsResponse>(sent);
   PrintSubmitted(session, options, spec, accepted);

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "clients/cpp/local_upload.h"
 #include "clients/cpp/skypilot/values.h"
 #include "contract/characters.h"
 #include "contract/storage_uri.h"
@@ -24,28 +25,43 @@ bool ReadPath(YamlReader& in, const Variables& variables, const YamlValue& value
   return path.ok();
 }
 
+// Data of the cluster.
+void AddInput(YamlReader& in, const YamlValue& value, const std::string& source,
+              const std::string& target, v1::JobSpec* spec) {
+  if (static_cast<size_t>(spec->inputs_size()) == contract::kMaxInputs) {
+    return in.Problem(value, fmt::format("{} files are the most", contract::kMaxInputs));
+  }
+  const absl::StatusOr<contract::StorageUri> uri = contract::ParseStorageUri("", source);
+  if (!uri.ok()) return in.ProblemOf(value, uri.status());
+  const bool is_there = uri->path == target;
+  if (!is_there && spec->image().empty()) {
+    return in.Problem(value, fmt::format("without a container the data is at {} alone; mount it "
+                                         "there, or name an image (image_id: docker:NAME:TAG)",
+                                         uri->path));
+  }
+  in.StandsFor(value, fmt::format("inputs[{}]", spec->inputs_size()));
+  v1::Input* input = spec->add_inputs();
+  input->set_uri(source);
+  if (!is_there) input->set_path(target);
+}
+
 }  // namespace
 
-void ReadWorkdir(YamlReader& in, const Variables& variables, const YamlValue& value,
-                 v1::JobSpec* spec) {
-  in.StandsFor(value, "working_directory");
+void ReadWorkdir(YamlReader& in, const Variables& variables, const YamlValue& value, size_t job,
+                 v1::JobSpec* spec, std::vector<LocalUpload>* uploads) {
   if (value.node.IsMap()) {
     return in.Problem(value,
                       "Muster clones no repositories yet; clone it in setup, with git clone");
   }
   std::string text;
   if (!ReadText(in, value, &text) || !ReadPath(in, variables, value, text, &text)) return;
-  if (text.starts_with('/')) {
-    spec->set_working_directory(text);
-    return;
-  }
-  in.Problem(value, fmt::format("{} is a directory of your own machine, and Muster uploads none "
-                                "yet; copy it to the cluster and write its absolute path there",
-                                contract::Quoted(text)));
+  if (text.empty()) return in.Problem(value, "is empty; write a directory of this machine");
+  in.StandsFor(value, fmt::format("uploads[{}]", spec->uploads_size()));
+  AddLocalUpload(job, text, "", spec, uploads);
 }
 
-void ReadFileMounts(YamlReader& in, const Variables& variables, const YamlValue& value,
-                    v1::JobSpec* spec) {
+void ReadFileMounts(YamlReader& in, const Variables& variables, const YamlValue& value, size_t job,
+                    v1::JobSpec* spec, std::vector<LocalUpload>* uploads) {
   in.StandsFor(value, "inputs");
   in.Entries(value, [&](const std::string& key, const YamlValue& inner) {
     std::string target;
@@ -57,27 +73,11 @@ void ReadFileMounts(YamlReader& in, const Variables& variables, const YamlValue&
                         "lustre:///PATH, or fetch it in setup");
     }
     if (!ReadText(in, inner, &source) || !ReadPath(in, variables, inner, source, &source)) return;
-    if (source.find("://") == source.npos) {
-      return in.Problem(inner, fmt::format("{} is a file of your own machine, and Muster uploads "
-                                           "none yet; copy it to the cluster and name it there, "
-                                           "as in lustre:///PATH",
-                                           contract::Quoted(source)));
-    }
-    if (static_cast<size_t>(spec->inputs_size()) == contract::kMaxInputs) {
-      return in.Problem(inner, fmt::format("{} files are the most", contract::kMaxInputs));
-    }
-    const absl::StatusOr<contract::StorageUri> uri = contract::ParseStorageUri("", source);
-    if (!uri.ok()) return in.ProblemOf(inner, uri.status());
-    const bool is_there = uri->path == target;
-    if (!is_there && spec->image().empty()) {
-      return in.Problem(inner, fmt::format("without a container the data is at {} alone; mount it "
-                                           "there, or name an image (image_id: docker:NAME:TAG)",
-                                           uri->path));
-    }
-    in.StandsFor(inner, fmt::format("inputs[{}]", spec->inputs_size()));
-    v1::Input* input = spec->add_inputs();
-    input->set_uri(source);
-    if (!is_there) input->set_path(target);
+    if (source.find("://") != source.npos) return AddInput(in, inner, source, target, spec);
+    const absl::StatusOr<std::string> place = UploadTarget(target);
+    if (!place.ok()) return in.ProblemOf(inner, place.status());
+    in.StandsFor(inner, fmt::format("uploads[{}]", spec->uploads_size()));
+    AddLocalUpload(job, source, *place, spec, uploads);
   });
 }
 

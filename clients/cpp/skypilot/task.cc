@@ -29,8 +29,9 @@ const std::map<std::string_view, std::string_view> kHints = {
 
 class TaskReader {
  public:
-  TaskReader(YamlReader* in, Ignored* ignored, const std::map<std::string, std::string>& given)
-      : in_(*in), ignored_(*ignored), given_(given) {}
+  TaskReader(YamlReader* in, Ignored* ignored, const std::map<std::string, std::string>& given,
+             size_t job, std::vector<LocalUpload>* uploads)
+      : in_(*in), ignored_(*ignored), given_(given), job_(job), uploads_(*uploads) {}
 
   v1::JobSpec Read(const YAML::Node& document) {
     const YamlValue root{document, ""};
@@ -44,9 +45,13 @@ class TaskReader {
         Given("setup", [this](const YamlValue& v) { Setup(v); }),
         Given("run", [this](const YamlValue& v) { Run(v); }),
         Given("resources", [this](const YamlValue& v) { Resources(v); }),
-        Given("workdir", [this](const YamlValue& v) { ReadWorkdir(in_, Known(), v, &spec_); }),
+        Given(
+            "workdir",
+            [this](const YamlValue& v) { ReadWorkdir(in_, Known(), v, job_, &spec_, &uploads_); }),
         Given("file_mounts",
-              [this](const YamlValue& v) { ReadFileMounts(in_, Known(), v, &spec_); }),
+              [this](const YamlValue& v) {
+                ReadFileMounts(in_, Known(), v, job_, &spec_, &uploads_);
+              }),
         Given("volumes", [this](const YamlValue& v) { RefuseVolumes(in_, v); }),
         Meaningless("service"),
         Meaningless("pool"),
@@ -126,14 +131,17 @@ class TaskReader {
   YamlReader& in_;
   Ignored& ignored_;
   const std::map<std::string, std::string>& given_;
+  const size_t job_;
+  std::vector<LocalUpload>& uploads_;
   v1::JobSpec spec_;
 };
 
 }  // namespace
 
 v1::JobSpec ReadTask(YamlReader& in, Ignored& ignored, const YAML::Node& document,
-                     const std::map<std::string, std::string>& given) {
-  return TaskReader(&in, &ignored, given).Read(document);
+                     const std::map<std::string, std::string>& given, size_t job,
+                     std::vector<LocalUpload>* uploads) {
+  return TaskReader(&in, &ignored, given, job, uploads).Read(document);
 }
 
 }  // namespace muster::client::skypilot

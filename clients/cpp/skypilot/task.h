@@ -6,7 +6,9 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
+#include "clients/cpp/job_file_result.h"
 #include "clients/cpp/skypilot/ignored.h"
 #include "clients/cpp/yaml_reader.h"
 #include "muster/v1/job_spec.pb.h"
@@ -15,9 +17,11 @@ namespace muster::client::skypilot {
 
 // Reads a document as SkyPilot 0.14 does, and where that crashes or makes something else of what is
 // written, notes a problem. `run` and `setup` are for bash, as there, but it reads no ~/.bashrc. Of
-// alternatives the first is taken, with a remark. `given`: variables of the command line.
+// alternatives the first is taken, with a remark. `given`: variables of the command line. `job`:
+// its number among those of the file, for what it brings along.
 v1::JobSpec ReadTask(YamlReader& in, Ignored& ignored, const YAML::Node& document,
-                     const std::map<std::string, std::string>& given);
+                     const std::map<std::string, std::string>& given, size_t job,
+                     std::vector<LocalUpload>* uploads);
 
 }  // namespace muster::client::skypilot
 

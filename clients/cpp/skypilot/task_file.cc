@@ -107,7 +107,8 @@ class TaskFileReader {
  private:
   absl::Status Add(const Header& header, const YAML::Node& document) {
     YamlReader in(file_, MergeKeys::kRead);
-    v1::JobSpec spec = ReadTask(in, ignored_, document, options_.env);
+    v1::JobSpec spec =
+        ReadTask(in, ignored_, document, options_.env, jobs_.specs.size(), &jobs_.local_uploads);
     if (header.is_group) {
       const YamlValue root{document, ""};
       if (spec.name().empty()) in.Problem(root, "a task of a group needs a name");

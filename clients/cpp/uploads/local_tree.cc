@@ -200,12 +200,13 @@ class Walk {
   v1::FileTree tree_;
 };
 
-// A tree of one file, under its own name.
-absl::StatusOr<v1::FileTree> TreeOfFile(const fs::path& path, const struct stat& info) {
+// A tree of one file.
+absl::StatusOr<v1::FileTree> TreeOfFile(const fs::path& path, const struct stat& info,
+                                        const std::string& name) {
   if (!S_ISREG(info.st_mode)) return Refused(path, "is neither a file nor a directory");
   v1::FileTree tree;
   v1::FileTreeEntry* entry = tree.add_entries();
-  entry->set_path(path.filename().native());
+  entry->set_path(name.empty() ? path.filename().native() : name);
   entry->set_kind(v1::FILE_KIND_FILE);
   SetFile(info, entry);
   return tree;
@@ -249,7 +250,8 @@ absl::Status Digest(const fs::path& source, v1::FileTreeEntry* entry) {
 
 }  // namespace
 
-absl::StatusOr<LocalTree> ReadLocalTree(const fs::path& path, uint64_t max_bytes) {
+absl::StatusOr<LocalTree> ReadLocalTree(const fs::path& path, uint64_t max_bytes,
+                                        const std::string& name) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) return SystemError(errno, path);
   LocalTree local;
@@ -259,7 +261,7 @@ absl::StatusOr<LocalTree> ReadLocalTree(const fs::path& path, uint64_t max_bytes
     if (absl::Status status = walk.Go(); !status.ok()) return status;
     local.tree = std::move(*walk.tree());
   } else {
-    auto tree = TreeOfFile(path, info);
+    auto tree = TreeOfFile(path, info, name);
     if (!tree.ok()) return tree.status();
     local.tree = *std::move(tree);
   }

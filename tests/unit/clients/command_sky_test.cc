@@ -383,7 +383,6 @@ TEST_F(SkyTest, WhatIsNotTakenIsRefusedByNameWithWhatToDo) {
       {{"exec", "box", "--num-nodes", "0", "ls"},
        "--num-nodes: \"0\" is not a whole number of 1 to"},
       {{"exec", "box", "--gpus", "H100:1.5", "ls"}, "--gpus: "},
-      {{"exec", "box", "--workdir", ".", "ls"}, "absolute path"},
       {{"queue", "-o", "json"}, "use: muster list --cluster NAME -o json"},
       {{"logs", "box", "1", "-s"}, "use: muster logs ID > FILE"},
       {{"logs", "box", "1", "2"}, "one job at a time"},

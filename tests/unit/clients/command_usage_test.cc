@@ -103,7 +103,7 @@ TEST_F(CommandTest, EachVerbHelpsWithItsOptionsAndAnExample) {
 }
 
 TEST_F(CommandTest, WhatTheContractRefusesIsNamedByItsFlag) {
-  EXPECT_THAT(Run({"run", "--workdir", "here", "--", "x"}).err,
+  EXPECT_THAT(Run({"run", "--workdir", "/a\tb", "--", "x"}).err,
               HasSubstr("muster: --workdir (working_directory): "));
   EXPECT_THAT(Run({"run", "--", ""}).err, HasSubstr("muster: the command (command.argv"));
   EXPECT_THAT(submitted_, IsEmpty());

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "muster/v1/clusters_service.grpc.pb.h"
+#include "muster/v1/files_service.grpc.pb.h"
 #include "muster/v1/jobs_service.grpc.pb.h"
 #include "rpc/status.h"
 #include "rpc/warnings.h"
@@ -114,11 +115,36 @@ class ClustersService final : public v1::Clusters::Service {
   const FakeBroker& hooks_;
 };
 
+class FilesService final : public v1::Files::Service {
+ public:
+  explicit FilesService(const FakeBroker* hooks) : hooks_(*hooks) {}
+
+  grpc::Status FindMissingFiles(grpc::ServerContext*, const v1::FindMissingFilesRequest* in,
+                                v1::FindMissingFilesResponse* out) override {
+    return Unary(hooks_.find_missing_files, *in, out);
+  }
+  grpc::Status UploadFiles(grpc::ServerContext*, grpc::ServerReader<v1::UploadFilesRequest>* reader,
+                           v1::UploadFilesResponse* out) override {
+    const auto hook = [&](const auto&) {
+      return hooks_.upload_files(
+          [reader](v1::UploadFilesRequest* request) { return reader->Read(request); });
+    };
+    return Unary(std::function<absl::StatusOr<v1::UploadFilesResponse>(int)>(hook), 0, out);
+  }
+  grpc::Status FetchFiles(grpc::ServerContext* context, const v1::FetchFilesRequest* in,
+                          grpc::ServerWriter<v1::FetchFilesResponse>* writer) override {
+    return Streamed(hooks_.fetch_files, *in, context, writer);
+  }
+
+ private:
+  const FakeBroker& hooks_;
+};
+
 }  // namespace
 
 class FakeBroker::Impl {
  public:
-  explicit Impl(const FakeBroker* hooks) : jobs_(hooks), clusters_(hooks) {
+  explicit Impl(const FakeBroker* hooks) : jobs_(hooks), clusters_(hooks), files_(hooks) {
     // Held to the end of the process: when the last user of gRPC goes, one of its threads may take
     // ten seconds to notice.
     static const bool kept = (grpc_init(), true);
@@ -138,6 +164,7 @@ class FakeBroker::Impl {
     builder.AddListeningPort(address(), grpc::InsecureServerCredentials());
     builder.RegisterService(&jobs_);
     builder.RegisterService(&clusters_);
+    builder.RegisterService(&files_);
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr) << address();
   }
@@ -153,6 +180,7 @@ class FakeBroker::Impl {
   std::string directory_;
   JobsService jobs_;
   ClustersService clusters_;
+  FilesService files_;
   std::unique_ptr<grpc::Server> server_;
 };
 

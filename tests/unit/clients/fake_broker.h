@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "muster/v1/clusters_service.pb.h"
+#include "muster/v1/files_service.pb.h"
 #include "muster/v1/jobs_service.pb.h"
 
 namespace muster::client {
@@ -43,6 +44,12 @@ class FakeBroker {
   Answer<v1::DescribeClusterRequest, v1::DescribeClusterResponse> describe_cluster;
   Stream<v1::WatchJobsRequest, v1::WatchJobsResponse> watch_jobs;
   Stream<v1::ReadLogRequest, v1::ReadLogResponse> read_log;
+  Answer<v1::FindMissingFilesRequest, v1::FindMissingFilesResponse> find_missing_files;
+  // `read` is false after the last message, and when the client has gone.
+  std::function<absl::StatusOr<v1::UploadFilesResponse>(
+      const std::function<bool(v1::UploadFilesRequest*)>& read)>
+      upload_files;
+  Stream<v1::FetchFilesRequest, v1::FetchFilesResponse> fetch_files;
 
   FakeBroker();
   ~FakeBroker();

@@ -120,12 +120,7 @@ INSTANTIATE_TEST_SUITE_P(
             "t.yaml:3:16: primary_tasks: jobs do not end each other here|leads: true"},
         Row{"UnknownExecution", "name: g\nexecution: later\n---\nrun: x",
             "t.yaml:2:12: execution: \"later\" is neither serial nor parallel"},
-        Row{"HeaderAlone", "name: g\nexecution: serial", "t.yaml:1:1: is followed by no task"},
-        Row{"VariablesAreOfOneDocument",
-            "name: g\nexecution: parallel\n---\nname: a\nenvs: {D: /d}\nrun: x\n---\nname: b\nrun: "
-            "y\nworkdir: /$D",
-            "name: 'a' env { key: 'D' value: '/d' } command { script: '" BASH "x' } --- "
-            "name: 'b' working_directory: '/$D' command { script: '" BASH "y' }"}),
+        Row{"HeaderAlone", "name: g\nexecution: serial", "t.yaml:1:1: is followed by no task"}),
     NameOf);
 
 INSTANTIATE_TEST_SUITE_P(
@@ -172,32 +167,15 @@ INSTANTIATE_TEST_SUITE_P(
 
 #define WITH_A "num_nodes: 1\nrun: x\nenvs: {A: one, B: $A}\n"
 #define ENV_A "env { key: 'A' value: 'one' } env { key: 'B' value: '$A' } "
-#define DIR(PATH) RUN_X ENV_A "working_directory: '" PATH "'"
 
 INSTANTIATE_TEST_SUITE_P(
     Files, SkyPilotFile,
     ::testing::Values(
-        Row{"Workdir", "num_nodes: 1\nrun: x\nworkdir: /data/a",
-            RUN_X "working_directory: '/data/a'"},
-        Row{"WorkdirWithVariable", WITH_A "workdir: /data/$A", DIR("/data/one")},
-        Row{"WorkdirWithBraces", WITH_A "workdir: /data/${A}x", DIR("/data/onex")},
-        Row{"LongerName", WITH_A "workdir: /data/$Ax", DIR("/data/$Ax")},
-        Row{"UndeclaredStays", WITH_A "workdir: /data/${C}$SKYPILOT_TASK_ID",
-            DIR("/data/${C}$SKYPILOT_TASK_ID")},
-        Row{"OnePass", WITH_A "workdir: /data/$B", DIR("/data/$A")},
-        Row{"TwoDollars", WITH_A "workdir: /data/$$A", DIR("/data/$one")},
-        Row{"DollarAlone", WITH_A "workdir: /data/a$", DIR("/data/a$")},
         Row{"ShellsDefault", WITH_A "workdir: '/data/${A:-two}'",
             "t.yaml:4:10: workdir: ${A is not followed by a closing brace"},
         Row{"OpenBrace", WITH_A "workdir: '/data/${A'",
             "t.yaml:4:10: workdir: ${A is not followed"},
-        Row{"ValueWithQuotes", "num_nodes: 1\nrun: x\nenvs: {A: 'a\"\\b'}\nworkdir: /$A",
-            RUN_X "env { key: 'A' value: 'a\"\\\\b' } working_directory: '/a\"\\\\b'"},
-        Row{"RelativeWorkdir", "num_nodes: 1\nrun: x\nworkdir: ./project",
-            "t.yaml:3:10: workdir: \"./project\" is a directory of your own machine|absolute path "
-            "there"},
-        Row{"WorkdirAtHome", "num_nodes: 1\nrun: x\nworkdir: ~/project",
-            "t.yaml:3:10: workdir: |your own machine"},
+        Row{"EmptyWorkdir", "num_nodes: 1\nrun: x\nworkdir: ''", "t.yaml:3:10: workdir: is empty"},
         Row{"WorkdirFromGit", "num_nodes: 1\nrun: x\nworkdir: {url: https://example.org/a.git}",
             "t.yaml:3:10: workdir: Muster clones no repositories yet|git clone"},
         Row{"MountOfTheClustersData",
@@ -207,9 +185,12 @@ INSTANTIATE_TEST_SUITE_P(
             RUN_X ENV_A "inputs { uri: 'lustre:///d/one' }"},
         Row{"MountElsewhereWithoutAnImage", "run: x\nfile_mounts: {/e: 'lustre:///d'}",
             "t.yaml:2:19: file_mounts./e: without a container the data is at /d alone|image_id"},
-        Row{"MountOfALocalFile", "run: x\nfile_mounts: {/d: ./data}",
-            "t.yaml:2:19: file_mounts./d: \"./data\" is a file of your own "
-            "machine|lustre:///PATH"},
+        Row{"MountOfALocalFileAtAPlaceOfTheCluster", "run: x\nfile_mounts: {/d/e: ./data}",
+            "t.yaml:2:21: file_mounts./d/e: \"/d/e\" is a place of the cluster|such as ./e"},
+        Row{"MountOfALocalFileAtHome", "run: x\nfile_mounts: {~/.aws: ~/.aws}",
+            "t.yaml:2:23: file_mounts.~/.aws: |such as ./.aws"},
+        Row{"MountAbove", "run: x\nfile_mounts: {a/../../b: ./data}",
+            "t.yaml:2:26: file_mounts.a/../../b: |has the part"},
         Row{"MountOfABucket", "run: x\nfile_mounts: {/d: {name: b}}",
             "t.yaml:2:19: file_mounts./d: Muster mounts no buckets"},
         Row{"MountOfACloudsUri", "run: x\nfile_mounts: {/d: 's3://b'}",
@@ -224,6 +205,57 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"NoVolumes", "run: x\nvolumes: {}", "command { script: '" BASH "x' }"}),
     [](const auto& info) { return NameOf(info); });
 
+TEST(SkyPilotWorkdir, IsThisMachinesWithItsVariables) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"/data/a", "/data/a"},
+      {"./project", "./project"},
+      {"~/project", "~/project"},
+      {"/data/$A", "/data/one"},
+      {"/data/${A}x", "/data/onex"},
+      {"/data/$Ax", "/data/$Ax"},
+      {"/data/${C}$SKYPILOT_TASK_ID", "/data/${C}$SKYPILOT_TASK_ID"},
+      {"/data/$B", "/data/$A"},
+      {"/data/$$A", "/data/$one"},
+      {"/data/a$", "/data/a$"},
+      {"/$Q", "/a\"\\b"},
+  };
+  for (const auto& [written, source] : cases) {
+    const auto jobs = ParseJobFile(
+        "t.yaml", "num_nodes: 1\nrun: x\nenvs: {A: one, B: $A, Q: 'a\"\\b'}\nworkdir: " + written);
+    ASSERT_TRUE(jobs.ok()) << jobs.status();
+    ASSERT_EQ(jobs->local_uploads.size(), 1u) << written;
+    EXPECT_EQ(jobs->local_uploads[0].source, source);
+    EXPECT_EQ(jobs->local_uploads[0].target, "");
+    EXPECT_EQ(jobs->specs[0].working_directory(), "");
+    EXPECT_EQ(jobs->specs[0].uploads(0).tree_sha256(), kUnreadTree);
+    EXPECT_EQ(jobs->places.Find(0, "uploads[0].tree_sha256"), "t.yaml:4:10");
+  }
+}
+
+TEST(SkyPilotFileMounts, OfThisMachineGoIntoTheWorkingDirectory) {
+  const auto jobs =
+      ParseJobFile("t.yaml",
+                   "name: p\nexecution: parallel\n---\nname: a\nenvs: {E: x}\nrun: x\n---\n"
+                   "name: b\nrun: x\nworkdir: .\nenvs: {D: data}\nfile_mounts:\n"
+                   "  ./$D/: ~/$D\n  conf/a.json: $E.json\n  .: extra\n");
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  ASSERT_EQ(jobs->local_uploads.size(), 4u);
+  const std::pair<std::string, std::string> expected[] = {
+      {".", ""},
+      {"extra", ""},
+      {"~/data", "data"},
+      {"$E.json", "conf/a.json"}};  // E is the other task's
+  for (int i = 0; i < 4; ++i) {
+    const LocalUpload& upload = jobs->local_uploads[static_cast<size_t>(i)];
+    EXPECT_EQ(upload.source, expected[i].first);
+    EXPECT_EQ(upload.target, expected[i].second);
+    EXPECT_EQ(upload.job, 1u);
+    EXPECT_EQ(upload.upload, i);
+  }
+  EXPECT_EQ(jobs->specs[0].uploads_size(), 0);
+  EXPECT_EQ(jobs->specs[1].uploads_size(), 4);
+}
+
 TEST(SkyPilotVariables, OfTheCommandLineWinAndFillWhatIsOpen) {
   const JobFileOptions options{.strict = false, .env = {{"A", "mine"}, {"B", "b"}, {"C", "c"}}};
   const auto jobs =
@@ -231,7 +263,7 @@ TEST(SkyPilotVariables, OfTheCommandLineWinAndFillWhatIsOpen) {
   ASSERT_TRUE(jobs.ok()) << jobs.status();
   EXPECT_EQ(jobs->specs[0].env().at("A"), "mine");
   EXPECT_EQ(jobs->specs[0].env().at("B"), "b");
-  EXPECT_EQ(jobs->specs[0].working_directory(), "/mine/b/c");
+  EXPECT_EQ(jobs->local_uploads[0].source, "/mine/b/c");
 }
 
 TEST(SkyPilotVariables, AreTextsAsPythonWritesThem) {

@@ -1,0 +1,101 @@
+#include "clients/cli/uploading.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "clients/cpp/local_uploads.h"
+#include "contract/text.h"
+#include "contract/units.h"
+
+namespace muster::cli {
+namespace {
+
+using client::LocalTree;
+using client::MissingFiles;
+using contract::FormatBytes;
+
+// Whoever waits for longer wants to see that it goes on.
+constexpr absl::Duration kBetweenNotes = absl::Seconds(2);
+
+struct Reading {
+  std::vector<LocalTree> trees;
+  MissingFiles missing;
+};
+
+absl::StatusOr<Reading> Read(Session& session, client::JobFile* file) {
+  const auto max_job_bytes = client::MaxJobBytes(&session.client);
+  if (!max_job_bytes.ok()) return max_job_bytes.status();
+  auto trees = client::ReadLocalUploads(*max_job_bytes, file);
+  if (!trees.ok()) return trees.status();
+  auto missing = client::FindMissing(&session.client, *trees);
+  if (!missing.ok()) return missing.status();
+  return Reading{*std::move(trees), *std::move(missing)};
+}
+
+std::string FilesText(uint64_t count, uint64_t bytes) {
+  return fmt::format("{} file{} of {}B", count, count == 1 ? "" : "s", FormatBytes(bytes));
+}
+
+std::string Summary(const Reading& reading) {
+  uint64_t count = 0;
+  uint64_t bytes = 0;
+  for (const LocalTree& tree : reading.trees) {
+    bytes += tree.tree.total_bytes();
+    for (const auto& entry : tree.tree.entries())
+      count += entry.kind() == v1::FILE_KIND_FILE ? 1 : 0;
+  }
+  // The trees' own files are no files of the user's.
+  uint64_t lacking = 0;
+  uint64_t lacking_bytes = 0;
+  for (const client::FileToSend& file : reading.missing.files) {
+    if (file.path.empty()) continue;
+    ++lacking;
+    lacking_bytes += file.size_bytes;
+  }
+  return fmt::format("brings {} along, of which the broker lacks {}", FilesText(count, bytes),
+                     lacking == 0 ? "none" : FilesText(lacking, lacking_bytes));
+}
+
+absl::Status Send(Session& session, const MissingFiles& missing) {
+  if (missing.files.empty()) return absl::OkStatus();
+  const std::string what = FilesText(missing.files.size(), missing.bytes);
+  absl::Time last_note = absl::Now();
+  const absl::Status status = client::SendFiles(&session.client, missing, [&](uint64_t sent_bytes) {
+    if (!session.terminal.err_is_terminal() || absl::Now() - last_note < kBetweenNotes) return;
+    last_note = absl::Now();
+    session.terminal.Note(fmt::format("uploading {}: {}B are sent", what, FormatBytes(sent_bytes)));
+  });
+  if (status.ok()) session.terminal.Note(fmt::format("uploaded {}", what));
+  return status;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadUploads(Session& session, client::JobFile* file) {
+  if (file->local_uploads.empty()) return "";
+  const auto reading = Read(session, file);
+  if (!reading.ok()) return reading.status();
+  return Summary(*reading);
+}
+
+absl::Status SendUploads(Session& session, client::JobFile* file,
+                         const std::function<absl::Status()>& check) {
+  if (file->local_uploads.empty()) return absl::OkStatus();
+  absl::Status status;
+  for (int reading = 0; reading < kMaxReadings; ++reading) {
+    const auto read = Read(session, file);
+    if (!read.ok()) return read.status();
+    if (read->missing.files.empty()) return absl::OkStatus();
+    if (status = check(); !status.ok()) return status;
+    status = Send(session, read->missing);
+    if (!absl::IsAborted(status)) return status;
+  }
+  return absl::AbortedError(
+      fmt::format("{}, {} times; submit again when nothing writes to it any more",
+                  ToStd(status.message()), kMaxReadings));
+}
+
+}  // namespace muster::cli

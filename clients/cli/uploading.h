@@ -1,0 +1,29 @@
+// Bringing what jobs have on this machine to the broker, with words of how far it is.
+#ifndef MUSTER_CLIENTS_CLI_UPLOADING_H_
+#define MUSTER_CLIENTS_CLI_UPLOADING_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "clients/cli/verbs.h"
+#include "clients/cpp/jobfile.h"
+
+namespace muster::cli {
+
+// How often files that change while they are read are read anew.
+inline constexpr int kMaxReadings = 3;
+
+// Reads what the jobs bring along and names it in their specs; nothing is sent. What it is and how
+// much of it the broker lacks, a sentence; empty: they bring nothing.
+absl::StatusOr<std::string> ReadUploads(Session& session, client::JobFile* file);
+
+// The same, and sends what the broker lacks. `check` is asked before the first byte: a job that
+// nobody takes needs no files.
+absl::Status SendUploads(Session& session, client::JobFile* file,
+                         const std::function<absl::Status()>& check);
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLIENTS_CLI_UPLOADING_H_

@@ -1,0 +1,27 @@
+// Streams of the Files service. Private to the client.
+#ifndef MUSTER_CLIENTS_CPP_FILE_STREAMS_H_
+#define MUSTER_CLIENTS_CPP_FILE_STREAMS_H_
+
+#include <atomic>
+#include <memory>
+
+#include "clients/cpp/address.h"
+#include "clients/cpp/client.h"
+#include "muster/v1/files_service.grpc.pb.h"
+
+namespace muster::client {
+
+// What a stream borrows from its client.
+struct FileStreamContext {
+  v1::Files::Stub* stub;
+  const Address* address;
+  std::atomic<bool>* was_answered;  // by a broker, on any call or stream of the client
+};
+
+std::unique_ptr<FileWriter> NewFileWriter(FileStreamContext context);
+std::unique_ptr<FileReader> NewFileReader(FileStreamContext context,
+                                          const v1::FetchFilesRequest& request);
+
+}  // namespace muster::client
+
+#endif  // MUSTER_CLIENTS_CPP_FILE_STREAMS_H_
