@@ -67,6 +67,7 @@ std::optional<HostStage> StageOf(char letter) {
 std::string HostReport::Encode() const {
   Record record;
   record.Add("boot", boot_id);
+  record.Add("time", time_us);
   for (const RankReport& rank : runs) record.Add("rank", ToHex(EncodeRank(rank)));
   return record.Encode();
 }
@@ -74,7 +75,8 @@ std::string HostReport::Encode() const {
 std::optional<HostReport> HostReport::Decode(std::string_view bytes) {
   const std::optional<Record> record = Record::Decode(bytes);
   if (!record.has_value()) return std::nullopt;
-  HostReport report = {.boot_id = record->Text("boot"), .runs = {}};
+  HostReport report = {
+      .boot_id = record->Text("boot"), .time_us = record->Number("time"), .runs = {}};
   for (const std::string& hex : record->All("rank")) {
     std::optional<RankReport> rank = DecodeRank(FromHex(hex));
     if (!rank.has_value()) return std::nullopt;

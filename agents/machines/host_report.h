@@ -4,6 +4,7 @@
 #ifndef MUSTER_AGENTS_MACHINES_HOST_REPORT_H_
 #define MUSTER_AGENTS_MACHINES_HOST_REPORT_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,6 +37,7 @@ struct RankReport {
 
 struct HostReport {
   std::string boot_id;
+  int64_t time_us = 0;  // of the look, since 1970 by the host's clock
   std::vector<RankReport> runs;
 
   std::string Encode() const;

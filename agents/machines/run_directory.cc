@@ -9,7 +9,8 @@
 #include <system_error>
 
 #include "agents/core/run_program.h"
-#include "agents/machines/control_group.h"
+#include "agents/machines/file_status.h"
+#include "agents/machines/run_files.h"
 #include "agents/machines/run_request.h"
 #include "agents/machines/small_file.h"
 #include "fmt/format.h"
@@ -21,25 +22,11 @@ namespace {
 constexpr mode_t kDirectoryMode = 0700;
 constexpr mode_t kSecretMode = 0600;
 
-absl::Status FileError(int error, std::string_view what, std::string_view path) {
-  return {absl::ErrnoToStatusCode(error),
-          fmt::format("cannot {} \"{}\": {}", what, path, std::generic_category().message(error))};
-}
-
-// The content; nothing if there is no such file.
-absl::StatusOr<std::optional<std::string>> Load(const std::string& path, size_t max_bytes) {
-  std::string content;
-  const int error = ReadSmallFile(path, max_bytes, &content);
-  if (error == ENOENT) return std::nullopt;
-  if (error != 0) return FileError(error, "read", path);
-  return content;
-}
-
 // A file that does not decode counts as absent.
 template <typename T>
 absl::Status LoadRecord(const std::string& path, size_t max_bytes, std::optional<T>* record,
                         bool* exists = nullptr) {
-  const absl::StatusOr<std::optional<std::string>> bytes = Load(path, max_bytes);
+  const absl::StatusOr<std::optional<std::string>> bytes = LoadFile(path, max_bytes);
   if (!bytes.ok()) return bytes.status();
   if (exists != nullptr) *exists = bytes->has_value();
   if (bytes->has_value()) *record = T::Decode(**bytes);
@@ -156,32 +143,13 @@ absl::Status RunDirectory::AskCancel() const {
 }
 
 absl::Status RunDirectory::CloseWithoutStart(const ExitRecord& exit) const {
-  const std::string claim_path = PathOf(kClaimFile);
-  if (const int error = ClaimFile(
-          claim_path, Claim{.owner = Identify(getpid()), .devices = ""}.Encode(), kSecretMode)) {
-    return FileError(error, "make", claim_path);
-  }
-  const std::string exit_path = PathOf(kExitFile);
-  int error = ReplaceSmallFile(exit_path, exit.Encode(), kSecretMode);
-  if (error == 0) error = SyncFile(exit_path);
-  if (error == 0) return absl::OkStatus();
-  return FileError(error, "write", exit_path);
+  std::string path;
+  const int error = machines::CloseWithoutStart(path_, exit, &path);
+  return error == 0 ? absl::OkStatus() : FileError(error, "write", path);
 }
 
-void RunDirectory::RemoveBookkeeping() const {
-  RemoveGroupsOf(path_);
-  for (const char* name : {kSpecFile, kStartedFile, kCancelFile, kSetupFile, kCommandFile}) {
-    unlink(PathOf(name).c_str());
-  }
-}
+void RunDirectory::RemoveBookkeeping() const { RemoveRunBookkeeping(path_); }
 
-void RunDirectory::RemoveLogs() const {
-  for (const char* name : {kStdoutFile, kStderrFile, kClaimFile, kExitFile})
-    unlink(PathOf(name).c_str());
-  // rmdir leaves alone what is not empty.
-  rmdir(PathOf(kResultsDirectory).c_str());
-  rmdir(PathOf(kWorkDirectory).c_str());
-  rmdir(path_.c_str());
-}
+void RunDirectory::RemoveLogs() const { RemoveRunLogs(path_); }
 
 }  // namespace muster::machines

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "agents/core/run_program.h"
+#include "agents/machines/run_files.h"
 #include "contract/slurm_variables.h"
 #include "fmt/format.h"
 
@@ -11,8 +12,6 @@ namespace muster::machines {
 namespace {
 
 constexpr const char* kRankNames[] = {"NODE_RANK", "SKYPILOT_NODE_RANK", "MUSTER_NODE_RANK"};
-constexpr const char* kBaseNames[] = {"HOME",  "LANG",   "LC_ALL", "LOGNAME", "PATH",
-                                      "SHELL", "TMPDIR", "TZ",     "USER"};
 
 }  // namespace
 
@@ -53,7 +52,7 @@ std::map<std::string, std::string> RankEnvironment(const v1::Assignment& assignm
 
 std::map<std::string, std::string> BaseEnvironment() {
   std::map<std::string, std::string> base;
-  for (const char* name : kBaseNames) {
+  for (const char* name : kBaseVariables) {
     if (const char* value = std::getenv(name)) base[name] = value;
   }
   base.try_emplace("PATH", "/usr/local/bin:/usr/bin:/bin");

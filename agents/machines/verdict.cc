@@ -243,6 +243,15 @@ Observation VanishedVerdict(const Witness& witness, const std::string& detail) {
   return observation;
 }
 
+Observation NotStartedVerdict(const Witness& witness, const v1::Failure& failure) {
+  Observation observation =
+      Begin(witness, v1::RUN_STATE_FAILED, v1::EVIDENCE_SOURCE_AGENT, failure.message());
+  observation.end_time = witness.now;
+  if (!witness.hostname.empty()) observation.nodes = {witness.hostname};
+  observation.failure = failure;
+  return observation;
+}
+
 Observation LostVerdict(const Witness& witness, const std::string& directory) {
   Observation observation = Begin(
       witness, v1::RUN_STATE_LOST, v1::EVIDENCE_SOURCE_AGENT,

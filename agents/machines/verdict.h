@@ -28,6 +28,8 @@ agent::Observation RunningVerdict(const Witness& witness, const Started& started
 agent::Observation EndVerdict(const Witness& witness, const ExitRecord& exit);
 // It has a claim and no exit record, and its supervisor is gone; `detail` says how that was seen.
 agent::Observation VanishedVerdict(const Witness& witness, const std::string& detail);
+// It could not be started, and nothing of it is there.
+agent::Observation NotStartedVerdict(const Witness& witness, const v1::Failure& failure);
 // The backend should have it, and there is no trace of it.
 agent::Observation LostVerdict(const Witness& witness, const std::string& directory);
 

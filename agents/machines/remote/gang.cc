@@ -15,17 +15,34 @@ Witness WitnessOf(const std::string& run_key, const Rank& rank, absl::Time now) 
   return {.run_key = run_key, .hostname = rank.host, .now = now};
 }
 
-Observation RefusedVerdict(const Witness& witness, const Rank& rank) {
-  Observation observation = VanishedVerdict(witness, rank.refused->message());
-  observation.failure = rank.refused;
-  observation.end_time = rank.refused_at;
+// Whether it is over because the user wanted it to be, whatever has become of it.
+bool WasCanceled(const Rank& rank) {
+  if (rank.refused.has_value()) return true;
+  return rank.stage == HostStage::kVanished && rank.stop_told;
+}
+
+Observation CanceledVerdict(const Witness& witness, const Rank& rank) {
+  const ExitRecord exit = {
+      .phase = ExitRecord::Phase::kQueue,
+      .end = ExitRecord::End::kNothingRan,
+      .cause = ExitRecord::Cause::kCanceled,
+      .end_us = absl::ToUnixMicros(rank.refused.has_value() ? rank.refused_at : rank.vanished_at)};
+  Observation observation = EndVerdict(witness, exit);
+  observation.evidence.set_detail(
+      "canceled; " + (rank.refused.has_value() ? rank.refused->message() : rank.vanished));
   return observation;
 }
 
 // How one rank that is over has ended.
-Observation RankEnd(const std::string& run_key, const Rank& rank, absl::Time now) {
+Observation RankEnd(const std::string& run_key, const Rank& rank, bool cancel_asked,
+                    absl::Time now) {
   const Witness witness = WitnessOf(run_key, rank, now);
-  if (rank.refused.has_value()) return RefusedVerdict(witness, rank);
+  if (cancel_asked && WasCanceled(rank)) return CanceledVerdict(witness, rank);
+  if (rank.refused.has_value()) {
+    Observation observation = NotStartedVerdict(witness, *rank.refused);
+    observation.end_time = rank.refused_at;
+    return observation;
+  }
   if (rank.exit.has_value()) return EndVerdict(witness, *rank.exit);
   Observation observation = VanishedVerdict(witness, rank.vanished);
   observation.end_time = rank.vanished_at;
@@ -77,13 +94,14 @@ bool TakeReport(const RankReport& report, absl::Time last_report, absl::Time now
 
 bool HasFailed(const Rank& rank) {
   if (!rank.IsOver()) return false;
-  return RankEnd("", rank, rank.vanished_at).state != v1::RUN_STATE_SUCCEEDED;
+  return RankEnd("", rank, /*cancel_asked=*/false, rank.vanished_at).state !=
+         v1::RUN_STATE_SUCCEEDED;
 }
 
 Observation GangEnd(const std::string& run_key, const std::vector<Rank>& ranks, bool cancel_asked,
                     absl::Time now) {
   std::vector<Observation> ends;
-  for (const Rank& rank : ranks) ends.push_back(RankEnd(run_key, rank, now));
+  for (const Rank& rank : ranks) ends.push_back(RankEnd(run_key, rank, cancel_asked, now));
   // A failure before an end that was asked for, and that before a success.
   const auto weight = [](const Observation& end) {
     if (end.state == v1::RUN_STATE_FAILED) return 0;

@@ -5,11 +5,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "agents/machines/file_status.h"
 #include "agents/machines/record.h"
 #include "agents/machines/small_file.h"
 #include "contract/text.h"
@@ -21,17 +22,13 @@ namespace {
 constexpr char kAssignmentFile[] = "assignment";
 constexpr char kPlacementFile[] = "placement";
 constexpr char kBegunFile[] = "begun";
+constexpr char kRefusedFile[] = "refused";
 // A job spec is at most 1 MiB on the wire.
 constexpr size_t kMaxAssignmentBytes = 4 << 20;
 // A node with all its GPUs takes a few hundred bytes.
 constexpr size_t kMaxPlacementBytes = 1 << 20;
 // The assignment holds the user's variables.
 constexpr mode_t kSecretMode = 0600;
-
-absl::Status FileError(int error, std::string_view what, std::string_view path) {
-  return {absl::ErrnoToStatusCode(error),
-          fmt::format("cannot {} \"{}\": {}", what, path, std::generic_category().message(error))};
-}
 
 // Content and name on disk.
 absl::Status Write(const std::string& path, const std::string& content) {
@@ -42,11 +39,9 @@ absl::Status Write(const std::string& path, const std::string& content) {
 
 // Empty if there is no such file.
 absl::StatusOr<std::string> Load(const std::string& path, size_t max_bytes) {
-  std::string content;
-  const int error = ReadSmallFile(path, max_bytes, &content);
-  if (error == ENOENT) return std::string();
-  if (error != 0) return FileError(error, "read", path);
-  return content;
+  absl::StatusOr<std::optional<std::string>> content = LoadFile(path, max_bytes);
+  if (!content.ok()) return content.status();
+  return std::move(*content).value_or("");
 }
 
 // "ORDER SIZE\n" and the message; what was cut by a power failure counts as absent.
@@ -118,6 +113,24 @@ std::set<size_t> DecodeBegun(const std::string& content) {
   return ranks;
 }
 
+std::map<size_t, v1::Failure> DecodeRefused(const std::string& content) {
+  std::map<size_t, v1::Failure> refused;
+  const std::optional<Record> record = Record::Decode(content);
+  if (!record.has_value()) return refused;
+  const std::vector<std::string> ranks = record->All("rank");
+  const std::vector<std::string> failures = record->All("failure");
+  for (size_t i = 0; i < ranks.size() && i < failures.size(); ++i) {
+    size_t rank = 0;
+    v1::Failure failure;
+    std::string bytes;
+    if (absl::SimpleAtoi(ranks[i], &rank) && absl::Base64Unescape(failures[i], &bytes) &&
+        failure.ParseFromString(bytes)) {
+      refused[rank] = std::move(failure);
+    }
+  }
+  return refused;
+}
+
 absl::Time WrittenAt(const std::string& path) {
   struct stat info;
   return stat(path.c_str(), &info) == 0 ? absl::TimeFromTimespec(info.st_mtim)
@@ -157,9 +170,13 @@ absl::StatusOr<LaunchFiles> LaunchRecord::Read() const {
   if (!placement.ok()) return placement.status();
   const absl::StatusOr<std::string> begun = Load(PathOf(kBegunFile), kMaxPlacementBytes);
   if (!begun.ok()) return begun.status();
+  const absl::StatusOr<std::string> refused = Load(PathOf(kRefusedFile), kMaxPlacementBytes);
+  if (!refused.ok()) return refused.status();
   DecodeAssignment(*assignment, &files);
   files.placement = DecodePlacement(*placement);
   files.begun = DecodeBegun(*begun);
+  files.refused = DecodeRefused(*refused);
+  files.refused_at = WrittenAt(PathOf(kRefusedFile));
   files.last_word = std::max(WrittenAt(PathOf(kPlacementFile)), WrittenAt(PathOf(kBegunFile)));
   return files;
 }
@@ -198,8 +215,18 @@ absl::Status LaunchRecord::SetBegun(const std::set<size_t>& ranks) const {
   return Write(PathOf(kBegunFile), record.Encode());
 }
 
+absl::Status LaunchRecord::SetRefused(const std::map<size_t, v1::Failure>& ranks) const {
+  Record record;
+  for (const auto& [rank, failure] : ranks) {
+    record.Add("rank", static_cast<int64_t>(rank));
+    record.Add("failure", absl::Base64Escape(failure.SerializeAsString()));
+  }
+  return Write(PathOf(kRefusedFile), record.Encode());
+}
+
 void LaunchRecord::RemoveBookkeeping() const {
   unlink(PathOf(kAssignmentFile).c_str());
+  unlink(PathOf(kRefusedFile).c_str());
   unlink(PathOf(kBegunFile).c_str());
 }
 

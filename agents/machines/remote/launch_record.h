@@ -6,6 +6,7 @@
 //   other host ever is.
 // - begun: the ranks that hosts have said to have begun. A host without a trace of one of them does
 //   not get it again.
+// - refused: why ranks could not be started. On disk before the others are ended for it.
 //
 // No state: every call looks at the disk. Errors name the path.
 #ifndef MUSTER_AGENTS_MACHINES_REMOTE_LAUNCH_RECORD_H_
@@ -13,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -48,6 +50,8 @@ struct LaunchFiles {
   uint64_t order = 0;
   std::vector<PlacedRank> placement;  // empty: none
   std::set<size_t> begun;
+  std::map<size_t, v1::Failure> refused;
+  absl::Time refused_at = absl::InfinitePast();  // the last one
   // When one of the hosts had last said something that is written down here, or was chosen.
   absl::Time last_word = absl::InfinitePast();
 };
@@ -65,6 +69,7 @@ class LaunchRecord {
   // As before Place. An OK is not durable: a placement that comes back was never made use of.
   absl::Status Unplace() const;
   absl::Status SetBegun(const std::set<size_t>& ranks) const;
+  absl::Status SetRefused(const std::map<size_t, v1::Failure>& ranks) const;
   // Only the placement stays, to find the run's output by.
   void RemoveBookkeeping() const;
   void Remove() const;

@@ -32,6 +32,25 @@ using agent::RunHandle;
 
 // For the first word of every host; those that are slower are down until they answer.
 constexpr absl::Duration kFirstWord = absl::Seconds(20);
+// What an agent knows of a run that has its hosts. `handle`: null if nobody wants it.
+PlacedRun PlacedFrom(const std::string& run_key, const LaunchFiles& files, const RunHandle* handle,
+                     absl::Duration grace) {
+  PlacedRun placed = {.what = {.run = {.run_key = run_key}, .assignment = nullptr},
+                      .placement = files.placement,
+                      .is_wanted = handle != nullptr,
+                      .begun = files.begun,
+                      .refused = files.refused,
+                      .refused_at = files.refused_at,
+                      .last_word = files.last_word};
+  if (handle == nullptr) return placed;
+  placed.what.assignment = files.assignment != nullptr ? files.assignment : handle->assignment;
+  if (placed.what.assignment != nullptr)
+    placed.what.run = QueuedFrom(*placed.what.assignment, files.order, handle->held, grace);
+  placed.state = handle->state;
+  placed.cancel_asked = handle->cancel_requested;
+  return placed;
+}
+
 // Stands for the run's directory on a host where none is chosen yet.
 constexpr char kSomeHost[] = "/HOST/runs/";
 
@@ -68,6 +87,7 @@ class RemoteBackend : public agent::Backend {
   }
   std::vector<agent::LogSource> Logs(const RunHandle& run) override;
   std::string ResultsDirectory(const RunHandle& run) override;
+  std::string StartMark(const RunHandle& run) override;
   hosts::Host* LogHost() override { return &router_; }
   absl::Status Forget(const RunHandle& run) override {
     if (const std::string results = ResultsDirectory(run); !results.empty())
@@ -165,7 +185,7 @@ absl::Status RemoteBackend::Adopt(const std::vector<RunHandle>& runs) {
   for (const RunHandle& run : runs) held[run.run_key] = &run;
   std::vector<PlacedRun> placed;
   std::vector<WaitingRun> waiting;
-  std::vector<std::pair<std::filesystem::file_time_type, std::string>> finished;
+  std::vector<std::pair<std::filesystem::file_time_type, FinishedRun>> finished;
   uint64_t last_order = 0;
   std::error_code error;
   for (std::filesystem::directory_iterator entry(runs_directory_, error), end;
@@ -176,38 +196,32 @@ absl::Status RemoteBackend::Adopt(const std::vector<RunHandle>& runs) {
     last_order = std::max(last_order, files->order);
     const auto handle = held.find(run_key);
     const bool is_wanted = handle != held.end();
-    WaitingRun what = {.run = {.run_key = run_key}, .assignment = nullptr};
-    if (is_wanted && files->assignment != nullptr) {
-      what.assignment = files->assignment;
-      what.run =
-          QueuedFrom(*files->assignment, files->order, handle->second->held, config_.cancel_grace);
-    }
     if (!files->placement.empty() && (is_wanted || files->assignment != nullptr)) {
       if (is_wanted) board_.PutUnseen(run_key);
-      placed.push_back({.what = std::move(what),
-                        .placement = files->placement,
-                        .begun = files->begun,
-                        .last_word = files->last_word,
-                        .state = is_wanted ? handle->second->state : v1::RUN_STATE_UNSPECIFIED,
-                        .cancel_asked = is_wanted && handle->second->cancel_requested});
+      placed.push_back(
+          PlacedFrom(run_key, *files, is_wanted ? handle->second : nullptr, config_.cancel_grace));
     } else if (!files->placement.empty()) {
       std::error_code ignored;
-      finished.emplace_back(std::filesystem::last_write_time(entry->path(), ignored), run_key);
+      finished.emplace_back(std::filesystem::last_write_time(entry->path(), ignored),
+                            FinishedRun{.run_key = run_key, .placement = files->placement});
     } else if (!is_wanted) {
       RecordOf(run_key).Remove();
-    } else if (what.assignment != nullptr && handle->second->state == v1::RUN_STATE_PENDING) {
+    } else if (files->assignment != nullptr && handle->second->state == v1::RUN_STATE_PENDING) {
       board_.PutQuietly(
           PendingVerdict({.run_key = run_key, .hostname = "", .now = absl::Now()}, ""));
-      waiting.push_back(std::move(what));
+      waiting.push_back({.run = QueuedFrom(*files->assignment, files->order, handle->second->held,
+                                           config_.cancel_grace),
+                         .assignment = files->assignment});
     }
   }
   if (error) {
     return absl::ErrnoToStatus(error.value(), fmt::format("cannot list \"{}\"", runs_directory_));
   }
   next_order_ = last_order + 1;
-  std::sort(finished.begin(), finished.end());
-  std::deque<std::string> oldest_first;
-  for (auto& [time, run_key] : finished) oldest_first.push_back(std::move(run_key));
+  std::sort(finished.begin(), finished.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::deque<FinishedRun> oldest_first;
+  for (auto& [time, run] : finished) oldest_first.push_back(std::move(run));
   scheduler_->Start(std::move(placed), std::move(waiting), std::move(oldest_first),
                     /*hold_starts=*/!runs.empty());
   return absl::OkStatus();
@@ -294,6 +308,10 @@ ObserveOutcome RemoteBackend::Observe(const std::vector<RunHandle>& runs) {
     } else if (files->assignment != nullptr && files->placement.empty() &&
                run.state <= v1::RUN_STATE_PENDING) {
       Enqueue(files->assignment, files->order, run.held);
+    } else if (!files->placement.empty()) {
+      // Its record could not be read when the agent was started.
+      board_.PutUnseen(run.run_key);
+      scheduler_->Adopt(PlacedFrom(run.run_key, *files, &run, config_.cancel_grace));
     } else {
       outcome.observations.push_back(
           LostVerdict({.run_key = run.run_key, .hostname = "", .now = absl::Now()}, record.path()));
@@ -329,6 +347,14 @@ std::string RemoteBackend::ResultsDirectory(const RunHandle& run) {
   const std::string& directory = own->spec().results_directory();
   if (!directory.empty()) router_.SetOwner(directory, place.host);
   return directory;
+}
+
+std::string RemoteBackend::StartMark(const RunHandle& run) {
+  const absl::StatusOr<LaunchFiles> files = RecordOf(run.run_key).Read();
+  if (!files.ok() || files->placement.empty()) return {};
+  const PlacedRank& place = files->placement[0];
+  router_.SetOwner(place.directory, place.host);
+  return fmt::format("{}/{}", place.directory, kStartedFile);
 }
 
 }  // namespace

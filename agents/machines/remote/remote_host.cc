@@ -1,17 +1,11 @@
 #include "agents/machines/remote/remote_host.h"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <system_error>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "agents/core/job_storage.h"
-#include "agents/machines/small_file.h"
 #include "contract/text.h"
 #include "daemon/log.h"
 #include "fmt/format.h"
@@ -19,8 +13,6 @@
 namespace muster::machines {
 namespace {
 
-// A static program with the C++ library has one or two; with sanitizers a hundred.
-constexpr size_t kMaxProgramBytes = 256 << 20;
 // Starting a process, and a few small files on disk; a host under load takes seconds.
 constexpr absl::Duration kCommandPatience = absl::Seconds(60);
 // Beyond the patience of a report.
@@ -30,8 +22,6 @@ constexpr size_t kMaxReportBytes = 64 << 20;
 // After a report that came before its time and told nothing: what calls for it stays there, such as
 // a later question of an agent that has the same cluster and name.
 constexpr absl::Duration kEarlyReportPause = absl::Milliseconds(100);
-// What a host that stays away can be behind with; what is beyond it stays on its disk.
-constexpr size_t kMaxCleaning = 100'000;
 // What a supervisor says of a failure.
 constexpr size_t kMaxWordsBytes = 1000;
 
@@ -47,27 +37,7 @@ std::string StableWords(const absl::Status& status) {
   return words.substr(0, words.find("; the next attempt is in"));
 }
 
-std::string Digest(const std::string& content) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned size = 0;
-  EVP_Digest(content.data(), content.size(), digest, &size, EVP_sha256(), nullptr);
-  return absl::BytesToHexString(
-      absl::string_view(reinterpret_cast<const char*>(digest), std::min(size, 16U)));
-}
-
 }  // namespace
-
-absl::StatusOr<SupervisorProgram> ReadSupervisorProgram(const std::string& path) {
-  SupervisorProgram program;
-  if (const int error = ReadSmallFile(path, kMaxProgramBytes, &program.content); error != 0) {
-    return absl::ErrnoToStatus(error,
-                               fmt::format("cannot read \"{}\"; install muster-supervisor beside "
-                                           "muster-agent, or set machines.supervisor",
-                                           path));
-  }
-  program.digest = Digest(program.content);
-  return program;
-}
 
 absl::StatusOr<std::unique_ptr<RemoteHost>> RemoteHost::Create(Options options, Listener listener) {
   options.config.ssh.max_backoff = std::min(options.config.ssh.max_backoff, kMaxConnectPause);
@@ -115,22 +85,40 @@ void RemoteHost::Unwatch(const std::string& run_key) {
   watched_.erase(run_key);
 }
 
-void RemoteHost::AskAnew() { Push(QuestionCommand{}); }
+void RemoteHost::AskAnew() {
+  {
+    const std::lock_guard lock(mutex_);
+    commands_.Ask();
+  }
+  changed_.notify_all();
+}
 
-void RemoteHost::Start(RankStart start) { Push(std::move(start)); }
+void RemoteHost::Start(RankStart start) {
+  {
+    const std::lock_guard lock(mutex_);
+    commands_.Push(std::move(start));
+  }
+  changed_.notify_all();
+}
 
 void RemoteHost::Stop(const std::string& run_key, size_t rank, const std::string& directory) {
-  Push(StopCommand{.run_key = run_key, .rank = rank, .directory = directory});
+  std::optional<RankStart> unsent;
+  {
+    const std::lock_guard lock(mutex_);
+    unsent = commands_.Push(RankStop{.run_key = run_key, .rank = rank, .directory = directory});
+  }
+  changed_.notify_all();
+  if (unsent.has_value()) {
+    listener_(StartDone{.run_key = run_key,
+                        .rank = rank,
+                        .status = absl::UnavailableError("it was to end before it was started")});
+  }
 }
 
 void RemoteHost::Clean(const std::string& directory, bool logs) {
-  Push(CleanCommand{.directory = directory, .logs = logs});
-}
-
-void RemoteHost::Push(Command command) {
   {
     const std::lock_guard lock(mutex_);
-    commands_.push_back(std::move(command));
+    commands_.Clean(directory, logs);
   }
   changed_.notify_all();
 }
@@ -140,28 +128,23 @@ void RemoteHost::Push(Command command) {
 void RemoteHost::ReportLoop() {
   bool was_up = false;
   std::string told;
+  absl::Duration pause = kHostRetry;
   while (true) {
-    absl::Status status = Prepare();
-    if (status.ok()) {
-      const absl::Time asked = absl::Now();
-      absl::StatusOr<Answer> answer = AskForReport();
-      status = answer.status();
-      if (answer.ok()) {
-        was_up = true;
-        told.clear();
-        const bool was_for_nothing = !TakeStages(answer->report) && IsLatest(answer->question) &&
-                                     absl::Now() - asked < kReportPatience;
-        listener_(HostReported{std::move(answer->report)});
-        if (was_for_nothing && !Pause(kEarlyReportPause)) return;
-      }
-    }
+    absl::StatusOr<std::optional<HostIsUp>> is_up = Prepare();
+    const bool can_be_asked = is_up.ok();
+    const absl::Status status = can_be_asked ? Report(*std::move(is_up)) : is_up.status();
     {
       const std::lock_guard lock(mutex_);
       if (stopping_) return;
       // What it has and has not may be otherwise when it comes back.
       if (!status.ok()) prepared_ = false;
     }
-    if (status.ok()) continue;
+    if (status.ok()) {
+      was_up = true;
+      told.clear();
+      pause = kHostRetry;
+      continue;
+    }
     const std::string words = StableWords(status);
     if (was_up || told != words) {
       LogEvent(spdlog::level::warn, "host_down",
@@ -170,8 +153,38 @@ void RemoteHost::ReportLoop() {
     was_up = false;
     told = words;
     listener_(HostIsDown{told});
-    if (!Pause(kHostRetry)) return;
+    if (!Pause(pause)) return;
+    // To prepare a host is work for it; the pauses between tries to connect grow by themselves.
+    pause = can_be_asked ? std::min(pause * 2, kMaxConnectPause) : kHostRetry;
   }
+}
+
+absl::Status RemoteHost::Report(std::optional<HostIsUp> is_up) {
+  const absl::Time asked = absl::Now();
+  // The first one at once: what the host has decides what is started there.
+  const absl::Duration patience = is_up.has_value() ? absl::ZeroDuration() : kReportPatience;
+  absl::StatusOr<Answer> answer = AskForReport(patience);
+  if (!answer.ok()) return answer.status();
+  const absl::Time answered = absl::Now();
+  clock_.Hear(answer->report, asked, answered);
+  clock_.Correct(&answer->report);
+  if (is_up.has_value()) {
+    LogEvent(spdlog::level::info, "host_up",
+             {{"host", options_.config.name},
+              {"directory", is_up->directory},
+              {"clock_ahead", absl::FormatDuration(clock_.ahead())}});
+    listener_(*std::move(is_up));
+  }
+  const bool was_for_nothing =
+      !TakeStages(answer->report) && IsLatest(answer->question) && answered - asked < patience;
+  listener_(HostReported{std::move(answer->report)});
+  {
+    const std::lock_guard lock(mutex_);
+    commands_.Resume();
+  }
+  changed_.notify_all();
+  if (was_for_nothing) Pause(kEarlyReportPause);
+  return absl::OkStatus();
 }
 
 bool RemoteHost::Pause(absl::Duration time) {
@@ -179,44 +192,34 @@ bool RemoteHost::Pause(absl::Duration time) {
   return !changed_.wait_for(lock, absl::ToChronoNanoseconds(time), [this] { return stopping_; });
 }
 
-absl::Status RemoteHost::Prepare() {
+absl::StatusOr<std::optional<HostIsUp>> RemoteHost::Prepare() {
   {
     const std::lock_guard lock(mutex_);
-    if (prepared_) return absl::OkStatus();
+    if (prepared_) return std::nullopt;
   }
   if (absl::Status s = ssh_->Connect(); !s.ok()) return s;
   absl::StatusOr<std::string> directory = FindDirectory();
   if (!directory.ok()) return directory.status();
+  const absl::StatusOr<std::string> program =
+      PutSupervisor(*options_.program, *directory, ssh_.get());
+  if (!program.ok()) return program.status();
   const std::string runs = *directory + "/runs";
-  if (absl::Status s = ssh_->MakeDirectories(runs, 0700); !s.ok()) return s;
-  const std::string program =
-      fmt::format("{}/bin/{}/muster-supervisor", *directory, options_.program->digest);
-  if (absl::Status s = PutSupervisor(program); !s.ok()) return s;
   // An earlier agent's would be later than ours. To remove it a full disk is no obstacle.
   if (absl::Status s = ssh_->RemoveTree(runs + "/" + kQuestionFile); !s.ok()) return s;
   absl::StatusOr<Machine> machine = ReadRemoteMachine(options_.config, *ssh_);
   if (!machine.ok()) return machine.status();
-  const absl::StatusOr<LimitsFound> limits = FindLimits(program);
+  const absl::StatusOr<LimitsFound> limits = FindLimits(*program);
   if (!limits.ok()) return limits.status();
   TellLimits(options_.limits, *limits, &*machine);
-  {
-    const std::lock_guard lock(mutex_);
-    prepared_ = true;
-    program_path_ = program;
-    runs_directory_ = runs;
-    if (options_.files != nullptr) {
-      trees_ = std::make_shared<uploads::HostTrees>(ssh_.get(), *directory + "/files",
-                                                    options_.files->cache());
-    }
-    for (const auto& [of_run, logs] : cleaning_)
-      commands_.push_back(CleanCommand{.directory = of_run, .logs = logs});
-    cleaning_.clear();
+  const std::lock_guard lock(mutex_);
+  prepared_ = true;
+  program_path_ = *program;
+  runs_directory_ = runs;
+  if (options_.files != nullptr) {
+    trees_ = std::make_shared<uploads::HostTrees>(ssh_.get(), *directory + "/files",
+                                                  options_.files->cache());
   }
-  changed_.notify_all();
-  LogEvent(spdlog::level::info, "host_up",
-           {{"host", options_.config.name}, {"directory", *directory}});
-  listener_(HostIsUp{.machine = *std::move(machine), .directory = *directory});
-  return absl::OkStatus();
+  return HostIsUp{.machine = *std::move(machine), .directory = *std::move(directory)};
 }
 
 absl::StatusOr<std::string> RemoteHost::FindDirectory() {
@@ -233,24 +236,6 @@ absl::StatusOr<std::string> RemoteHost::FindDirectory() {
   return fmt::format("{}/.muster/{}", home->stdout_data, own);
 }
 
-absl::Status RemoteHost::PutSupervisor(const std::string& path) {
-  const hosts::Command version = {.argv = {path, "--version"}};
-  absl::StatusOr<hosts::CommandResult> answer = ssh_->Run(version);
-  if (answer.ok() && answer->ok()) return absl::OkStatus();
-  if (absl::IsUnavailable(answer.status())) return answer.status();
-  if (absl::Status s = ssh_->MakeDirectories(path.substr(0, path.rfind('/')), 0700); !s.ok())
-    return s;
-  if (absl::Status s = ssh_->WriteFile(path, options_.program->content, {.mode = 0700}); !s.ok())
-    return s;
-  answer = ssh_->Run(version);
-  if (absl::IsUnavailable(answer.status())) return answer.status();
-  if (answer.ok() && answer->ok()) return absl::OkStatus();
-  return absl::FailedPreconditionError(fmt::format(
-      "\"{}\" does not run there: {}; the host must have this machine's kind of processor, and let "
-      "programs run in that directory (no noexec), or set machines.host_directory",
-      path, answer.ok() ? answer->stderr_data.substr(0, kMaxWordsBytes) : Words(answer.status())));
-}
-
 absl::StatusOr<LimitsFound> RemoteHost::FindLimits(const std::string& program) {
   if (!options_.limits) return LimitsFound{};
   const absl::StatusOr<hosts::CommandResult> answer =
@@ -261,7 +246,7 @@ absl::StatusOr<LimitsFound> RemoteHost::FindLimits(const std::string& program) {
   return absl::UnavailableError("muster-supervisor there does not tell which limits runs can have");
 }
 
-absl::StatusOr<RemoteHost::Answer> RemoteHost::AskForReport() {
+absl::StatusOr<RemoteHost::Answer> RemoteHost::AskForReport(absl::Duration patience) {
   std::string question;
   std::string runs_directory;
   int64_t number = 0;
@@ -272,10 +257,10 @@ absl::StatusOr<RemoteHost::Answer> RemoteHost::AskForReport() {
       question += fmt::format("{} {}\n", LetterOf(watched.known), watched.directory);
     runs_directory = runs_directory_;
   }
-  const int64_t patience_ms = absl::ToInt64Milliseconds(kReportPatience);
+  const int64_t patience_ms = absl::ToInt64Milliseconds(patience);
   const absl::StatusOr<std::string> answer =
       RunSupervisor({"report", runs_directory, std::to_string(number), std::to_string(patience_ms)},
-                    std::move(question), kReportPatience + kReportSlack);
+                    std::move(question), patience + kReportSlack);
   if (!answer.ok()) return answer.status();
   std::optional<HostReport> report = HostReport::Decode(*answer);
   if (!report.has_value()) return absl::UnavailableError("its report is not whole");
@@ -307,13 +292,12 @@ bool RemoteHost::IsLatest(int64_t question) const {
 
 void RemoteHost::CommandLoop() {
   while (true) {
-    Command command;
+    HostCommand command;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return stopping_ || !commands_.empty(); });
+      changed_.wait(lock, [this] { return stopping_ || !commands_.IsEmpty(); });
       if (stopping_) return;
-      command = std::move(commands_.front());
-      commands_.pop_front();
+      command = commands_.Pop();
     }
     std::visit([this](const auto& c) { Do(c); }, command);
   }
@@ -322,7 +306,7 @@ void RemoteHost::CommandLoop() {
 void RemoteHost::Do(const RankStart& start) {
   StartDone done = StartRank(start);
   // Its files are on their way: what else is to be done there gets its turn.
-  if (absl::IsDeadlineExceeded(done.status)) return Push(start);
+  if (absl::IsDeadlineExceeded(done.status)) return Start(start);
   if (done.status.ok()) NoteStage(start.run_key, HostStage::kClaimed);
   listener_(std::move(done));
 }
@@ -391,19 +375,24 @@ StartDone RemoteHost::StartRank(const RankStart& start) {
   return done;
 }
 
-void RemoteHost::Do(const StopCommand& stop) {
+void RemoteHost::Do(const RankStop& stop) {
   const absl::Status status =
       RunSupervisor({"stop", stop.directory}, "", kCommandPatience).status();
   listener_(StopDone{.run_key = stop.run_key, .rank = stop.rank, .status = status});
 }
 
 void RemoteHost::Do(const CleanCommand& clean) {
+  std::string lines;
+  for (const std::string& directory : clean.directories) lines += directory + "\n";
   const absl::Status status =
-      RunSupervisor({clean.logs ? "clean-logs" : "clean"}, clean.directory + "\n", kCommandPatience)
+      RunSupervisor({clean.logs ? "clean-logs" : "clean"}, std::move(lines), kCommandPatience)
           .status();
-  if (!absl::IsUnavailable(status)) return;
+  if (!absl::IsUnavailable(status)) {
+    listener_(CleanDone{.directories = clean.directories, .logs = clean.logs});
+    return;
+  }
   const std::lock_guard lock(mutex_);
-  if (cleaning_.size() < kMaxCleaning) cleaning_[clean.directory] |= clean.logs;
+  commands_.Defer(clean);
 }
 
 void RemoteHost::Do(const QuestionCommand&) {

@@ -9,11 +9,11 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <variant>
@@ -28,9 +28,10 @@
 #include "agents/machines/host_config.h"
 #include "agents/machines/host_report.h"
 #include "agents/machines/machine.h"
+#include "agents/machines/remote/command_queue.h"
+#include "agents/machines/remote/host_clock.h"
 #include "agents/machines/remote/host_lane.h"
-#include "agents/machines/run_records.h"
-#include "muster/v1/agent_link.pb.h"
+#include "agents/machines/remote/supervisor_program.h"
 
 namespace muster::machines {
 
@@ -39,17 +40,9 @@ inline constexpr absl::Duration kReportPatience = absl::Seconds(10);
 // Between two tries to reach a host.
 inline constexpr absl::Duration kHostRetry = absl::Seconds(1);
 
-// What is to be put onto each host.
-struct SupervisorProgram {
-  std::string content;
-  std::string digest;  // names it, so that a host has each version once
-};
-
-// INTERNAL or so: it cannot be read.
-absl::StatusOr<SupervisorProgram> ReadSupervisorProgram(const std::string& path);
-
 // ---- what the host says
 
+// A report follows at once.
 struct HostIsUp {
   Machine machine;
   std::string directory;  // of this host, there: absolute
@@ -58,7 +51,7 @@ struct HostIsDown {
   std::string why;
 };
 struct HostReported {
-  HostReport report;
+  HostReport report;  // its times are by the agent's clock
 };
 // OK: the rank has begun there. UNAVAILABLE: nobody knows. INVALID_ARGUMENT: it was not started,
 // and what the job names is not there as it says. Others: the host could not start it.
@@ -74,17 +67,12 @@ struct StopDone {
   size_t rank = 0;
   absl::Status status;
 };
-using HostEvent = std::variant<HostIsUp, HostIsDown, HostReported, StartDone, StopDone>;
-
-struct RankStart {
-  std::string run_key;
-  size_t rank = 0;
-  std::string directory;  // the run's
-  std::string devices;
-  std::vector<std::string> device_variables;
-  RunSpec spec;
-  std::shared_ptr<const v1::JobSpec> job;  // with this host's paths
+// What was to be cleaned is, as far as the host could.
+struct CleanDone {
+  std::vector<std::string> directories;
+  bool logs = false;
 };
+using HostEvent = std::variant<HostIsUp, HostIsDown, HostReported, StartDone, StopDone, CleanDone>;
 
 class RemoteHost {
  public:
@@ -115,43 +103,35 @@ class RemoteHost {
 
   // Has the next question asked at once; Start does so by itself.
   void AskAnew();
-  // Watch comes first. Each is answered by an event.
+  // Watch comes first. Each is answered by an event. A start that has not been sent when the rank
+  // is stopped never is.
   void Start(RankStart start);
   void Stop(const std::string& run_key, size_t rank, const std::string& directory);
-  // Answered by nothing, and repeated until it is done, as long as the agent lives.
+  // Repeated until it is done, then answered, as long as the agent lives.
   void Clean(const std::string& directory, bool logs);
 
  private:
-  struct StopCommand {
-    std::string run_key;
-    size_t rank = 0;
-    std::string directory;
-  };
-  struct CleanCommand {
-    std::string directory;
-    bool logs = false;
-  };
   struct Watched {
     std::string directory;
     HostStage known;
   };
-  struct QuestionCommand {};
-  using Command = std::variant<RankStart, StopCommand, CleanCommand, QuestionCommand>;
 
   RemoteHost(Options options, Listener listener, std::unique_ptr<hosts::SshHost> ssh);
 
   // ---- the thread of reports
   void ReportLoop();
-  absl::Status Prepare();
+  // What is to be said once the host has reported, if it was not prepared before.
+  absl::StatusOr<std::optional<HostIsUp>> Prepare();
   absl::StatusOr<std::string> FindDirectory();
-  absl::Status PutSupervisor(const std::string& path);
   // UNAVAILABLE: the host could not be asked.
   absl::StatusOr<LimitsFound> FindLimits(const std::string& program);
+  // Asks, and tells the answer.
+  absl::Status Report(std::optional<HostIsUp> is_up);
   struct Answer {
     HostReport report;
     int64_t question;  // that it answers
   };
-  absl::StatusOr<Answer> AskForReport();
+  absl::StatusOr<Answer> AskForReport(absl::Duration patience);
   // Whether one of them was not known.
   bool TakeStages(const HostReport& report);
   bool NoteStage(const std::string& run_key, HostStage stage);
@@ -163,7 +143,7 @@ class RemoteHost {
   // ---- the thread of commands
   void CommandLoop();
   void Do(const RankStart& start);
-  void Do(const StopCommand& stop);
+  void Do(const RankStop& stop);
   void Do(const CleanCommand& clean);
   void Do(const QuestionCommand& question);
   std::string Question() const;
@@ -179,7 +159,6 @@ class RemoteHost {
   // that it could not.
   absl::StatusOr<std::string> RunSupervisor(std::vector<std::string> words, std::string input,
                                             absl::Duration patience);
-  void Push(Command command);
 
   const Options options_;
   const Listener listener_;
@@ -196,9 +175,9 @@ class RemoteHost {
   std::shared_ptr<uploads::HostTrees> trees_;  // likewise, if jobs may bring files
   std::map<std::string, Watched> watched_;     // by run key
   int64_t question_ = 1;                       // its number; a new one when more runs are watched
-  std::deque<Command> commands_;               // a few for each of the agent's active runs
-  std::map<std::string, bool> cleaning_;       // directories; true: logs too. At most kMaxCleaning
+  CommandQueue commands_;
 
+  HostClock clock_;  // the thread of reports has it
   std::thread report_thread_;
   std::thread command_thread_;
 };

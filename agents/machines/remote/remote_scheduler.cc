@@ -56,7 +56,7 @@ void RemoteScheduler::AwaitHosts(absl::Duration patience) {
 }
 
 void RemoteScheduler::Start(std::vector<PlacedRun> placed, std::vector<WaitingRun> waiting,
-                            std::deque<std::string> finished, bool hold_starts) {
+                            std::deque<FinishedRun> finished, bool hold_starts) {
   Post(StartMessage{.placed = std::move(placed),
                     .waiting = std::move(waiting),
                     .finished = std::move(finished),
@@ -64,6 +64,7 @@ void RemoteScheduler::Start(std::vector<PlacedRun> placed, std::vector<WaitingRu
 }
 
 void RemoteScheduler::Enqueue(WaitingRun run) { Post(std::move(run)); }
+void RemoteScheduler::Adopt(PlacedRun run) { Post(std::move(run)); }
 void RemoteScheduler::Cancel(const std::string& run_key) { Post(CancelMessage{run_key}); }
 void RemoteScheduler::Forget(const std::string& run_key) { Post(ForgetMessage{run_key}); }
 void RemoteScheduler::SetHeld(const std::string& run_key, bool held) {
@@ -127,7 +128,7 @@ void RemoteScheduler::Handle(StartMessage message) {
   starts_held_ = message.hold_starts;
   finished_ = std::move(message.finished);
   PruneFinished();
-  for (PlacedRun& run : message.placed) Adopt(std::move(run));
+  for (PlacedRun& run : message.placed) Handle(std::move(run));
   for (HostEntry& entry : hosts_) entry.link->AskAnew();
   for (WaitingRun& run : message.waiting) Handle(std::move(run));
 }
@@ -139,7 +140,7 @@ void RemoteScheduler::Handle(const AllowStartsMessage&) {
 
 void RemoteScheduler::Handle(WaitingRun run) {
   const std::string run_key = run.run.run_key;
-  if (active_.contains(run_key)) return;
+  if (active_.contains(run_key) || RefuseMisfit(run)) return;
   board_->SetHeld(run_key, run.run.held);
   queue_.Push(run.run);
   waiting_.insert_or_assign(run_key, std::move(run));

@@ -59,12 +59,21 @@ struct WaitingRun {
 
 // A run that has its hosts.
 struct PlacedRun {
-  WaitingRun what;  // no assignment: nobody wants it any more
+  WaitingRun what;  // no assignment: the record of it is damaged
   std::vector<PlacedRank> placement;
+  bool is_wanted = true;
   std::set<size_t> begun;
-  absl::Time last_word;                            // of its hosts, to an earlier agent
+  std::map<size_t, v1::Failure> refused;
+  absl::Time refused_at = absl::InfinitePast();
+  absl::Time last_word = absl::InfinitePast();     // of its hosts, to an earlier agent
   v1::RunState state = v1::RUN_STATE_UNSPECIFIED;  // as the broker has it
   bool cancel_asked = false;
+};
+
+// A run of which nobody wants to know any more; its output is where it was.
+struct FinishedRun {
+  std::string run_key;
+  std::vector<PlacedRank> placement;
 };
 
 // One host, for people.
@@ -97,9 +106,11 @@ class RemoteScheduler {
   // Begins to work on runs; what else is said about runs comes later. `finished`: the oldest first.
   // `hold_starts`: nothing begins before AllowStarts.
   void Start(std::vector<PlacedRun> placed, std::vector<WaitingRun> waiting,
-             std::deque<std::string> finished, bool hold_starts);
+             std::deque<FinishedRun> finished, bool hold_starts);
 
   void Enqueue(WaitingRun run);
+  // One that Start was not told of, as its record could not be read then.
+  void Adopt(PlacedRun run);
   void Cancel(const std::string& run_key);
   void Forget(const std::string& run_key);
   void SetHeld(const std::string& run_key, bool held);
@@ -139,18 +150,19 @@ class RemoteScheduler {
   struct StartMessage {
     std::vector<PlacedRun> placed;
     std::vector<WaitingRun> waiting;
-    std::deque<std::string> finished;
+    std::deque<FinishedRun> finished;
     bool hold_starts;
   };
-  using Message = std::variant<StartMessage, WaitingRun, CancelMessage, ForgetMessage, HoldMessage,
-                               AllowStartsMessage, HostMessage>;
+  using Message = std::variant<StartMessage, WaitingRun, PlacedRun, CancelMessage, ForgetMessage,
+                               HoldMessage, AllowStartsMessage, HostMessage>;
 
   struct HostEntry {
     std::unique_ptr<RemoteHost> link;
     HostView view;
-    bool has_spoken = false;  // it is up, or could not be reached
-    absl::Time down_since;    // steady
-    std::string directory;    // there; empty: not known yet
+    bool has_spoken = false;    // it is up, or could not be reached
+    absl::Time down_since;      // steady; since then it has not reported
+    bool has_reported = false;  // since it was down last
+    std::string directory;      // there; empty: not known yet
     // By the time of day; InfinitePast: never since the agent was started.
     absl::Time last_seen = absl::InfinitePast();
     absl::Time last_report = absl::InfinitePast();  // likewise
@@ -186,6 +198,7 @@ class RemoteScheduler {
 
   // ---- messages
   void Handle(WaitingRun run);
+  void Handle(PlacedRun run);
   void Handle(const CancelMessage& message);
   void Handle(const ForgetMessage& message);
   void Handle(const HoldMessage& message);
@@ -197,6 +210,7 @@ class RemoteScheduler {
   void On(size_t host, const HostReported& event);
   void On(size_t host, const StartDone& event);
   void On(size_t host, const StopDone& event);
+  void On(size_t host, const CleanDone& event);
 
   // ---- hosts (remote_scheduler_hosts.cc)
   absl::Status AddHost(const HostConfig& config);
@@ -223,8 +237,11 @@ class RemoteScheduler {
   // ---- runs (remote_scheduler_runs.cc)
   void StartReady();
   absl::Status PlaceRun(const ReadyRun& ready);
-  void Adopt(PlacedRun run);
   void HoldStarts(const std::string& run_key, const std::string& why);
+  // Whether the cluster can never run it, which is said then; as long as not every host has said
+  // what it has, nobody knows.
+  bool RefuseMisfit(const WaitingRun& run);
+  void RefuseMisfits();
   // Runs of which no host has heard, and one of theirs takes none now, wait again.
   void PutBackUnsent();
   bool MayBePutBack(const Active& run) const;
@@ -236,11 +253,19 @@ class RemoteScheduler {
   absl::StatusOr<RankStart> DescribeStart(const Active& run, size_t rank) const;
   void StopRank(Active* run, size_t rank, HostEntry* host);
   void NoteBegun(Active* run, size_t rank);
+  void Refuse(Active* run, size_t rank, v1::Failure failure);
   void SayProgress(Active* run);
   // What nobody can end now does not keep the place of its other ranks.
   void LeaveBehind(Active* run);
+
+  // ---- what is left of them (remote_scheduler_leftovers.cc)
   void FinishIfForgotten(const std::string& run_key);
+  void Clean(FinishedRun run);
+  void CleanedOn(const std::string& host, const std::string& run_key);
+  void PrunedOn(const std::string& host, const std::string& run_key);
   void PruneFinished();
+  // Runs that were left on a host which was not in the file for a while.
+  void TakeUpLeftovers(const std::string& host);
   LaunchRecord RecordOf(const std::string& run_key) const {
     return LaunchRecord(options_.runs_directory + "/" + run_key);
   }
@@ -265,8 +290,17 @@ class RemoteScheduler {
   ClusterQueue queue_;
   std::map<std::string, WaitingRun> waiting_;  // by run key, as the queue has them
   std::map<std::string, Active> active_;       // by run key
-  std::deque<std::string> finished_;           // run keys, the oldest first
-  bool is_working_ = false;                    // Start was called
+  // By run key: the run, and which hosts have yet to remove what only Muster needs of it. So long
+  // the agent's own record stays, too.
+  struct Cleaning {
+    FinishedRun run;
+    std::set<std::string> hosts;
+  };
+  std::map<std::string, Cleaning> cleaning_;
+  std::deque<FinishedRun> finished_;  // the oldest first
+  // By run key: the hosts that have yet to remove the output. Runs of hosts that are away.
+  std::map<std::string, std::set<std::string>> pruning_;
+  bool is_working_ = false;  // Start was called
   bool starts_held_ = false;
   absl::Time hold_until_ = absl::InfinitePast();
   std::string hold_reason_;

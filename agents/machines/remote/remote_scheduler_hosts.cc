@@ -61,13 +61,15 @@ void RemoteScheduler::AddNewHost(const HostConfig& config) {
   RebuildQueue();
   NoteNews();
   hosts_.back().link->StartThreads();
+  TakeUpLeftovers(config.name);
 }
 
 // ---- what they say
 
 void RemoteScheduler::On(size_t host, HostIsUp event) {
   HostEntry& entry = hosts_[host];
-  const bool has_changed = !entry.view.is_known || entry.view.capacity != event.machine.capacity;
+  const bool is_new = !entry.view.is_known;
+  const bool has_changed = is_new || entry.view.capacity != event.machine.capacity;
   if (has_changed || !entry.view.is_up) NoteNews();
   entry.view.capacity = std::move(event.machine.capacity);
   entry.view.limits = std::move(event.machine.limits);
@@ -85,16 +87,14 @@ void RemoteScheduler::On(size_t host, HostIsUp event) {
   }
   if (has_changed) RebuildQueue();
   SetState(host);
-  AdvanceRunsOn(host);
+  if (is_new) RefuseMisfits();
   changed_.notify_all();
 }
 
 void RemoteScheduler::On(size_t host, const HostIsDown& event) {
   HostEntry& entry = hosts_[host];
-  if (entry.view.is_up) {
-    NoteNews();
-    entry.down_since = time_.Now();
-  }
+  if (entry.view.is_up) NoteNews();
+  if (std::exchange(entry.has_reported, false)) entry.down_since = time_.Now();
   entry.view.is_up = false;
   entry.view.why = event.why;
   router_->SetHost(entry.view.config.name, nullptr);
@@ -109,6 +109,7 @@ void RemoteScheduler::On(size_t host, const HostIsDown& event) {
 
 void RemoteScheduler::On(size_t host, const HostReported& event) {
   HostEntry& entry = hosts_[host];
+  entry.has_reported = true;
   entry.last_seen = absl::Now();
   const absl::Time last_report = std::exchange(entry.last_report, entry.last_seen);
   bool is_news = false;
@@ -155,13 +156,13 @@ void RemoteScheduler::On(size_t host, const StartDone& event) {
     // Nobody knows; the next sign of life of the host leads to another try.
     return;
   } else if (!rank.HasBegun()) {
-    rank.refused = MakeFailure(
-        is_config ? v1::FAILURE_CLASS_CONFIG : v1::FAILURE_CLASS_INFRA,
-        fmt::format("the run could not be started: {}", ToStd(event.status.message())),
-        is_config ? "correct the job, or put its data onto every host"
-                  : "free disk space there if that is wanting, or cordon the host in the file of "
-                    "hosts; then submit the job again");
-    rank.refused_at = absl::Now();
+    Refuse(&run, event.rank,
+           MakeFailure(
+               is_config ? v1::FAILURE_CLASS_CONFIG : v1::FAILURE_CLASS_INFRA,
+               fmt::format("the run could not be started: {}", ToStd(event.status.message())),
+               is_config ? "correct the job, or put its data onto every host"
+                         : "free disk space there if that is wanting, or cordon the host in the "
+                           "file of hosts; then submit the job again"));
   }
   Advance(&run);
   FinishIfForgotten(event.run_key);
@@ -173,6 +174,15 @@ void RemoteScheduler::On(size_t /*host*/, const StopDone& event) {
   Rank& rank = found->second.ranks[event.rank];
   rank.stop_under_way = false;
   if (event.status.ok()) rank.stop_told = true;
+}
+
+void RemoteScheduler::On(size_t host, const CleanDone& event) {
+  const std::string& name = hosts_[host].view.config.name;
+  for (const std::string& directory : event.directories) {
+    const std::string run_key = directory.substr(directory.rfind('/') + 1);
+    CleanedOn(name, run_key);
+    if (event.logs) PrunedOn(name, run_key);
+  }
 }
 
 // ---- what follows

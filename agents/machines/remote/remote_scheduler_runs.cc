@@ -1,5 +1,6 @@
 // What becomes of runs.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -72,15 +73,16 @@ absl::Status RemoteScheduler::PlaceRun(const ReadyRun& ready) {
   return absl::OkStatus();
 }
 
-void RemoteScheduler::Adopt(PlacedRun placed) {
+void RemoteScheduler::Handle(PlacedRun placed) {
   const std::string run_key = placed.what.run.run_key;
+  if (active_.contains(run_key)) return;
   Active run;
   run.what = std::move(placed.what);
   run.placement = std::move(placed.placement);
   run.begun = std::move(placed.begun);
   run.last_word = placed.last_word;
   run.cancel_asked = placed.cancel_asked;
-  run.forget = run.what.assignment == nullptr;
+  run.forget = !placed.is_wanted;
   run.state = placed.state;
   // What is left of a run that was given up is ended, and nothing of it begins.
   run.ended = contract::IsTerminal(placed.state);
@@ -94,6 +96,10 @@ void RemoteScheduler::Adopt(PlacedRun placed) {
         {.host = place.host, .directory = place.directory, .stage = stage, .start_sent = true});
     // So that the output of a host that has not answered yet is known to be there.
     router_->SetOwner(place.directory, place.host);
+    if (const auto refused = placed.refused.find(i); refused != placed.refused.end()) {
+      run.ranks.back().refused = refused->second;
+      run.ranks.back().refused_at = placed.refused_at;
+    }
     const std::optional<size_t> host = FindHost(place.host);
     if (!host.has_value()) continue;
     NodeAllocation node = place.node;
@@ -104,6 +110,30 @@ void RemoteScheduler::Adopt(PlacedRun placed) {
   queue_.Restore(run_key, run.allocation, run.latest_end);
   Active& active = active_.insert_or_assign(run_key, std::move(run)).first->second;
   Advance(&active);
+  // All of its hosts may have been taken out of the file.
+  FinishIfForgotten(run_key);
+}
+
+// ---- what can never run
+
+bool RemoteScheduler::RefuseMisfit(const WaitingRun& run) {
+  for (const HostEntry& entry : hosts_) {
+    if (!entry.view.is_known) return false;
+  }
+  const std::optional<Misfit> misfit = queue_.ledger().Refusal(run.run.request);
+  if (!misfit.has_value()) return false;
+  board_->Put(
+      NotStartedVerdict({.run_key = run.run.run_key, .hostname = "", .now = absl::Now()},
+                        MakeFailure(v1::FAILURE_CLASS_CONFIG, misfit->why, misfit->remedy)));
+  return true;
+}
+
+void RemoteScheduler::RefuseMisfits() {
+  for (auto at = waiting_.begin(); at != waiting_.end();) {
+    const bool is_refused = RefuseMisfit(at->second);
+    if (is_refused) queue_.Remove(at->first);
+    at = is_refused ? waiting_.erase(at) : std::next(at);
+  }
 }
 
 // ---- back to the queue
@@ -190,16 +220,35 @@ void RemoteScheduler::StartRank(Active* run, size_t rank, HostEntry* host) {
            {{"run", run->what.run.run_key}, {"reason", Words(start.status())}});
   // It may be there already: whether it is, the host says once it has been told to end it.
   if (run->ranks[rank].start_sent) return StopRank(run, rank, host);
-  run->ranks[rank].refused =
+  Refuse(
+      run, rank,
       absl::IsInvalidArgument(start.status())
           ? MakeFailure(v1::FAILURE_CLASS_CONFIG, Words(start.status()), "correct the job")
           : MakeFailure(v1::FAILURE_CLASS_INFRA, Words(start.status()),
                         "repair the host, or cordon it in the file of hosts; then submit the job "
-                        "again");
+                        "again"));
+}
+
+void RemoteScheduler::Refuse(Active* run, size_t rank, v1::Failure failure) {
+  run->ranks[rank].refused = std::move(failure);
   run->ranks[rank].refused_at = absl::Now();
+  std::map<size_t, v1::Failure> refused;
+  for (size_t i = 0; i < run->ranks.size(); ++i) {
+    if (run->ranks[i].refused.has_value()) refused[i] = *run->ranks[i].refused;
+  }
+  const absl::Status written = RecordOf(run->what.run.run_key).SetRefused(refused);
+  // After a restart the others' end has no better reason then.
+  if (!written.ok()) {
+    LogEvent(spdlog::level::warn, "refusal_not_recorded",
+             {{"run", run->what.run.run_key}, {"error", Words(written)}});
+  }
 }
 
 absl::StatusOr<RankStart> RemoteScheduler::DescribeStart(const Active& run, size_t rank) const {
+  if (run.what.assignment == nullptr) {
+    return absl::DataLossError(fmt::format("the agent's record of the job, \"{}\", is damaged",
+                                           RecordOf(run.what.run.run_key).path()));
+  }
   std::vector<std::string> addresses;
   for (const Rank& other : run.ranks) {
     const std::optional<size_t> host = FindHost(other.host);
@@ -273,37 +322,6 @@ void RemoteScheduler::LeaveBehind(Active* run) {
   run->allocation = std::move(rest);
   run->latest_end = absl::InfiniteFuture();
   queue_.Restore(run_key, run->allocation, run->latest_end);
-}
-
-// ---- ends
-
-void RemoteScheduler::FinishIfForgotten(const std::string& run_key) {
-  const auto found = active_.find(run_key);
-  if (found == active_.end() || !found->second.forget || !found->second.over) return;
-  for (const Rank& rank : found->second.ranks) {
-    if (const auto host = FindHost(rank.host))
-      hosts_[*host].link->Clean(rank.directory, /*logs=*/false);
-    router_->RemoveOwner(rank.directory);
-  }
-  active_.erase(found);
-  RecordOf(run_key).RemoveBookkeeping();
-  finished_.push_back(run_key);
-  PruneFinished();
-}
-
-void RemoteScheduler::PruneFinished() {
-  while (finished_.size() > options_.keep_finished_runs) {
-    const LaunchRecord record = RecordOf(finished_.front());
-    const absl::StatusOr<LaunchFiles> files = record.Read();
-    if (files.ok()) {
-      for (const PlacedRank& rank : files->placement) {
-        if (const auto host = FindHost(rank.host))
-          hosts_[*host].link->Clean(rank.directory, /*logs=*/true);
-      }
-    }
-    record.Remove();
-    finished_.pop_front();
-  }
 }
 
 }  // namespace muster::machines

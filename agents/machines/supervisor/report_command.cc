@@ -2,7 +2,6 @@
 #include <poll.h>
 #include <sys/inotify.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 
 #include "agents/hosts/fd.h"
 #include "agents/hosts/pidfd.h"
+#include "agents/machines/clock_now.h"
 #include "agents/machines/control_group.h"
 #include "agents/machines/host_report.h"
 #include "agents/machines/process_id.h"
@@ -29,12 +29,6 @@ namespace {
 constexpr int kLookAgainMs = 1000;
 // A hundred thousand runs.
 constexpr size_t kMaxInputBytes = 16 << 20;
-
-int64_t NowMs() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
-}
 
 // There is no such record: nothing of that name, or what a run has put there instead.
 bool IsAbsence(int error) {
@@ -75,10 +69,10 @@ class Reporter {
 
   // Until there is news, or so long.
   HostReport Wait(int patience_ms) {
-    const int64_t until = NowMs() + patience_ms;
+    const int64_t until = SteadyMilliseconds() + patience_ms;
     while (true) {
       const HostReport report = Look();
-      const int64_t left = until - NowMs();
+      const int64_t left = until - SteadyMilliseconds();
       if (left <= 0 || HasNews(report) || IsOutdated()) return report;
       Sleep(static_cast<int>(left));
     }
@@ -105,7 +99,7 @@ class Reporter {
   HostReport Look() {
     owners_.clear();
     has_all_pidfds_ = true;
-    HostReport report = {.boot_id = boot_id_, .runs = {}};
+    HostReport report = {.boot_id = boot_id_, .time_us = NowMicroseconds(), .runs = {}};
     for (const auto& [key, known] : known_) {
       // What has ended stays so.
       if (known.stage == HostStage::kEnded || known.stage == HostStage::kVanished) continue;

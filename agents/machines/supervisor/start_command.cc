@@ -12,6 +12,7 @@
 #include "agents/hosts/fd.h"
 #include "agents/machines/host_report.h"
 #include "agents/machines/process_search.h"
+#include "agents/machines/run_files.h"
 #include "agents/machines/run_records.h"
 #include "agents/machines/small_file.h"
 #include "agents/machines/supervisor/host_commands.h"
@@ -20,10 +21,6 @@
 namespace muster::machines {
 namespace {
 
-// Those of this host's variables that a run has. The rest are the SSH session's.
-constexpr const char* kHostVariables[] = {"HOME",  "LANG",   "LC_ALL", "LOGNAME", "PATH",
-                                          "SHELL", "TMPDIR", "TZ",     "USER"};
-
 bool HasVariable(const std::vector<std::string>& environment, std::string_view name) {
   for (const std::string& variable : environment) {
     if (variable.starts_with(std::string(name) + "=")) return true;
@@ -31,8 +28,9 @@ bool HasVariable(const std::vector<std::string>& environment, std::string_view n
   return false;
 }
 
+// The rest of the host's variables are the SSH session's.
 void AddHostVariables(RunSpec* spec) {
-  for (const char* name : kHostVariables) {
+  for (const char* name : kBaseVariables) {
     const char* value = getenv(name);
     if (value == nullptr || HasVariable(spec->environment, name)) continue;
     spec->environment.push_back(std::string(name) + "=" + value);

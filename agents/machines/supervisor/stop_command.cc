@@ -8,21 +8,16 @@
 
 #include "agents/hosts/fd.h"
 #include "agents/hosts/pidfd.h"
+#include "agents/machines/clock_now.h"
 #include "agents/machines/host_report.h"
 #include "agents/machines/process_id.h"
 #include "agents/machines/process_search.h"
-#include "agents/machines/run_records.h"
+#include "agents/machines/run_files.h"
 #include "agents/machines/small_file.h"
 #include "agents/machines/supervisor/host_commands.h"
 
 namespace muster::machines {
 namespace {
-
-int64_t NowMicroseconds() {
-  timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<int64_t>(now.tv_sec) * 1'000'000 + now.tv_nsec / 1000;
-}
 
 // The supervisor that has the run; nothing if none lives.
 std::optional<ProcessId> OwnerOf(const std::string& directory) {
@@ -53,20 +48,14 @@ int StopCommand(const std::string& directory) {
   const bool was_started = access((directory + "/" + kStartedFile).c_str(), F_OK) == 0;
   if (!was_started && !ListSupervisors().contains(directory)) {
     // Whoever takes the claim has the run: nobody will start it now.
-    const std::string claim_path = directory + "/" + kClaimFile;
-    const int error =
-        ClaimFile(claim_path, Claim{.owner = Identify(getpid()), .devices = ""}.Encode(), 0600);
-    if (error == 0) {
-      const ExitRecord exit = {.phase = ExitRecord::Phase::kQueue,
-                               .end = ExitRecord::End::kNothingRan,
-                               .cause = ExitRecord::Cause::kCanceled,
-                               .end_us = NowMicroseconds()};
-      const std::string exit_path = directory + "/" + kExitFile;
-      int written = ReplaceSmallFile(exit_path, exit.Encode(), 0600);
-      if (written == 0) written = SyncFile(exit_path);
-      return written == 0 ? kHostDone : HostError("write", exit_path, written);
-    }
-    if (error != EEXIST) return HostError("make", claim_path, error);
+    const ExitRecord exit = {.phase = ExitRecord::Phase::kQueue,
+                             .end = ExitRecord::End::kNothingRan,
+                             .cause = ExitRecord::Cause::kCanceled,
+                             .end_us = NowMicroseconds()};
+    std::string path;
+    const int error = CloseWithoutStart(directory, exit, &path);
+    if (error == 0) return kHostDone;
+    if (error != EEXIST) return HostError("write", path, error);
   }
   const std::optional<ProcessId> owner = OwnerOf(directory);
   // The agent knows that the TERM was its own; on a full disk there is no note of that.

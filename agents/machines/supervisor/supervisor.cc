@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "agents/machines/clock_now.h"
 #include "agents/machines/process_id.h"
 #include "agents/machines/small_file.h"
 #include "agents/machines/supervisor/child.h"
@@ -31,12 +32,6 @@ int64_t Milliseconds(clockid_t clock) {
   timespec now;
   clock_gettime(clock, &now);
   return static_cast<int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
-}
-
-int64_t WallMicroseconds() {
-  timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<int64_t>(now.tv_sec) * 1'000'000 + now.tv_nsec / 1000;
 }
 
 }  // namespace
@@ -202,7 +197,7 @@ bool Supervisor::StartPhase(ExitRecord::Phase phase) {
 
 void Supervisor::WriteStarted(pid_t pid) {
   exit_.pid = pid;
-  exit_.start_us = WallMicroseconds();
+  exit_.start_us = NowMicroseconds();
   const Started started = {.process = Identify(pid), .time_us = exit_.start_us};
   // Only news: without it the run is taken for one that is still being set up, and the exit record
   // has it all.
@@ -272,7 +267,7 @@ int Supervisor::WriteReserved(const std::string& bytes) const {
 }
 
 int Supervisor::WriteExit() {
-  exit_.end_us = WallMicroseconds();
+  exit_.end_us = NowMicroseconds();
   std::string bytes = exit_.Encode();
   bytes.resize(kMaxRecordBytes, '\0');
   const std::string path = PathOf(kExitFile);

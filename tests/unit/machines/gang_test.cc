@@ -110,6 +110,31 @@ TEST(GangTest, ARefusedRankGivesItsOwnClass) {
   EXPECT_FALSE(end.exit.has_value());
 }
 
+TEST(GangTest, WhatCouldNotBeStartedOfACanceledRunIsNoFailure) {
+  Rank refused = LivingRank("b", HostStage::kAbsent);
+  refused.refused = MakeFailure(v1::FAILURE_CLASS_INFRA, "no space", "free some");
+  refused.refused_at = kNow;
+  std::vector<Rank> ranks = {EndedRank("a", Ended(ExitRecord::Cause::kCanceled, 10)), refused};
+  const auto end = GangEnd("k-1-1", ranks, true, kNow);
+  EXPECT_EQ(end.state, v1::RUN_STATE_CANCELED);
+  EXPECT_FALSE(end.failure.has_value());
+  EXPECT_EQ(*end.end_time, kNow);
+  ranks[0] = EndedRank("a", Exited(7, 10));
+  EXPECT_EQ(GangEnd("k-1-1", ranks, true, kNow).state, v1::RUN_STATE_FAILED)
+      << "its program has failed by itself";
+}
+
+TEST(GangTest, WhatVanishedAfterItWasToldToEndIsNoFailureOfACanceledRun) {
+  Rank vanished = LivingRank("b", HostStage::kVanished);
+  vanished.vanished = "its supervisor is gone";
+  vanished.vanished_at = kNow;
+  EXPECT_EQ(GangEnd("k-1-1", {vanished}, true, kNow).state, v1::RUN_STATE_FAILED);
+  vanished.stop_told = true;
+  const auto end = GangEnd("k-1-1", {vanished}, true, kNow);
+  EXPECT_EQ(end.state, v1::RUN_STATE_CANCELED);
+  EXPECT_THAT(end.evidence.detail(), HasSubstr("its supervisor is gone"));
+}
+
 TEST(GangTest, ARunRunsOnceAllItsCommandsHaveStarted) {
   std::vector<Rank> ranks = {LivingRank("a", HostStage::kStarted),
                              LivingRank("b", HostStage::kClaimed)};

@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::Not;
 
 TEST(HostReportTest, AReportArrivesAsItWasSent) {
-  HostReport sent = {.boot_id = "b", .runs = {}};
+  HostReport sent = {.boot_id = "b", .time_us = 1234, .runs = {}};
   sent.runs.push_back({.run_key = "k-1-1", .stage = HostStage::kAbsent});
   sent.runs.push_back(
       {.run_key = "k-2-1",
@@ -29,6 +29,7 @@ TEST(HostReportTest, AReportArrivesAsItWasSent) {
   ASSERT_TRUE(got.has_value());
   ASSERT_EQ(got->runs.size(), 4);
   EXPECT_EQ(got->boot_id, "b");
+  EXPECT_EQ(got->time_us, 1234);
   EXPECT_EQ(got->runs[0].stage, HostStage::kAbsent);
   EXPECT_EQ(got->runs[1].started->time_us, 77);
   EXPECT_EQ(got->runs[2].exit->status, 3);
@@ -108,6 +109,23 @@ TEST(LaunchRecordTest, AnAssignmentThatAPowerFailureHasCutIsNone) {
   const auto files = record.Read();
   ASSERT_TRUE(files.ok());
   EXPECT_EQ(files->assignment, nullptr);
+}
+
+TEST(LaunchRecordTest, WhyRanksWereRefusedIsKept) {
+  const hosts::TempDir dir;
+  const LaunchRecord record(dir / "k-1-1");
+  ASSERT_TRUE(record.Create({}, 1).ok());
+  EXPECT_TRUE(record.Read()->refused.empty());
+  v1::Failure failure;
+  failure.set_failure_class(v1::FAILURE_CLASS_CONFIG);
+  failure.set_message(std::string("no \0 \n such input", 17));
+  ASSERT_TRUE(record.SetRefused({{1, failure}}).ok());
+  const auto files = record.Read();
+  ASSERT_EQ(files->refused.size(), 1);
+  EXPECT_EQ(files->refused.at(1).SerializeAsString(), failure.SerializeAsString());
+  EXPECT_GT(files->refused_at, absl::InfinitePast());
+  record.RemoveBookkeeping();
+  EXPECT_TRUE(record.Read()->refused.empty());
 }
 
 TEST(LaunchRecordTest, OnlyThePlacementOutlivesTheRun) {

@@ -1,0 +1,39 @@
+#include "agents/machines/run_files.h"
+
+#include <unistd.h>
+
+#include "agents/machines/control_group.h"
+#include "agents/machines/small_file.h"
+
+namespace muster::machines {
+namespace {
+
+constexpr mode_t kSecretMode = 0600;
+
+}  // namespace
+
+int CloseWithoutStart(const std::string& directory, const ExitRecord& exit, std::string* path) {
+  *path = directory + "/" + kClaimFile;
+  const std::string claim = Claim{.owner = Identify(getpid()), .devices = ""}.Encode();
+  if (const int error = ClaimFile(*path, claim, kSecretMode)) return error;
+  *path = directory + "/" + kExitFile;
+  if (const int error = ReplaceSmallFile(*path, exit.Encode(), kSecretMode)) return error;
+  return SyncFile(*path);
+}
+
+void RemoveRunBookkeeping(const std::string& directory) {
+  RemoveGroupsOf(directory);
+  for (const char* name : {kSpecFile, kStartedFile, kCancelFile, kSetupFile, kCommandFile})
+    unlink((directory + "/" + name).c_str());
+}
+
+void RemoveRunLogs(const std::string& directory) {
+  for (const char* name : {kStdoutFile, kStderrFile, kClaimFile, kExitFile})
+    unlink((directory + "/" + name).c_str());
+  // rmdir leaves alone what is not empty.
+  for (const char* name : {kResultsDirectory, kWorkDirectory})
+    rmdir((directory + "/" + name).c_str());
+  rmdir(directory.c_str());
+}
+
+}  // namespace muster::machines

@@ -1,0 +1,27 @@
+// What agent and supervisor alike do with the files of a run's directory. Errors are errno values
+// (0: none). Uses nothing but the standard library: the supervisor links it.
+#ifndef MUSTER_AGENTS_MACHINES_RUN_FILES_H_
+#define MUSTER_AGENTS_MACHINES_RUN_FILES_H_
+
+#include <string>
+
+#include "agents/machines/run_records.h"
+
+namespace muster::machines {
+
+// Those variables of the machine that a run has.
+inline constexpr const char* kBaseVariables[] = {"HOME",  "LANG",   "LC_ALL", "LOGNAME", "PATH",
+                                                 "SHELL", "TMPDIR", "TZ",     "USER"};
+
+// Takes the claim of a run that is not to start any more, and records its end; on an error, `path`
+// is the file's. EEXIST: a supervisor has the claim.
+int CloseWithoutStart(const std::string& directory, const ExitRecord& exit, std::string* path);
+
+// What only Muster needs.
+void RemoveRunBookkeeping(const std::string& directory);
+// The rest, but for what the user has in it.
+void RemoveRunLogs(const std::string& directory);
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_RUN_FILES_H_
