@@ -22,6 +22,7 @@
 #include "contract/scheduler_calls.h"
 #include "contract/text.h"
 #include "daemon/log.h"
+#include "rpc/status_message.h"
 
 namespace muster::agent {
 namespace {
@@ -90,7 +91,10 @@ class Agent::Impl {
                [this](Input input) { inbox_.Post(CallDone{std::move(input)}); }),
         observer_(1),
         inventories_(1),
-        questions_(backend) {}
+        questions_(backend),
+        file_sender_(
+            {.dial = [this] { return dialer_.DialFiles(); }, .open = options_.open_run_files},
+            options_.core.cluster, journal_id_) {}
 
   absl::Status Run() {
     if (absl::Status status = backend_.Probe(); !status.ok()) return status;
@@ -113,8 +117,8 @@ class Agent::Impl {
 
   void Stop() { inbox_.Stop(); }
 
-  bool has_calls_under_way() const {
-    return calls_in_flight_ > 0 || is_observing_ || questions_.has_any();
+  bool has_calls_under_way() {
+    return calls_in_flight_ > 0 || is_observing_ || questions_.has_any() || file_sender_.has_any();
   }
 
  private:
@@ -214,6 +218,7 @@ class Agent::Impl {
     is_reading_inventory_ = false;
     if (done.inventory.ok()) {
       next_inventory_ = Now() + options_.inventory_interval;
+      done.inventory->set_sends_files(file_sender_.can_send());
       inventory_ = *done.inventory;
       InventoryRead read{*std::move(done.inventory), backend_.SchedulerCalls()};
       CountLaunches(&read.scheduler_calls);
@@ -318,9 +323,20 @@ class Agent::Impl {
 
   void Ask(v1::AgentQuestion question) {
     if (drain_until_) return;  // the connection's end is the answer
+    if (question.has_send_files()) return SendFilesOf(question);
     questions_.Ask(std::move(question), [this, number = link_number_](v1::AgentAnswer answer) {
       inbox_.Post(QuestionAnswered{number, std::move(answer)});
     });
+  }
+
+  // The answer says that it has been taken on; what becomes of it is told in its own stream.
+  void SendFilesOf(const v1::AgentQuestion& question) {
+    const absl::Status status = file_sender_.Send(question.send_files());
+    v1::AgentAnswer answer;
+    answer.set_id(question.id());
+    answer.mutable_send_files();
+    if (!status.ok()) *answer.mutable_error() = rpc::ToMessage(status);
+    inbox_.Post(QuestionAnswered{link_number_, std::move(answer)});
   }
 
   // ---- effects
@@ -464,6 +480,7 @@ class Agent::Impl {
   WorkerLane observer_;
   WorkerLane inventories_;
   Questions questions_;
+  FileSender file_sender_;
 };
 
 Agent::Agent(AgentOptions options, Backend* backend, std::unique_ptr<Journal> journal)

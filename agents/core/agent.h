@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "agents/core/agent_core.h"
 #include "agents/core/backend.h"
+#include "agents/core/file_sender.h"
 #include "agents/core/journal.h"
 #include "agents/core/log_shipper.h"
 
@@ -38,6 +39,8 @@ struct AgentOptions {
       absl::Seconds(10);  // for calls under way when the agent is told to end
   std::function<absl::Time()> wall_clock =
       absl::Now;  // for stamps; waits have a clock of their own
+  // The files that runs have made. None: they cannot be read from here.
+  OpenRunFiles open_run_files = {};
   // affects performance
   int launch_parallelism = 4;  // 1: the cluster gets runs in the order of their assignment
   absl::Duration tick = absl::Milliseconds(200);  // how late a time-out may be seen

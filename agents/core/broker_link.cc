@@ -1,15 +1,19 @@
 #include "agents/core/broker_link.h"
 
 #include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
+#include <grpcpp/support/sync_stream.h>
 
 #include <utility>
 
 #include "agents/core/client_stream.h"
 #include "muster/v1/agent_link.grpc.pb.h"
+#include "muster/v1/file_link.grpc.pb.h"
 #include "muster/v1/log_link.grpc.pb.h"
+#include "rpc/status.h"
 
 namespace muster::agent {
 namespace {
@@ -90,6 +94,38 @@ class GrpcPushLink final : public PushLink {
   Stream stream_;
 };
 
+class GrpcFilesLink final : public FilesLink {
+ public:
+  explicit GrpcFilesLink(const std::string& target)
+      : channel_(MakeChannel(target)),
+        stub_(v1::FileLink::NewStub(channel_)),
+        writer_(stub_->SendFiles(&context_, &response_)) {}
+
+  ~GrpcFilesLink() override {
+    if (is_finished_) return;
+    context_.TryCancel();
+    writer_->Finish();
+  }
+
+  bool Send(const v1::SendFilesRequest& message) override { return writer_->Write(message); }
+
+  absl::Status Finish() override {
+    is_finished_ = true;
+    writer_->WritesDone();
+    return rpc::FromGrpc(writer_->Finish());
+  }
+
+  void Cancel() override { context_.TryCancel(); }
+
+ private:
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::FileLink::Stub> stub_;
+  grpc::ClientContext context_;
+  v1::SendFilesResponse response_;
+  const std::unique_ptr<grpc::ClientWriter<v1::SendFilesRequest>> writer_;
+  bool is_finished_ = false;
+};
+
 }  // namespace
 
 Dialer::Dialer(std::string target) : target_(std::move(target)), keeper_(MakeChannel(target_)) {}
@@ -102,5 +138,7 @@ std::unique_ptr<ControlLink> Dialer::DialControl(ControlLink::Callbacks callback
 std::unique_ptr<PushLink> Dialer::DialPush(PushLink::Callbacks callbacks) {
   return std::make_unique<GrpcPushLink>(target_, std::move(callbacks));
 }
+
+std::unique_ptr<FilesLink> Dialer::DialFiles() { return std::make_unique<GrpcFilesLink>(target_); }
 
 }  // namespace muster::agent

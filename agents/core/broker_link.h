@@ -1,5 +1,5 @@
-// The two streams between an agent and its broker: control, and log bytes. Each has a connection of
-// its own, so that a flood of output delays no cancel.
+// The streams between an agent and its broker: control, log bytes, and files of runs. Each has a
+// connection of its own, so that a flood of output delays no cancel.
 //
 // Links may be used from any thread, and must not be destroyed by their own callbacks. Destroying
 // one ends the call and waits until no callback runs.
@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "muster/v1/agent_link.pb.h"
+#include "muster/v1/file_link.pb.h"
 #include "muster/v1/log_link.pb.h"
 
 namespace grpc {
@@ -52,6 +53,18 @@ class PushLink {
   virtual bool Send(const v1::PushRequest& message) = 0;
 };
 
+// FileLink.SendFiles. One thread sends; any may cancel.
+class FilesLink {
+ public:
+  virtual ~FilesLink() = default;
+  // Waits until there is room. False: the broker wants no more.
+  virtual bool Send(const v1::SendFilesRequest& message) = 0;
+  // No more comes: waits for what the broker says of it.
+  virtual absl::Status Finish() = 0;
+  // Ends what waits.
+  virtual void Cancel() = 0;
+};
+
 // Makes links to one broker. Every link dials anew, so that an old connection's back-off delays no
 // new one.
 class Dialer {
@@ -62,6 +75,7 @@ class Dialer {
 
   std::unique_ptr<ControlLink> DialControl(ControlLink::Callbacks callbacks);
   std::unique_ptr<PushLink> DialPush(PushLink::Callbacks callbacks);
+  std::unique_ptr<FilesLink> DialFiles();
 
  private:
   const std::string target_;

@@ -24,6 +24,7 @@
 #include "agents/files/file_cache.h"
 #include "agents/files/job_files.h"
 #include "agents/hosts/ssh_host.h"
+#include "agents/machines/run_records.h"
 #include "clients/cpp/address.h"
 #include "contract/text.h"
 #include "daemon/log.h"
@@ -93,6 +94,23 @@ int LaunchParallelism(v1::ClusterKind kind, const AgentOptions& options) {
   return kind == v1::CLUSTER_KIND_KUBERNETES ? kKubernetesLaunches : options.launch_parallelism;
 }
 
+// Where the files of runs are, if they can be reached from this machine: its own, or a directory
+// that it shares with the nodes.
+OpenRunFiles RunFilesOf(const AgentConfig& config) {
+  const bool is_machine =
+      config.kind == v1::CLUSTER_KIND_MACHINES && config.machine_hosts_file.empty();
+  const bool is_login_node =
+      config.kind == v1::CLUSTER_KIND_SLURM && config.slurm_ssh.hosts.empty();
+  if (!is_machine && !is_login_node) return nullptr;
+  const std::string runs = is_login_node && !config.slurm.run_dir.empty()
+                               ? config.slurm.run_dir
+                               : config.state_dir + "/runs";
+  // Both kinds call the directory so.
+  return [runs](const std::string& run_key, uint32_t) {
+    return OpenLocalRunFiles(runs, fmt::format("{}/{}", run_key, machines::kWorkDirectory));
+  };
+}
+
 AgentOptions OptionsOf(const AgentConfig& config) {
   AgentOptions options;
   options.core.cluster = config.cluster;
@@ -101,6 +119,7 @@ AgentOptions OptionsOf(const AgentConfig& config) {
   options.broker_target = client::ParseAddress(config.broker)->target;
   options.launch_parallelism =
       config.launch_parallelism.value_or(LaunchParallelism(config.kind, options));
+  options.open_run_files = RunFilesOf(config);
   return options;
 }
 

@@ -15,6 +15,7 @@
 #include "broker/files/job_files.h"
 #include "broker/rpc/connected_agents.h"
 #include "broker/rpc/context.h"
+#include "broker/rpc/fetches.h"
 #include "broker/rpc/file_expiry.h"
 #include "broker/rpc/listen_address.h"
 #include "broker/rpc/stream_registry.h"
@@ -29,8 +30,9 @@ namespace muster::broker {
 namespace {
 
 // What health checks may ask for.
-constexpr const char* kServices[] = {"muster.v1.Jobs", "muster.v1.Clusters", "muster.v1.Files",
-                                     "muster.v1.AgentLink", "muster.v1.LogLink"};
+constexpr const char* kServices[] = {"muster.v1.Jobs",    "muster.v1.Clusters",
+                                     "muster.v1.Files",   "muster.v1.AgentLink",
+                                     "muster.v1.LogLink", "muster.v1.FileLink"};
 // A SubmitJobs of 1000 ordinary specs, or of a few of the largest. What is larger is to be sent in
 // several calls.
 constexpr int kMaxReceiveBytes = 16 << 20;
@@ -137,6 +139,7 @@ class RunningBroker final : public Broker {
     context.watches = &watches_;
     context.agents = &agents_;
     context.submit_questions = &submit_questions_;
+    context.fetches = &fetches_;
     context.users = &users_;
     context.log_grace = options_.log_grace;
     services_.push_back(MakeJobsService(context));
@@ -144,6 +147,7 @@ class RunningBroker final : public Broker {
     services_.push_back(MakeFilesService(context));
     services_.push_back(MakeAgentLinkService(context));
     services_.push_back(MakeLogLinkService(context));
+    services_.push_back(MakeFileLinkService(context));
   }
 
   absl::Status Listen() {
@@ -188,6 +192,7 @@ class RunningBroker final : public Broker {
   Users users_;
   ConnectedAgents agents_;
   SubmitQuestions submit_questions_{options_.submit};
+  Fetches fetches_;
   WatchHub watches_;
   WorkerPool readers_;
   WorkerPool archivers_;

@@ -25,6 +25,7 @@ namespace muster::broker {
 
 class ConnectedAgents;
 class Engine;
+class Fetches;
 class WorkerPool;
 class StreamRegistry;
 class SubmitQuestions;
@@ -44,6 +45,7 @@ struct Context {
   WatchHub* watches = nullptr;
   ConnectedAgents* agents = nullptr;
   SubmitQuestions* submit_questions = nullptr;
+  Fetches* fetches = nullptr;
   const Users* users = nullptr;
   absl::Duration log_grace;  // as in BrokerOptions
 };
@@ -53,6 +55,7 @@ std::unique_ptr<grpc::Service> MakeClustersService(const Context& context);
 std::unique_ptr<grpc::Service> MakeFilesService(const Context& context);
 std::unique_ptr<grpc::Service> MakeAgentLinkService(const Context& context);
 std::unique_ptr<grpc::Service> MakeLogLinkService(const Context& context);
+std::unique_ptr<grpc::Service> MakeFileLinkService(const Context& context);
 
 }  // namespace muster::broker
 

@@ -11,6 +11,7 @@
 #include "broker/files/file_store.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/download_file.h"
+#include "broker/rpc/fetch_files.h"
 #include "broker/rpc/unary.h"
 #include "broker/rpc/upload_files.h"
 #include "broker/rpc/users.h"
@@ -62,6 +63,11 @@ class FilesService : public v1::Files::CallbackService {
   grpc::ServerWriteReactor<v1::DownloadFileResponse>* DownloadFile(
       grpc::CallbackServerContext*, const v1::DownloadFileRequest* in) override {
     return NewDownloadStream(context_, *in);
+  }
+
+  grpc::ServerWriteReactor<v1::FetchFilesResponse>* FetchFiles(
+      grpc::CallbackServerContext*, const v1::FetchFilesRequest* in) override {
+    return NewFetchStream(context_, *in);
   }
 
  private:

@@ -7,7 +7,7 @@
 
 #include "absl/time/time.h"
 #include "contract/errors.h"
-#include "contract/text.h"
+#include "rpc/status_message.h"
 
 namespace muster::broker {
 namespace {
@@ -29,8 +29,7 @@ absl::StatusOr<v1::AgentAnswer> Opened(v1::AgentAnswer answer) {
         fmt::format("the agent's answer has {} bytes; the most is {}", bytes, kMaxAnswerBytes));
   }
   if (answer.error().code() == 0) return answer;
-  return absl::Status(static_cast<absl::StatusCode>(answer.error().code()),
-                      ToAbsl(answer.error().message()));
+  return rpc::FromMessage(answer.error());
 }
 
 }  // namespace

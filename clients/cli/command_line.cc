@@ -60,6 +60,7 @@ class Grammar {
     AddShowAndCancel();
     AddLogs();
     AddEvents();
+    AddCopy();
     AddWait();
     AddClusters();
     AddPlan();
@@ -244,6 +245,18 @@ class Grammar {
     });
   }
 
+  void AddCopy() {
+    CLI::App* sub = Sub("cp", Verb::kCopy, "Copy files that a job has made to this machine",
+                        "cp 42:results .\n  muster cp --rank 1 42:log.txt - | tail");
+    AddJobPath(sub, &out_.jobs, &out_.path);
+    AddText(sub, "TARGET", "", "A directory of yours, or a new name; - is standard output",
+            [this](const std::string& target) { out_.target = target; })
+        ->required();
+    AddNumber(sub, "--rank", 0, contract::kMaxNodes - 1, "The node rank", [this](int64_t rank) {
+      out_.rank = static_cast<uint32_t>(rank);
+    })->default_str("0");
+  }
+
   void AddEvents() {
     CLI::App* sub =
         Sub("events", Verb::kEvents,
@@ -302,6 +315,7 @@ std::string Inconsistency(const Invocation& call, bool has_command) {
       }
       break;
     case Verb::kLogs:
+    case Verb::kCopy:
       if (call.jobs.size() > 1) return "one job at a time";
       [[fallthrough]];
     case Verb::kShow:

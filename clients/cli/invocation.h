@@ -24,6 +24,7 @@ enum class Verb {
   kEvents,
   kWait,
   kCancel,
+  kCopy,
   kHold,
   kRelease,
   kWhy,
@@ -91,6 +92,9 @@ struct Invocation {
   uint64_t since_offset = 0;
   bool raw = false;
   int64_t since = 0;
+  // cp; jobs and rank, too
+  std::string path;    // relative to the run's working directory; empty: that itself
+  std::string target;  // a path here; "-" is standard output
   // wait
   absl::Duration timeout = absl::InfiniteDuration();
   // cancel, hold, release

@@ -67,6 +67,8 @@ int Dispatch(Session& session) {
       return Wait(session);
     case Verb::kCancel:
       return Cancel(session);
+    case Verb::kCopy:
+      return CopyFiles(session);
     case Verb::kHold:
       return Hold(session);
     case Verb::kRelease:

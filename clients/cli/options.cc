@@ -129,6 +129,29 @@ void AddStates(CLI::App* verb, const std::string& flag, const std::string& descr
   })->trigger_on_parse();
 }
 
+void AddJobPath(CLI::App* verb, std::vector<JobRef>* jobs, std::string* path) {
+  verb->add_option_function<std::string>(
+          "JOB:PATH",
+          [=](const std::string& text) {
+            const size_t colon = text.find(':');
+            if (colon == std::string::npos) {
+              throw CLI::ValidationError(
+                  "JOB:PATH", fmt::format("{} names no file of a job; write its number, ':' and a "
+                                          "path in its working directory, as in 42:results",
+                                          contract::Quoted(text)));
+            }
+            *jobs = ParseJobRefs(text.substr(0, colon), /*runs=*/true);
+            *path = text.substr(colon + 1);
+            while (path->starts_with("./")) path->erase(0, 2);
+            while (path->ends_with('/') && path->size() > 1) path->pop_back();
+            if (*path == ".") path->clear();
+          },
+          "A job by its number, or a run (42.1), and a file or directory in its working directory; "
+          "without a path all of it")
+      ->type_name("")
+      ->required();
+}
+
 void AddJobs(CLI::App* verb, bool runs, std::vector<JobRef>* jobs) {
   verb->add_option_function<std::vector<std::string>>(
           "ID",

@@ -36,6 +36,9 @@ inline constexpr std::string_view kHeldState = "HELD";
 void AddStates(CLI::App* verb, const std::string& flag, const std::string& description,
                std::vector<std::string>* states);
 
+// A job, or one run of it, and a path of its: "42:results/model.bin", "42.1:".
+void AddJobPath(CLI::App* verb, std::vector<JobRef>* jobs, std::string* path);
+
 // Jobs by their numbers; runs of theirs (42.1) too if `runs`.
 void AddJobs(CLI::App* verb, bool runs, std::vector<JobRef>* jobs);
 

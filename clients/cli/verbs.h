@@ -41,6 +41,7 @@ int Logs(Session& session);
 int Events(Session& session);
 int Wait(Session& session);
 int Cancel(Session& session);
+int CopyFiles(Session& session);
 int Clusters(Session& session);
 int Check(Session& session);
 int Hold(Session& session);

@@ -101,6 +101,10 @@ std::string_view WhatIsWrongWithTreePath(std::string_view path) {
   return "";
 }
 
+std::string_view WhatIsWrongWithLink(std::string_view path, std::string_view target) {
+  return WhatIsWrongWithTarget(path, target, {});
+}
+
 absl::Status CheckFileTree(const v1::FileTree& tree) {
   if (tree.entries_size() > static_cast<int>(kMaxTreeEntries)) {
     return Hostile(

@@ -1,0 +1,76 @@
+// Sends files of runs to the broker, each request in a stream of its own, beside everything else.
+//
+// Any thread may ask. A lane of kMaxSends threads reads and sends: who waits for the broker's
+// client waits there.
+#ifndef MUSTER_AGENTS_CORE_FILE_SENDER_H_
+#define MUSTER_AGENTS_CORE_FILE_SENDER_H_
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agents/core/broker_link.h"
+#include "agents/core/run_files.h"
+#include "agents/core/worker_lane.h"
+#include "muster/v1/agent_link.pb.h"
+
+namespace muster::agent {
+
+// At the same time: each has a piece of 256 KiB here, what gRPC keeps of it on its way, and a
+// thread.
+inline constexpr int kMaxSends = 4;
+// Entries of one request; what has more is better packed in the job.
+inline constexpr uint64_t kMaxSentEntries = 1'000'000;
+
+// The files of a rank of a run. RUN_HAS_NO_FILES, NOT_FOUND and so on: there are none.
+using OpenRunFiles = std::function<absl::StatusOr<std::unique_ptr<RunFiles>>(
+    const std::string& run_key, uint32_t rank)>;
+
+// Sends what is at the path, and what is below it. The end is the caller's to tell. False: the
+// broker wants no more.
+absl::StatusOr<bool> SendFiles(RunFiles* files, const std::string& path, FilesLink* link);
+
+class FileSender {
+ public:
+  struct Ways {
+    std::function<std::unique_ptr<FilesLink>()> dial;
+    OpenRunFiles open;  // none: nothing can be sent
+  };
+
+  // `cluster`, `journal_id`: who sends.
+  FileSender(Ways ways, std::string cluster, std::string journal_id);
+  // Ends what is under way, and waits for the reads of it.
+  ~FileSender();
+
+  bool can_send() const { return ways_.open != nullptr; }
+  // Whether the destructor would wait for a read.
+  bool has_any() {
+    const std::lock_guard lock(mutex_);
+    return under_way_ > 0;
+  }
+  // Takes it on. RESOURCE_EXHAUSTED: enough are under way; UNIMPLEMENTED.
+  absl::Status Send(const v1::SendFilesQuestion& question);
+
+ private:
+  void Serve(const v1::SendFilesQuestion& question);
+  absl::Status SendTo(FilesLink* link, const v1::SendFilesQuestion& question, bool* is_wanted);
+
+  const Ways ways_;
+  const std::string cluster_;
+  const std::string journal_id_;
+
+  std::mutex mutex_;
+  int under_way_ = 0;
+  std::set<FilesLink*> links_;
+  bool stopping_ = false;
+
+  std::unique_ptr<WorkerLane> lane_;
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_FILE_SENDER_H_

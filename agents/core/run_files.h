@@ -1,0 +1,55 @@
+// The files that one run has on one rank, to be read and sent: paths are relative to its working
+// directory, and nothing outside of that is reached, whatever links the run has made.
+//
+// One thread for each object. Calls may block.
+#ifndef MUSTER_AGENTS_CORE_RUN_FILES_H_
+#define MUSTER_AGENTS_CORE_RUN_FILES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "muster/v1/file_tree.pb.h"
+
+namespace muster::hosts {
+class Host;
+}  // namespace muster::hosts
+
+namespace muster::agent {
+
+// Names in one directory: a sort of them fits into some 20 MB.
+inline constexpr size_t kMaxNamesInDirectory = 100'000;
+
+class RunFiles {
+ public:
+  virtual ~RunFiles() = default;
+
+  // What is at a path, as an entry without a path: kind UNSPECIFIED is what can be no entry, a pipe
+  // or a socket. `follow`: a link itself is followed, too. Errors as of Read.
+  virtual absl::StatusOr<v1::FileTreeEntry> LookAt(const std::string& path, bool follow) = 0;
+  // The names in a directory, sorted. RESOURCE_EXHAUSTED: more than kMaxNamesInDirectory.
+  virtual absl::StatusOr<std::vector<std::string>> List(const std::string& path) = 0;
+  // At most max_bytes from the offset on; fewer only at the end of the file. NOT_FOUND
+  // (PATH_NOT_FOUND): it is not there. PERMISSION_DENIED: the path leads out (PATH_LEADS_OUT), or
+  // the agent may not read it.
+  virtual absl::StatusOr<std::string> Read(const std::string& path, uint64_t offset,
+                                           size_t max_bytes) = 0;
+};
+
+// Of this machine, below `root`, which is trusted, while `directory` (relative to it) and what is
+// in it belong to the run. The kernel resolves each path beneath the directory (openat2), so that a
+// run that exchanges a directory for a link while it is read wins nothing. NOT_FOUND: there is no
+// such directory.
+absl::StatusOr<std::unique_ptr<RunFiles>> OpenLocalRunFiles(const std::string& root,
+                                                            const std::string& directory);
+
+absl::Status PathNotFound(const std::string& path);
+absl::Status PathLeadsOut(const std::string& path);
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_RUN_FILES_H_

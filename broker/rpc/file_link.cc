@@ -1,0 +1,192 @@
+// The service FileLink: an agent's stream with files of a run, for the client that waits for them.
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "broker/rpc/connected_agents.h"
+#include "broker/rpc/context.h"
+#include "broker/rpc/fetches.h"
+#include "broker/rpc/stream_registry.h"
+#include "contract/errors.h"
+#include "contract/file_tree.h"
+#include "muster/v1/file_link.grpc.pb.h"
+#include "rpc/status.h"
+#include "rpc/status_message.h"
+
+namespace muster::broker {
+namespace {
+
+constexpr uint32_t kProtocolVersion = 1;
+// An agent that does not say whom it sends for is cut off after this.
+constexpr std::chrono::seconds kHelloPatience{10};
+
+class FeedStream final : public grpc::ServerReadReactor<v1::SendFilesRequest>,
+                         public OpenStream,
+                         public FileFeed,
+                         public std::enable_shared_from_this<FeedStream> {
+ public:
+  explicit FeedStream(const Context& context) : context_(context) {}
+
+  void Begin() {
+    self_ = shared_from_this();
+    if (absl::Status status = context_.streams->Add(self_); !status.ok()) return Close(status);
+    StartSendInitialMetadata();
+    ReadOn();
+  }
+
+  // ---- FileFeed
+
+  void ReadOn() override {
+    const std::lock_guard lock(mutex_);
+    if (!ended_) StartRead(&request_);
+  }
+
+  void Close(const absl::Status& status) override {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(ended_, true)) Finish(rpc::ToGrpc(status));
+  }
+
+  // ---- OpenStream
+
+  void Tick(SteadyClock::time_point now) override {
+    {
+      const std::lock_guard lock(mutex_);
+      if (is_greeted_ || ended_ || now - opened_ < kHelloPatience) return;
+    }
+    Close(absl::DeadlineExceededError("the agent sent no hello"));
+  }
+
+  void End(const absl::Status& status) override { Leave(status); }
+
+  // ---- reactions
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return Leave(absl::UnavailableError("the agent went away while it sent; try again"));
+    if (absl::Status status = Handle(); !status.ok()) Leave(status);
+  }
+
+  void OnCancel() override {
+    Leave(absl::UnavailableError("the agent went away while it sent; try again"));
+  }
+
+  void OnDone() override {
+    context_.streams->Remove(this);
+    const auto self = std::move(self_);
+  }
+
+ private:
+  // Ends both sides.
+  void Leave(const absl::Status& status) {
+    std::shared_ptr<FileTaker> taker;
+    {
+      const std::lock_guard lock(mutex_);
+      taker = taker_;
+    }
+    Close(status);
+    if (taker != nullptr) taker->EndWith(status);
+  }
+
+  // What was read. One reaction at a time, so that the taker is read without the lock.
+  absl::Status Handle() {
+    if (request_.message_case() == v1::SendFilesRequest::kHello) return Greet(request_.hello());
+    if (taker_ == nullptr)
+      return contract::BadField("hello", "must be the first message of the stream");
+    v1::FetchFilesResponse piece;
+    switch (request_.message_case()) {
+      case v1::SendFilesRequest::kEntry:
+        *piece.mutable_entry() = std::move(*request_.mutable_entry());
+        break;
+      case v1::SendFilesRequest::kChunk:
+        if (request_.chunk().size() > contract::kMaxFileChunkBytes) {
+          return contract::BadField(
+              "chunk", fmt::format("has {} bytes; the most is {}", request_.chunk().size(),
+                                   contract::kMaxFileChunkBytes));
+        }
+        piece.set_chunk(std::move(*request_.mutable_chunk()));
+        break;
+      case v1::SendFilesRequest::kLeftOut:
+        *piece.mutable_left_out() = std::move(*request_.mutable_left_out());
+        break;
+      case v1::SendFilesRequest::kEnd:
+        // First, because the taker closes a feed that it still has.
+        Close(absl::OkStatus());
+        taker_->EndWith(rpc::FromMessage(request_.end()));
+        return absl::OkStatus();
+      default:
+        return contract::BadField("message", "is not set, or is of a later protocol version");
+    }
+    taker_->Take(std::move(piece));
+    return absl::OkStatus();
+  }
+
+  absl::Status Greet(const v1::SendFilesHello& hello) {
+    if (taker_ != nullptr)
+      return contract::BadField("hello", "came twice; it is the first message, and only the first");
+    if (hello.protocol_version() != kProtocolVersion) {
+      return contract::Error(
+          absl::StatusCode::kFailedPrecondition, "PROTOCOL_VERSION",
+          fmt::format("the agent speaks protocol version {}, this broker {}; update the older one",
+                      hello.protocol_version(), kProtocolVersion));
+    }
+    if (!context_.agents->IsConnected(hello.cluster(), hello.journal_id())) {
+      return contract::Error(absl::StatusCode::kFailedPrecondition, "NOT_CONNECTED",
+                             fmt::format("no agent of cluster \"{}\" with journal \"{}\" is "
+                                         "connected; connect over AgentLink first",
+                                         hello.cluster(), hello.journal_id()));
+    }
+    std::shared_ptr<FileTaker> taker = context_.fetches->Find(hello.ticket());
+    {
+      const std::lock_guard lock(mutex_);
+      is_greeted_ = true;
+    }
+    if (taker == nullptr || !taker->Attach(shared_from_this())) {
+      return contract::Error(absl::StatusCode::kNotFound, "NO_SUCH_TICKET",
+                             "nobody waits for these files any more");
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      taker_ = std::move(taker);
+    }
+    ReadOn();
+    return absl::OkStatus();
+  }
+
+  const Context context_;
+  const SteadyClock::time_point opened_ = SteadyClock::now();
+  std::shared_ptr<FeedStream> self_;
+  v1::SendFilesRequest request_;  // being read
+
+  std::mutex mutex_;
+  std::shared_ptr<FileTaker> taker_;  // written by the reading reaction only
+  bool is_greeted_ = false;
+  bool ended_ = false;
+};
+
+class FileLinkService : public v1::FileLink::CallbackService {
+ public:
+  explicit FileLinkService(const Context& context) : context_(context) {}
+
+  grpc::ServerReadReactor<v1::SendFilesRequest>* SendFiles(grpc::CallbackServerContext*,
+                                                           v1::SendFilesResponse*) override {
+    auto stream = std::make_shared<FeedStream>(context_);
+    FeedStream* reactor = stream.get();
+    stream->Begin();
+    return reactor;
+  }
+
+ private:
+  const Context context_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeFileLinkService(const Context& context) {
+  return std::make_unique<FileLinkService>(context);
+}
+
+}  // namespace muster::broker

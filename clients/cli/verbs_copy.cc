@@ -1,0 +1,100 @@
+// The verb cp: files of a run to this machine.
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+
+#include "clients/cli/exit_code.h"
+#include "clients/cli/text.h"
+#include "clients/cli/tree_writer.h"
+#include "clients/cli/verbs.h"
+#include "contract/units.h"
+
+namespace muster::cli {
+namespace {
+
+// Left-out files that are told one by one; the others are counted.
+constexpr uint64_t kMaxToldLeftOut = 20;
+
+// Takes the pieces one after the other.
+class Copy {
+ public:
+  explicit Copy(Session* session)
+      : session_(*session),
+        is_to_stdout_(session->call.target == "-"),
+        writer_(session->call.target, NameOf(session->call)) {}
+
+  absl::Status Take(const v1::FetchFilesResponse& piece) {
+    switch (piece.piece_case()) {
+      case v1::FetchFilesResponse::kEntry:
+        return TakeEntry(piece.entry());
+      case v1::FetchFilesResponse::kChunk:
+        if (!is_to_stdout_) return writer_.Append(piece.chunk());
+        session_.terminal.Out(piece.chunk());
+        return absl::OkStatus();
+      case v1::FetchFilesResponse::kLeftOut:
+        if (++left_out_ <= kMaxToldLeftOut) {
+          session_.terminal.Note(fmt::format("left out: {} {}", Harmless(piece.left_out().path()),
+                                             OneLine(piece.left_out().why())));
+        }
+        return absl::OkStatus();
+      case v1::FetchFilesResponse::PIECE_NOT_SET:
+        break;
+    }
+    return absl::InvalidArgumentError(
+        "the broker sends what this program does not know; update it");
+  }
+
+  int Finish() {
+    if (!is_to_stdout_) {
+      if (absl::Status status = writer_.Finish(); !status.ok()) return Fail(session_, status);
+      if (session_.terminal.err_is_terminal()) {
+        session_.terminal.Note(fmt::format(
+            "copied {} file{} of {}B to {}", writer_.files(), writer_.files() == 1 ? "" : "s",
+            contract::FormatBytes(writer_.bytes()), Harmless(writer_.path())));
+      }
+    }
+    if (left_out_ > kMaxToldLeftOut)
+      session_.terminal.Note(fmt::format("left out in all: {}", left_out_));
+    return left_out_ > 0 ? kError : kOk;
+  }
+
+ private:
+  // What it is called here, if the target is a directory.
+  static std::string NameOf(const Invocation& call) {
+    if (call.path.empty()) return fmt::format("{}", call.jobs[0].job);
+    return call.path.substr(call.path.rfind('/') + 1);
+  }
+
+  absl::Status TakeEntry(const v1::FileTreeEntry& entry) {
+    if (!is_to_stdout_) return writer_.Begin(entry);
+    if (entry.kind() == v1::FILE_KIND_FILE && entry.path().empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "it is a directory, which cannot go to standard output; name a place for it");
+  }
+
+  Session& session_;
+  const bool is_to_stdout_;
+  TreeWriter writer_;
+  uint64_t left_out_ = 0;
+};
+
+}  // namespace
+
+int CopyFiles(Session& session) {
+  v1::FetchFilesRequest request;
+  request.set_job_id(session.call.jobs[0].job);
+  request.set_run(session.call.jobs[0].run);
+  request.set_rank(session.call.rank);
+  request.set_path(session.call.path);
+  const auto reader = session.client.FetchFiles(request);
+  Copy copy(&session);
+  while (true) {
+    const auto piece = reader->Next();
+    if (!piece.ok()) return Fail(session, piece.status());
+    if (!piece->has_value()) return copy.Finish();
+    if (absl::Status status = copy.Take(**piece); !status.ok()) return Fail(session, status);
+  }
+}
+
+}  // namespace muster::cli

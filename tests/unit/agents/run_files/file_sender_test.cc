@@ -1,0 +1,163 @@
+#include "agents/core/file_sender.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "contract/errors.h"
+
+namespace muster::agent {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Takes what is sent, as "KIND PATH", or "+BYTES" of content.
+class TakingLink final : public FilesLink {
+ public:
+  explicit TakingLink(size_t room) : room_(room) {}
+  bool Send(const v1::SendFilesRequest& message) override {
+    if (taken_.size() == room_) return false;
+    if (message.has_entry()) {
+      taken_.push_back(std::string("-fdl").substr(message.entry().kind(), 1) + " " +
+                       message.entry().path());
+    } else if (message.has_left_out()) {
+      taken_.push_back("! " + message.left_out().path());
+    } else {
+      taken_.push_back("+" + message.chunk());
+    }
+    return true;
+  }
+  absl::Status Finish() override { return absl::OkStatus(); }
+  void Cancel() override {}
+
+  const size_t room_;
+  std::vector<std::string> taken_;
+};
+
+class FileSenderTest : public testing::Test {
+ protected:
+  FileSenderTest() {
+    std::string name = (fs::temp_directory_path() / "muster-sender-XXXXXX").string();
+    root_ = mkdtemp(name.data());
+    work_ = root_ / "run/work";
+    fs::create_directories(work_);
+  }
+  ~FileSenderTest() override { fs::remove_all(root_); }
+
+  void Write(const std::string& path, const std::string& content) {
+    fs::create_directories((work_ / path).parent_path());
+    std::ofstream(work_ / path, std::ios::binary) << content;
+  }
+  std::unique_ptr<RunFiles> Open() {
+    auto files = OpenLocalRunFiles(root_, "run/work");
+    EXPECT_TRUE(files.ok()) << files.status();
+    return *std::move(files);
+  }
+  static std::string ReasonOf(const absl::Status& status) {
+    const auto info = contract::GetErrorInfo(status);
+    return info ? info->reason() : std::string(status.message());
+  }
+  std::vector<std::string> Sent(const std::string& path, size_t room = 1000) {
+    TakingLink link(room);
+    const auto sent = SendFiles(Open().get(), path, &link);
+    EXPECT_TRUE(sent.ok()) << sent.status();
+    return link.taken_;
+  }
+
+  fs::path root_;
+  fs::path work_;
+};
+
+TEST_F(FileSenderTest, ATreeIsSentInOrderWithWhatIsLeftOut) {
+  Write("out/b", "22");
+  Write("out/a/x", "1");
+  Write("out/empty", "");
+  fs::create_symlink("b", work_ / "out/inside");
+  fs::create_symlink("/etc/passwd", work_ / "out/outside");
+  fs::create_symlink("../../x", work_ / "out/above");
+  mkfifo((work_ / "out/pipe").c_str(), 0600);
+  EXPECT_THAT(Sent("out"), ElementsAre("d ", "d a", "f a/x", "+1", "! above", "f b", "+22",
+                                       "f empty", "l inside", "! outside", "! pipe"));
+  EXPECT_THAT(Sent("out/b"), ElementsAre("f ", "+22"));
+  EXPECT_THAT(Sent("out/inside"), ElementsAre("f ", "+22"));
+}
+
+TEST_F(FileSenderTest, AFileGoesInPieces) {
+  Write("large", std::string(600 << 10, 'x'));
+  const auto sent = Sent("large");
+  ASSERT_EQ(sent.size(), 4u);
+  EXPECT_EQ(sent[1].size(), (256u << 10) + 1);
+  EXPECT_EQ(sent[3].size(), (88u << 10) + 1);
+}
+
+TEST_F(FileSenderTest, WhenNobodyWantsMoreReadingEnds) {
+  Write("a", "1");
+  Write("b", "2");
+  TakingLink link(2);
+  const auto sent = SendFiles(Open().get(), "", &link);
+  ASSERT_TRUE(sent.ok());
+  EXPECT_FALSE(*sent);
+  EXPECT_EQ(link.taken_.size(), 2u);
+}
+
+TEST_F(FileSenderTest, NoPathLeadsOutOfTheWorkingDirectory) {
+  std::ofstream(root_ / "secret") << "hush";
+  fs::create_symlink(root_ / "secret", work_ / "absolute");
+  fs::create_symlink("../../secret", work_ / "relative");
+  fs::create_directory_symlink("../..", work_ / "above");
+  fs::create_directory_symlink("/proc/self/root", work_ / "magic");
+  const auto files = Open();
+  for (const char* path : {"absolute", "relative", "above/secret", "magic/etc", "../../secret"}) {
+    EXPECT_EQ(ReasonOf(files->LookAt(path, true).status()), "PATH_LEADS_OUT") << path;
+    EXPECT_EQ(ReasonOf(files->Read(path, 0, 10).status()), "PATH_LEADS_OUT") << path;
+    EXPECT_EQ(ReasonOf(files->List(path).status()), "PATH_LEADS_OUT") << path;
+  }
+  EXPECT_EQ(ReasonOf(files->LookAt("nothing", true).status()), "PATH_NOT_FOUND");
+}
+
+TEST_F(FileSenderTest, ADirectoryThatTheRunExchangesForALinkGivesNothingAway) {
+  std::ofstream(root_ / "secret") << "hush";
+  Write("d/secret", "mine");
+  fs::create_directory_symlink(root_, work_ / "l");
+  const auto files = Open();
+  std::atomic<bool> stop = false;
+  std::thread exchanging([&] {
+    while (!stop) {
+      renameat2(AT_FDCWD, (work_ / "d").c_str(), AT_FDCWD, (work_ / "l").c_str(), RENAME_EXCHANGE);
+    }
+  });
+  for (int i = 0; i < 20'000; ++i) {
+    const auto read = files->Read(i % 2 == 0 ? "d/secret" : "l/secret", 0, 10);
+    EXPECT_EQ(read.ok() ? *read : "mine", "mine");
+  }
+  stop = true;
+  exchanging.join();
+}
+
+TEST_F(FileSenderTest, AWorkingDirectoryThatIsALinkIsNone) {
+  fs::remove_all(work_);
+  fs::create_directory_symlink("/etc", work_);
+  EXPECT_FALSE(OpenLocalRunFiles(root_, "run/work").ok());
+  EXPECT_EQ(ReasonOf(OpenLocalRunFiles(root_, "gone/work").status()), "PATH_NOT_FOUND");
+  EXPECT_FALSE(OpenLocalRunFiles(root_, "../" + root_.filename().string() + "/run").ok());
+}
+
+TEST_F(FileSenderTest, APipeInPlaceOfAFileIsNotWaitedFor) {
+  mkfifo((work_ / "pipe").c_str(), 0600);
+  EXPECT_EQ(ReasonOf(Open()->Read("pipe", 0, 10).status()), "PATH_NOT_FOUND");
+}
+
+}  // namespace
+}  // namespace muster::agent
