@@ -33,13 +33,17 @@ def incoming(broker):
 class SlowUpload:
     """An upload whose messages go one by one, when the test says so."""
 
-    def __init__(self, api):
+    def __init__(self, api, timeout_s=60):
         self._messages = queue.Queue()
-        self._call = api.files.UploadFiles.future(iter(self._messages.get, None), timeout=60)
+        self._call = api.files.UploadFiles.future(iter(self._messages.get, None), timeout=timeout_s)
 
     def send(self, *messages):
         for message in messages:
             self._messages.put(message)
+
+    def error(self):
+        """Why the broker has ended it."""
+        return self._call.exception()
 
     def end(self):
         """The answer, or the call's error."""
@@ -97,6 +101,19 @@ def test_a_client_that_goes_away_leaves_nothing(broker, api, world):
     slow.send(None)
     eventually(lambda: not incoming(broker), "what was half there is gone")
     assert missing(api, [half]) == [half]
+
+
+@pytest.mark.slow
+def test_a_client_that_falls_silent_holds_no_room(broker, api):
+    half = b"h" * (1 << 20)
+    slow = SlowUpload(api, timeout_s=150)
+    slow.send(head(half), files_service_pb2.UploadFilesRequest(chunk=half[:CHUNK_BYTES]))
+    eventually(lambda: incoming(broker), "the upload has begun")
+    error = slow.error()
+    slow.send(None)
+    assert error.code() == grpc.StatusCode.DEADLINE_EXCEEDED
+    assert error_info(error).reason == "UPLOAD_SILENT"
+    eventually(lambda: not incoming(broker), "what was half there is gone")
 
 
 def test_content_that_is_not_as_announced_is_refused(broker, api):
