@@ -75,6 +75,8 @@ void CheckGpus(const Machine& machine, v1::ClusterChecks* checks) {
 
 std::string Submission(const RunSpec& spec) {
   std::string text = fmt::format("# in {}\n", spec.working_directory);
+  if (!spec.container_tool.empty())
+    text += fmt::format("# in a container of {}, by {}\n", spec.image, spec.container_tool);
   for (const std::string& variable : spec.environment) text += variable + "\n";
   if (!spec.setup_words.empty()) {
     text += fmt::format("\n# setup: {}\n{}\n", fmt::join(spec.setup_words, " "), spec.setup_script);
@@ -95,6 +97,9 @@ v1::ClusterChecks CheckMachine(const Machine& machine, const std::string& runs_d
   CheckGpus(machine, &checks);
   if (!machine.limits.empty())
     Add(&checks, "limits", v1::CHECK_RESULT_OK, "runs are held to their " + machine.limits);
+  Add(&checks, "containers", v1::CHECK_RESULT_OK,
+      machine.containers.tool.empty() ? "none: " + machine.containers.why
+                                      : "made by " + machine.containers.tool);
   if (supervisor.ok()) {
     Add(&checks, "muster-supervisor", v1::CHECK_RESULT_OK, "it can be started");
   } else {

@@ -187,8 +187,22 @@ absl::StatusOr<Machine> ReadMachine(const MachinesConfig& config, hosts::Host& h
   } else if (absl::Status s = FindGpus(host, &machine); !s.ok()) {
     machine.warnings.push_back(fmt::format("no GPUs are offered: {}", ToStd(s.message())));
   }
+  // What cannot be asked of this machine itself, it does not have.
+  if (absl::Status s = TellContainers(config.container_runtime, host, &machine); !s.ok())
+    machine.containers.why = std::string(ToStd(s.message()));
   TellLimits(config.limits, config.limits ? ProbeLimits() : LimitsFound{}, &machine);
   return machine;
+}
+
+absl::Status TellContainers(const std::string& wanted, hosts::Host& host, Machine* machine) {
+  absl::StatusOr<ContainerRuntime> found = FindContainerRuntime(wanted, host);
+  if (!found.ok()) return found.status();
+  machine->containers = *std::move(found);
+  const bool is_missing =
+      machine->containers.tool.empty() && wanted != kFirstFound && wanted != kNoContainers;
+  if (is_missing)
+    machine->warnings.push_back("no jobs with an image can run: " + machine->containers.why);
+  return absl::OkStatus();
 }
 
 void TellLimits(bool wanted, const LimitsFound& found, Machine* machine) {

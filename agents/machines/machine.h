@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "agents/hosts/host.h"
+#include "agents/machines/container_runtime.h"
 #include "agents/machines/control_group.h"
 #include "agents/machines/host_config.h"
 #include "agents/machines/machines.h"
@@ -20,6 +21,7 @@ struct Machine {
   std::string hostname;
   Capacity capacity;
   std::string limits;  // what runs are held to, in words; empty: nothing
+  ContainerRuntime containers;
   std::vector<std::string> warnings;
 };
 
@@ -32,6 +34,9 @@ absl::StatusOr<Machine> ReadMachine(const MachinesConfig& config, hosts::Host& h
 // The same of a host that this process is not on, by commands there. UNAVAILABLE: it could not be
 // asked; FAILED_PRECONDITION: it does not tell.
 absl::StatusOr<Machine> ReadRemoteMachine(const HostConfig& config, hosts::Host& host);
+
+// Looks for what makes containers there. UNAVAILABLE: the host could not be asked.
+absl::Status TellContainers(const std::string& wanted, hosts::Host& host, Machine* machine);
 
 // Writes down what runs are held to there, or why they are not. `wanted`: by the agent's operator.
 void TellLimits(bool wanted, const LimitsFound& found, Machine* machine);

@@ -21,6 +21,7 @@
 #include "absl/time/time.h"
 #include "agents/core/backend.h"
 #include "agents/files/job_files.h"
+#include "agents/machines/container_runtime.h"
 #include "agents/machines/host_config.h"
 
 namespace muster::machines {
@@ -39,6 +40,8 @@ struct MachinesConfig {
   absl::Duration cancel_grace = absl::Seconds(10);
   // Whether runs are held to the memory and cores that they ask for, where the system lets us.
   bool limits = true;
+  // Which tool makes the containers of jobs with an image (container_runtime.h).
+  std::string container_runtime = kFirstFound;
   // Finished runs whose logs stay on the machine, the newest ones. What users wrote into work/
   // always stays.
   uint32_t keep_finished_runs = 1000;

@@ -166,7 +166,8 @@ absl::StatusOr<v1::Inventory> MachinesBackend::Inventory() {
   v1::Inventory inventory;
   inventory.set_identity(machine_.identity);
   inventory.set_scheduler_version("muster " MUSTER_VERSION);
-  inventory.set_images(v1::IMAGE_SUPPORT_NONE);
+  inventory.set_images(machine_.containers.tool.empty() ? v1::IMAGE_SUPPORT_NONE
+                                                        : v1::IMAGE_SUPPORT_OPTIONAL);
   inventory.set_takes_uploads(config_.files != nullptr);
   *inventory.mutable_observed_at() = agent::ToProto(absl::Now());
   v1::Pool* pool = inventory.add_pools();
@@ -224,7 +225,7 @@ absl::StatusOr<v1::Assignment> MachinesBackend::Resolve(const v1::Assignment& as
       own,
       {.cluster = {.cluster = config_.cluster, .is_remote = false, .roots = {}, .relative_to = {}},
        .results_root = {},
-       .container_mounts = {}});
+       .container_mounts = {DirectoryOf(assignment.run_key()).path()}});
 }
 
 std::string MachinesBackend::ResultsDirectory(const RunHandle& run) {
@@ -235,9 +236,15 @@ std::string MachinesBackend::ResultsDirectory(const RunHandle& run) {
 
 RunSpec MachinesBackend::SpecOf(const v1::Assignment& assignment) const {
   const std::string directory = DirectoryOf(assignment.run_key()).path();
-  return MakeRunSpec(assignment, directory,
-                     RunEnvironment(assignment, config_.cluster, directory, BaseEnvironment()),
-                     {.cancel_grace = config_.cancel_grace, .limits = config_.limits});
+  return MakeRunSpec(
+      assignment, directory,
+      // A container has its own PATH and HOME.
+      RunEnvironment(assignment, config_.cluster, directory,
+                     assignment.spec().image().empty() ? BaseEnvironment()
+                                                       : std::map<std::string, std::string>()),
+      {.cancel_grace = config_.cancel_grace,
+       .limits = config_.limits,
+       .container_tool = machine_.containers.tool});
 }
 
 absl::Status MachinesBackend::Adopt(const std::vector<RunHandle>& runs) {
@@ -299,6 +306,7 @@ absl::Status MachinesBackend::Adopt(const std::vector<RunHandle>& runs) {
 
 std::optional<Misfit> MachinesBackend::RefusalOf(const v1::JobSpec& spec) const {
   if (std::optional<Misfit> misfit = CheckPool(spec)) return misfit;
+  if (std::optional<Misfit> misfit = CheckImage(spec, machine_.containers)) return misfit;
   return whole_machine_.Refusal(RequestOf(spec));
 }
 

@@ -13,6 +13,7 @@
 #include "agents/machines/run_files.h"
 #include "agents/machines/run_request.h"
 #include "agents/machines/small_file.h"
+#include "contract/image.h"
 #include "fmt/format.h"
 #include "google/protobuf/util/time_util.h"
 
@@ -46,6 +47,20 @@ void DescribeProgram(const v1::JobSpec& job, const std::string& directory, RunSp
   spec->command_words = agent::WordsForCommand(job.command(), run.PathOf(kCommandFile));
 }
 
+// Its container, whose image and mounts CheckImage has found good.
+void DescribeContainer(const v1::JobSpec& job, const std::string& directory,
+                       const std::string& tool, RunSpec* spec) {
+  const absl::StatusOr<contract::Image> image = contract::ParseImage(job.image());
+  if (job.image().empty() || !image.ok()) return;
+  spec->container_tool = tool;
+  spec->image = contract::OciReference(*image);
+  spec->mounts = {fmt::format("{}:{}", directory, directory)};
+  for (const v1::Mount& mount : job.mounts()) {
+    spec->mounts.push_back(
+        fmt::format("{}:{}{}", mount.source(), mount.target(), mount.read_only() ? ":ro" : ""));
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> Variables(const std::map<std::string, std::string>& environment) {
@@ -66,6 +81,7 @@ RunSpec MakeRunSpec(const v1::Assignment& assignment, const std::string& directo
   spec.gpu_type = request.gpu_type;
   spec.gpu_millis = request.gpu_millis;
   DescribeProgram(job, directory, &spec);
+  DescribeContainer(job, directory, rules.container_tool, &spec);
   spec.environment = Variables(environment);
   spec.time_limit_ms = google::protobuf::util::TimeUtil::DurationToMilliseconds(job.time_limit());
   spec.grace_ms = absl::ToInt64Milliseconds(rules.cancel_grace);

@@ -37,6 +37,7 @@ std::vector<std::string> Variables(const std::map<std::string, std::string>& env
 struct RunRules {
   absl::Duration cancel_grace;  // between TERM and KILL
   bool limits = true;           // hold runs to the memory and cores that they ask for
+  std::string container_tool = {};
 };
 
 // What a supervisor is told of a run, whose paths are in the `directory`.

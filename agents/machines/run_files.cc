@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include "agents/machines/container.h"
+#include "agents/machines/container_removal.h"
 #include "agents/machines/control_group.h"
 #include "agents/machines/small_file.h"
 
@@ -22,8 +24,10 @@ int CloseWithoutStart(const std::string& directory, const ExitRecord& exit, std:
 }
 
 void RemoveRunBookkeeping(const std::string& directory) {
+  RemoveContainersOf(directory);
   RemoveGroupsOf(directory);
-  for (const char* name : {kSpecFile, kStartedFile, kCancelFile, kSetupFile, kCommandFile})
+  for (const char* name : {kSpecFile, kStartedFile, kCancelFile, kSetupFile, kCommandFile,
+                           kEnterFile, kContainerLogFile})
     unlink((directory + "/" + name).c_str());
 }
 

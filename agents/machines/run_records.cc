@@ -48,6 +48,9 @@ std::string RunSpec::Encode() const {
   record.Add("memory_limit_bytes", static_cast<int64_t>(memory_limit_bytes));
   record.Add("core_limit", core_limit);
   record.Add("working_directory", working_directory);
+  record.Add("container_tool", container_tool);
+  record.Add("image", image);
+  for (const std::string& mount : mounts) record.Add("mount", mount);
   record.Add("time_limit_ms", time_limit_ms);
   record.Add("grace_ms", grace_ms);
   for (const std::string& word : setup_words) record.Add("setup_word", word);
@@ -74,6 +77,9 @@ std::optional<RunSpec> RunSpec::Decode(std::string_view bytes) {
   spec.memory_limit_bytes = static_cast<uint64_t>(record->Number("memory_limit_bytes"));
   spec.core_limit = static_cast<uint32_t>(record->Number("core_limit"));
   spec.working_directory = record->Text("working_directory");
+  spec.container_tool = record->Text("container_tool");
+  spec.image = record->Text("image");
+  spec.mounts = record->All("mount");
   spec.time_limit_ms = record->Number("time_limit_ms");
   spec.grace_ms = record->Number("grace_ms");
   spec.setup_words = record->All("setup_word");

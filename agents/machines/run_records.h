@@ -10,6 +10,7 @@
 // - exit: written when nothing of the run is left.
 // - cancel: empty; made by the agent when someone asked that the run end.
 // - setup, command: the user's scripts.
+// - enter, container-log, containers: of a run in a container (container.h).
 // - groups: the control groups that limit the run (control_group.h).
 // - stdout, stderr: the output of setup and command.
 // - work/: the user's; setup and command start there unless the spec says otherwise.
@@ -75,6 +76,10 @@ struct RunSpec {
   std::vector<std::string> command_words;
   std::vector<std::string> environment;  // "NAME=value", all of it
   std::string working_directory;
+  // In which container (container.h); no tool: in none.
+  std::string container_tool;
+  std::string image;
+  std::vector<std::string> mounts;
   int64_t time_limit_ms = 0;  // of setup and command together; 0: none
   int64_t grace_ms = 0;       // between TERM and KILL
 
@@ -99,7 +104,7 @@ struct Started {
 };
 
 struct ExitRecord {
-  enum class Phase { kQueue, kSetup, kCommand };
+  enum class Phase { kQueue, kSetup, kCommand, kImage };  // kImage comes before kSetup
   enum class End {
     kNothingRan,  // ended in the queue, or between setup and command
     kExited,
@@ -109,7 +114,8 @@ struct ExitRecord {
   // Why the supervisor ended the run, if it did.
   enum class Cause { kNone, kTimeLimit, kCanceled, kTerminated };
   // What was being done when `error` came up.
-  enum class Step { kFiles, kWorkingDirectory, kProgram, kProcess };
+  // kImage: `path` has what the container's tool said.
+  enum class Step { kFiles, kWorkingDirectory, kProgram, kProcess, kImage };
 
   Phase phase = Phase::kCommand;
   End end = End::kNothingRan;

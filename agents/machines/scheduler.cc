@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "agents/machines/container_removal.h"
 #include "agents/machines/control_group.h"
 #include "agents/machines/process_search.h"
 #include "agents/machines/run_environment.h"
@@ -322,6 +323,7 @@ agent::Observation Scheduler::Judge(const Active& active, RunFiles files,
                     files.claim->owner.boot_id, boot_id));
   }
   KillStragglers(active.run.run_key);
+  RemoveContainersOf(DirectoryOf(active.run.run_key).path());
   RemoveGroupsOf(DirectoryOf(active.run.run_key).path());
   return VanishedVerdict(witness,
                          fmt::format("the run's supervisor (process {}) {} and left no exit record",

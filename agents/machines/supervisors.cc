@@ -16,6 +16,7 @@
 
 #include "agents/hosts/pidfd.h"
 #include "agents/hosts/spawn.h"
+#include "agents/machines/container.h"
 #include "agents/machines/process_search.h"
 #include "fmt/format.h"
 
@@ -69,6 +70,7 @@ absl::StatusOr<pid_t> Supervisors::Start(const std::string& run_key, const std::
   std::vector<std::string> argv = {program_, directory, devices};
   argv.insert(argv.end(), variables.begin(), variables.end());
   absl::StatusOr<hosts::Child> child = hosts::Spawn({.argv = std::move(argv),
+                                                     .env = ToolVariables(),
                                                      .working_directory = "/",
                                                      .stdin_fd = null_.get(),
                                                      .stdout_fd = null_.get(),

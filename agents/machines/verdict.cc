@@ -71,6 +71,11 @@ v1::Failure NotStartedFailure(const ExitRecord& exit) {
           v1::FAILURE_CLASS_CONFIG,
           fmt::format("the working directory \"{}\" cannot be entered: {}", exit.path, words),
           "make the directory on this machine, or name another working_directory");
+    case ExitRecord::Step::kImage:
+      return MakeFailure(
+          v1::FAILURE_CLASS_IMAGE, fmt::format("the image could not be had: {}", exit.path),
+          "check the image's name and tag, that it can be pulled without a password or "
+          "that the agent's user there is logged in to its registry");
     case ExitRecord::Step::kFiles:
     case ExitRecord::Step::kProcess:
       break;
@@ -146,7 +151,10 @@ std::string DetailOf(const ExitRecord& exit) {
       detail = "nothing was started";
       break;
     case ExitRecord::End::kNotStarted:
-      detail = fmt::format("\"{}\": {}", exit.path, std::generic_category().message(exit.error));
+      detail =
+          exit.step == ExitRecord::Step::kImage
+              ? "the image: " + exit.path
+              : fmt::format("\"{}\": {}", exit.path, std::generic_category().message(exit.error));
       break;
     case ExitRecord::End::kExited:
     case ExitRecord::End::kSignaled:

@@ -279,8 +279,10 @@ std::string LacksImages(const v1::JobSpec& shape, const PutCluster& cluster) {
     return "it runs only jobs with an image, and the job has none; name one, or have the cluster's "
            "operator set a default";
   }
-  if (cluster.kind == v1::CLUSTER_KIND_MACHINES)
-    return "it is of kind machines, which runs no containers, and the job has an image";
+  if (cluster.kind == v1::CLUSTER_KIND_MACHINES && images != v1::IMAGE_SUPPORT_OPTIONAL) {
+    return "it is of kind machines and runs no containers, for want of podman, docker, enroot or "
+           "apptainer on each of them, and the job has an image";
+  }
   if (images == v1::IMAGE_SUPPORT_NONE) return "it runs no containers, and the job has an image";
   if (shape.image().front() == '/' && cluster.kind != v1::CLUSTER_KIND_SLURM) {
     return fmt::format("it is of kind {}, and the job's image is a file, which only Slurm runs",

@@ -17,7 +17,7 @@ absl::StatusOr<v1::Assignment> OnHost(const v1::Assignment& assignment, const st
   return agent::OnCluster(
       own, {.cluster = {.cluster = cluster, .is_remote = true, .roots = {}, .relative_to = {}},
             .results_root = {},
-            .container_mounts = {}});
+            .container_mounts = {directory}});
 }
 
 RunSpec RankSpec(const v1::Assignment& assignment, const std::string& cluster,

@@ -70,12 +70,25 @@ void Add(v1::ClusterChecks* checks, std::string subject, v1::CheckResult result,
 
 }  // namespace
 
+ContainerRuntime ContainersOf(const RemoteScheduler::Load& load) {
+  ContainerRuntime least = {.tool = "", .why = "none of its hosts has been reached yet"};
+  for (const HostView& host : load.hosts) {
+    if (!host.is_known || (!host.is_up && host.containers.tool.empty())) continue;
+    if (host.containers.tool.empty())
+      return {.tool = "", .why = fmt::format("host {}: {}", host.config.name, host.containers.why)};
+    least = host.containers;
+  }
+  return least;
+}
+
 v1::Inventory InventoryOf(const RemoteScheduler::Load& load, const std::string& cluster) {
   v1::Inventory inventory;
   // Hosts come and go; the cluster is the one that its operator gave this name.
   inventory.set_identity("hosts of " + cluster);
   inventory.set_scheduler_version("muster " MUSTER_VERSION);
-  inventory.set_images(v1::IMAGE_SUPPORT_NONE);
+  const ContainerRuntime containers = ContainersOf(load);
+  inventory.set_images(containers.tool.empty() ? v1::IMAGE_SUPPORT_NONE
+                                               : v1::IMAGE_SUPPORT_OPTIONAL);
   *inventory.mutable_observed_at() = agent::ToProto(absl::Now());
   v1::Pool* pool = inventory.add_pools();
   pool->set_name(kPoolName);
@@ -147,11 +160,13 @@ v1::ClusterChecks ChecksOf(const RemoteScheduler::Load& load) {
       continue;
     }
     Add(&checks, subject, v1::CHECK_RESULT_OK,
-        fmt::format("muster-supervisor runs there; runs may use {} cores, {} of memory and {}{}{}",
-                    host.capacity.cores, contract::FormatBytes(host.capacity.memory_bytes),
-                    GpusText(host.capacity),
-                    host.limits.empty() ? "" : ", and are held to their " + host.limits,
-                    host.is_cordoned ? "; it is cordoned" : ""),
+        fmt::format(
+            "muster-supervisor runs there; runs may use {} cores, {} of memory and {}{}{}{}",
+            host.capacity.cores, contract::FormatBytes(host.capacity.memory_bytes),
+            GpusText(host.capacity),
+            host.limits.empty() ? "" : ", and are held to their " + host.limits,
+            host.containers.tool.empty() ? "" : "; containers by " + host.containers.tool,
+            host.is_cordoned ? "; it is cordoned" : ""),
         "");
     for (const std::string& warning : host.warnings)
       Add(&checks, "inventory of " + host.config.name, v1::CHECK_RESULT_WARN, warning, "");

@@ -10,6 +10,9 @@
 namespace muster::machines {
 
 // `cluster`: its name.
+// Of all hosts that are known, since a run may come to any: the one that can do the least decides.
+ContainerRuntime ContainersOf(const RemoteScheduler::Load& load);
+
 v1::Inventory InventoryOf(const RemoteScheduler::Load& load, const std::string& cluster);
 v1::ClusterDetails DetailsOf(const RemoteScheduler::Load& load);
 // Two lines for each host: the way there, and what it has.

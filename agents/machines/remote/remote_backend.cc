@@ -133,6 +133,7 @@ absl::Status RemoteBackend::Start() {
        .runs_directory = runs_directory_,
        .host_directory = config_.host_directory,
        .rules = Rules(),
+       .container_runtime = config_.container_runtime,
        .lost_after = config_.host_lost_after,
        .keep_finished_runs = config_.keep_finished_runs,
        .program = std::make_shared<const SupervisorProgram>(*std::move(program)),
@@ -158,7 +159,9 @@ absl::StatusOr<v1::JobPlan> RemoteBackend::Plan(const v1::JobSpec& spec, const s
   const RemoteScheduler::Load load = scheduler_->load();
   const Request request = RequestOf(spec);
   const std::vector<std::string> addresses(std::max<size_t>(spec.nodes(), 1), "HOST");
-  v1::JobPlan plan = PlanRun(RankSpec(*own, config_.cluster, directory, 0, addresses, Rules()),
+  RunRules rules = Rules();
+  rules.container_tool = ContainersOf(load).tool;
+  v1::JobPlan plan = PlanRun(RankSpec(*own, config_.cluster, directory, 0, addresses, rules),
                              RefusalOf(spec, request), request, load.ledger, load.waiting,
                              scheduler_->WaitOf(request));
   if (auto output = agent::WarnOfBatchOutput(spec); output.has_value())
@@ -171,6 +174,7 @@ std::optional<Misfit> RemoteBackend::RefusalOf(const v1::JobSpec& spec,
   if (std::optional<Misfit> misfit = CheckPool(spec)) return misfit;
   if (std::optional<Misfit> misfit = CheckShare(request)) return misfit;
   const RemoteScheduler::Load load = scheduler_->load();
+  if (std::optional<Misfit> misfit = CheckImage(spec, ContainersOf(load))) return misfit;
   // A host that has never answered may have what is wanted.
   const bool all_known = std::all_of(load.hosts.begin(), load.hosts.end(),
                                      [](const HostView& host) { return host.is_known; });

@@ -211,6 +211,8 @@ absl::StatusOr<std::optional<HostIsUp>> RemoteHost::Prepare() {
   const absl::StatusOr<LimitsFound> limits = FindLimits(*program);
   if (!limits.ok()) return limits.status();
   TellLimits(options_.limits, *limits, &*machine);
+  if (absl::Status s = TellContainers(options_.container_runtime, *ssh_, &*machine); !s.ok())
+    return s;
   const std::lock_guard lock(mutex_);
   prepared_ = true;
   program_path_ = *program;

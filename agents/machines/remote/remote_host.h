@@ -81,6 +81,7 @@ class RemoteHost {
     std::string directory;  // on the host, "" for its home's: its own name is added
     std::string cluster;
     bool limits = true;  // hold runs to what they ask for
+    std::string container_runtime = kNoContainers;
     std::shared_ptr<const SupervisorProgram> program;
     uploads::JobFiles* files = nullptr;  // that jobs bring along; outlives the host. Null: none
   };

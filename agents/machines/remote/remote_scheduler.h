@@ -42,6 +42,7 @@ struct RemoteSchedulerOptions {
   std::string runs_directory;  // the agent's own records
   std::string host_directory;  // on the hosts; empty: in the home there
   RunRules rules;
+  std::string container_runtime;  // which is wanted
   absl::Duration lost_after;
   uint32_t keep_finished_runs = 0;
   std::shared_ptr<const SupervisorProgram> program;
@@ -81,6 +82,7 @@ struct HostView {
   HostConfig config;
   Capacity capacity;
   std::string limits;  // what runs are held to; empty: nothing
+  ContainerRuntime containers;
   std::vector<std::string> warnings;
   bool is_known = false;  // what it has was told, by it or by its operator
   bool is_up = false;

@@ -36,6 +36,7 @@ absl::Status RemoteScheduler::AddHost(const HostConfig& config) {
                           .directory = options_.host_directory,
                           .cluster = options_.cluster,
                           .limits = options_.rules.limits,
+                          .container_runtime = options_.container_runtime,
                           .program = options_.program,
                           .files = options_.files},
                          [this, host = hosts_.size()](HostEvent event) {
@@ -73,6 +74,7 @@ void RemoteScheduler::On(size_t host, HostIsUp event) {
   if (has_changed || !entry.view.is_up) NoteNews();
   entry.view.capacity = std::move(event.machine.capacity);
   entry.view.limits = std::move(event.machine.limits);
+  entry.view.containers = std::move(event.machine.containers);
   entry.view.warnings = std::move(event.machine.warnings);
   entry.view.is_known = true;
   entry.view.is_up = true;

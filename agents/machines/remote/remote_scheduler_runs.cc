@@ -260,15 +260,21 @@ absl::StatusOr<RankStart> RemoteScheduler::DescribeStart(const Active& run, size
   if (!own.ok()) return own.status();
   const NodeAllocation& node = run.placement[rank].node;
   const Capacity& capacity = hosts_[*FindHost(run.ranks[rank].host)].view.capacity;
+  const ContainerRuntime& containers = hosts_[*FindHost(run.ranks[rank].host)].view.containers;
+  if (const std::optional<Misfit> misfit = CheckImage(own->spec(), containers)) {
+    return absl::FailedPreconditionError(
+        fmt::format("host {}: {}; {}", run.ranks[rank].host, misfit->why, misfit->remedy));
+  }
+  RunRules rules = options_.rules;
+  rules.container_tool = containers.tool;
   if (absl::Status s = CheckDevices(run.placement[rank], capacity); !s.ok()) return s;
-  return RankStart{
-      .run_key = run.what.run.run_key,
-      .rank = rank,
-      .directory = directory,
-      .devices = DevicesText(node),
-      .device_variables = DeviceVariables(capacity, node),
-      .spec = RankSpec(*own, options_.cluster, directory, rank, addresses, options_.rules),
-      .job = std::make_shared<v1::JobSpec>(own->spec())};
+  return RankStart{.run_key = run.what.run.run_key,
+                   .rank = rank,
+                   .directory = directory,
+                   .devices = DevicesText(node),
+                   .device_variables = DeviceVariables(capacity, node),
+                   .spec = RankSpec(*own, options_.cluster, directory, rank, addresses, rules),
+                   .job = std::make_shared<v1::JobSpec>(own->spec())};
 }
 
 void RemoteScheduler::StopRank(Active* run, size_t rank, HostEntry* host) {

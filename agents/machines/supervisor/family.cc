@@ -22,9 +22,11 @@ constexpr int kMaxRounds = 1000;
 
 Family::Family(int signal_fd) : signal_fd_(signal_fd) { prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
-void Family::Watch(pid_t pid) {
-  watched_ = pid;
-  end_.reset();
+void Family::Watch(pid_t pid) { ends_[pid] = std::nullopt; }
+
+std::optional<int> Family::EndOf(pid_t pid) const {
+  const auto found = ends_.find(pid);
+  return found == ends_.end() ? std::nullopt : found->second;
 }
 
 bool Family::Reap() {
@@ -34,7 +36,7 @@ bool Family::Reap() {
     if (pid < 0 && errno == EINTR) continue;
     if (pid < 0) return false;
     if (pid == 0) return true;
-    if (pid == watched_) end_ = status;
+    if (const auto found = ends_.find(pid); found != ends_.end()) found->second = status;
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <map>
 #include <optional>
 
 namespace muster::machines {
@@ -17,7 +18,7 @@ class Family {
   // The child whose end matters.
   void Watch(pid_t pid);
   // How that child ended, as waitpid(2) says it; nothing while it runs.
-  std::optional<int> end() const { return end_; }
+  std::optional<int> EndOf(pid_t pid) const;
 
   // Takes leave of every child that has ended. Whether there are others.
   bool Reap();
@@ -27,8 +28,7 @@ class Family {
 
  private:
   int signal_fd_;
-  pid_t watched_ = -1;
-  std::optional<int> end_;
+  std::map<pid_t, std::optional<int>> ends_;  // of those watched, a few for each run
 };
 
 }  // namespace muster::machines

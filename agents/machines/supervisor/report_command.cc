@@ -14,6 +14,7 @@
 #include "agents/hosts/fd.h"
 #include "agents/hosts/pidfd.h"
 #include "agents/machines/clock_now.h"
+#include "agents/machines/container_removal.h"
 #include "agents/machines/control_group.h"
 #include "agents/machines/host_report.h"
 #include "agents/machines/process_id.h"
@@ -159,6 +160,7 @@ class Reporter {
       return;
     }
     KillProcessesWith("MUSTER_RUN_DIR=" + directory);
+    RemoveContainersOf(directory);
     RemoveGroupsOf(directory);
     rank->detail = "the run's supervisor";
     if (claim.has_value()) rank->detail += " (process " + std::to_string(claim->owner.pid) + ")";

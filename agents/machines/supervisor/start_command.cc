@@ -114,7 +114,8 @@ int Start(const std::string& program, const std::string& directory, const std::s
     return HostError("make the directory", directory, errno);
   if (HasBegun(directory)) return kHostDone;
   MakeResultsDirectory(directory, *spec);
-  AddHostVariables(spec);
+  // A container has its own.
+  if (spec->container_tool.empty()) AddHostVariables(spec);
   const std::string path = directory + "/" + kSpecFile;
   int error = ReplaceSmallFile(path, spec->Encode(), 0600);
   if (error == 0) error = SyncFile(path);

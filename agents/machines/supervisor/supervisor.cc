@@ -53,7 +53,9 @@ int Supervisor::Run() {
   if (Prepare()) {
     MakeGroup();
     if (spec_.time_limit_ms > 0) limit_ms_ = Milliseconds(CLOCK_MONOTONIC) + spec_.time_limit_ms;
-    if (spec_.setup_words.empty() || RunPhase(ExitRecord::Phase::kSetup)) {
+    if (!spec_.container_tool.empty() && !FetchImage()) {
+      // The exit record says why.
+    } else if (spec_.setup_words.empty() || RunPhase(ExitRecord::Phase::kSetup)) {
       RunPhase(ExitRecord::Phase::kCommand);
     }
     LeaveGroup();
@@ -124,6 +126,10 @@ bool Supervisor::OpenOutput(const char* name, int* fd) {
 void Supervisor::MakeGroup() {
   const GroupLimits limits = {.memory_bytes = spec_.memory_limit_bytes, .cores = spec_.core_limit};
   if (limits.memory_bytes == 0 && limits.cores == 0) return;
+  if (SetsLimits(spec_.container_tool)) {
+    exit_.memory_limit_bytes = limits.memory_bytes;
+    return;
+  }
   const GroupPlaces places = FindGroupPlaces();
   const std::string name = RunGroup::NameOf(spec_.run_key);
   std::string names;
@@ -137,21 +143,26 @@ void Supervisor::MakeGroup() {
 }
 
 void Supervisor::LeaveGroup() {
-  exit_.oom_kills = group_.CountOomKills();
+  exit_.oom_kills += group_.CountOomKills();
   // What could not be removed is named there.
   if (group_.Remove()) unlink(PathOf(kGroupsFile).c_str());
 }
 
-bool Supervisor::RunPhase(ExitRecord::Phase phase) {
+bool Supervisor::MayBegin(ExitRecord::Phase phase) {
   exit_.phase = phase;
   exit_.end = ExitRecord::End::kNothingRan;
   ReadSignals(-1);
   if (CancelWasAsked()) exit_.cause = ExitRecord::Cause::kCanceled;
-  if (exit_.cause != ExitRecord::Cause::kNone) return false;
-  if (!StartPhase(phase)) return false;
+  return exit_.cause == ExitRecord::Cause::kNone;
+}
 
+bool Supervisor::RunPhase(ExitRecord::Phase phase) {
+  if (!MayBegin(phase)) return false;
+  const std::optional<pid_t> leader = StartPhase(phase);
+  if (!leader.has_value()) return false;
+  if (!spec_.container_tool.empty()) LeaveContainer(phase, *leader);
   exit_.left_behind = !family_.KillAll();
-  const std::optional<int> end = family_.end();
+  const std::optional<int> end = family_.EndOf(*leader);
   if (!end.has_value()) return false;
   if (WIFSIGNALED(*end)) {
     exit_.end = ExitRecord::End::kSignaled;
@@ -164,35 +175,51 @@ bool Supervisor::RunPhase(ExitRecord::Phase phase) {
          exit_.cause == ExitRecord::Cause::kNone;
 }
 
-bool Supervisor::StartPhase(ExitRecord::Phase phase) {
+ChildRequest Supervisor::DescribeChild(ExitRecord::Phase phase) {
+  const bool setup = phase == ExitRecord::Phase::kSetup;
+  ChildRequest child = {.words = setup ? spec_.setup_words : spec_.command_words,
+                        .environment = spec_.environment,
+                        .working_directory = spec_.working_directory,
+                        .stdin_fd = stdin_fd_,
+                        .stdout_fd = stdout_fd_,
+                        .stderr_fd = stderr_fd_,
+                        .group_fds = group_.Entrances()};
+  // Which GPUs are its own is the command's to know.
+  if (!setup) {
+    child.environment.insert(child.environment.end(), arguments_.variables.begin(),
+                             arguments_.variables.end());
+  }
+  return child;
+}
+
+std::optional<pid_t> Supervisor::StartPhase(ExitRecord::Phase phase) {
   const bool setup = phase == ExitRecord::Phase::kSetup;
   const std::string& script = setup ? spec_.setup_script : spec_.command_script;
   if (!script.empty()) {
     const std::string path = PathOf(setup ? kSetupFile : kCommandFile);
     if (const int error = WriteSmallFile(path, script, 0700)) {
-      return Failed(ExitRecord::Step::kFiles, error, path);
+      Failed(ExitRecord::Step::kFiles, error, path);
+      return std::nullopt;
     }
   }
-  std::vector<std::string> environment = spec_.environment;
-  // Which GPUs are its own is the command's to know.
-  if (!setup) {
-    environment.insert(environment.end(), arguments_.variables.begin(), arguments_.variables.end());
+  ChildRequest child = DescribeChild(phase);
+  if (!spec_.container_tool.empty()) {
+    const ContainerPlan plan = PlanFor(phase);
+    if (!PrepareContainer(plan, phase, child.environment)) return std::nullopt;
+    child.words.insert(child.words.begin(), plan.run.begin(), plan.run.end());
+    child.environment = ToolEnvironment(plan);
+    child.working_directory = arguments_.directory;
   }
-  const ChildStart start = StartChild({.words = setup ? spec_.setup_words : spec_.command_words,
-                                       .environment = environment,
-                                       .working_directory = spec_.working_directory,
-                                       .stdin_fd = stdin_fd_,
-                                       .stdout_fd = stdout_fd_,
-                                       .stderr_fd = stderr_fd_,
-                                       .group_fds = group_.Entrances()});
+  const ChildStart start = StartChild(child);
   if (start.error != 0) {
     family_.Reap();
-    return Failed(start.step, start.error, start.path);
+    Failed(start.step, start.error, start.path);
+    return std::nullopt;
   }
   family_.Watch(start.pid);
   if (!setup) WriteStarted(start.pid);
   Wait(start.pid);
-  return true;
+  return start.pid;
 }
 
 void Supervisor::WriteStarted(pid_t pid) {
@@ -208,7 +235,7 @@ void Supervisor::Wait(pid_t leader) {
   while (true) {
     const bool family_left = family_.Reap();
     const bool ending = kill_ms_ != 0;
-    if (family_.end().has_value() && !(ending && family_left)) return;
+    if (family_.EndOf(leader).has_value() && !(ending && family_left)) return;
     const int64_t now = Milliseconds(CLOCK_MONOTONIC);
     if (ending && now >= kill_ms_) return;
     if (!ending && limit_ms_ != 0 && now >= limit_ms_) {
@@ -246,7 +273,7 @@ bool Supervisor::CancelWasAsked() const { return access(PathOf(kCancelFile).c_st
 void Supervisor::EndRun(ExitRecord::Cause cause, pid_t leader) {
   // A program that has ended by itself keeps its own end.
   family_.Reap();
-  if (leader > 0 && family_.end().has_value()) return;
+  if (leader > 0 && family_.EndOf(leader).has_value()) return;
   exit_.cause = cause;
   kill_ms_ = Milliseconds(CLOCK_MONOTONIC) + std::max<int64_t>(spec_.grace_ms, 1);
   if (leader <= 0) return;

@@ -10,8 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "agents/machines/container.h"
 #include "agents/machines/control_group.h"
 #include "agents/machines/run_records.h"
+#include "agents/machines/supervisor/child.h"
 #include "agents/machines/supervisor/family.h"
 
 namespace muster::machines {
@@ -50,7 +52,31 @@ class Supervisor {
   void LeaveGroup();
   // Runs one phase to its end, or until the run must end. Whether the next phase may follow.
   bool RunPhase(ExitRecord::Phase phase);
-  bool StartPhase(ExitRecord::Phase phase);
+  // Whether nobody has asked for the run's end; begins the phase in the exit record.
+  bool MayBegin(ExitRecord::Phase phase);
+  // Its program, once that has ended or time is up; nothing: there is none.
+  std::optional<pid_t> StartPhase(ExitRecord::Phase phase);
+  ChildRequest DescribeChild(ExitRecord::Phase phase);
+
+  // ---- runs in a container (supervisor_container.cc)
+  // Sees to it that the host has the image. Whether setup may follow.
+  bool FetchImage();
+  ContainerPlan PlanFor(ExitRecord::Phase phase) const;
+  // Notes the phase's container, and writes the script that is started in it.
+  bool PrepareContainer(const ContainerPlan& plan, ExitRecord::Phase phase,
+                        const std::vector<std::string>& environment);
+  // After the phase: asks how the container ended, and removes it.
+  void LeaveContainer(ExitRecord::Phase phase, pid_t leader);
+  // Whether something in it was killed for memory, as far as the tool can tell.
+  bool WasOom(const ContainerPlan& plan, pid_t leader);
+  std::string ContainerName(ExitRecord::Phase phase) const;
+  std::vector<std::string> DeviceNames() const;
+  std::vector<std::string> ToolEnvironment(const ContainerPlan& plan) const;
+  // Starts the container's tool, whose words go into kContainerLogFile; -1: it could not be
+  // started.
+  pid_t StartTool(const std::vector<std::string>& words);
+  // Whether it ended well. Of the phase's program, whose end is not to be missed meanwhile.
+  bool FinishTool(const std::vector<std::string>& words, pid_t leader);
   void WriteStarted(pid_t pid);
   // Until the phase's program has ended; when the run is being ended, until all its processes have.
   void Wait(pid_t leader);

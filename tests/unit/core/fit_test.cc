@@ -230,6 +230,9 @@ TEST(Fit, AnImageNeedsAClusterThatRunsContainersAndAFileNeedsSlurm) {
   const Fit machines = CheckFit(shape, Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_MACHINES));
   EXPECT_EQ(machines.verdict, Verdict::kWrongKind);
   EXPECT_THAT(machines.lacks, HasSubstr("runs no containers"));
+  PutCluster with_podman = Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_MACHINES);
+  with_podman.inventory.set_images(v1::IMAGE_SUPPORT_OPTIONAL);
+  EXPECT_TRUE(CheckFit(shape, with_podman).now());
   spec.set_image("/images/x.sqsh");
   shape = ShapeOf(spec);
   EXPECT_TRUE(CheckFit(shape, Cluster({PoolOf("cpu")})).now());

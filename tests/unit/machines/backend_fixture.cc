@@ -39,6 +39,7 @@ BackendTest::BackendTest() {
   config_.memory_bytes = 1 << 30;
   config_.gpus.emplace();
   config_.cancel_grace = absl::Seconds(30);
+  config_.container_runtime = kNoContainers;
 }
 
 BackendTest::~BackendTest() {

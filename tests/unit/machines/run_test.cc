@@ -145,6 +145,12 @@ TEST_F(RunTest, AFileThatIsNotExecutableOrNoProgramIsNamed) {
               HasSubstr("/no/such/interpreter"));
 }
 
+TEST_F(RunTest, AnInterpreterThatTheMachineLacksIsLookedForInTheFirstLine) {
+  const agent::Observation end = RunToEnd(Script("#!/no/such/bash\necho no\n"));
+  EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_THAT(end.failure->suggestion(), HasSubstr("the interpreter in its first line"));
+}
+
 TEST_F(RunTest, AWorkingDirectoryThatIsNotThereIsNamed) {
   v1::JobSpec spec = Program({"true"});
   spec.set_working_directory("/no/such/directory");

@@ -1,0 +1,75 @@
+// How a run's container is made by the tool that a host has: which words each takes. Pure.
+//
+// The program in it is started by a script in the run's directory (kEnterFile), which has the run's
+// variables: they are secrets, and no tool takes them all, whatever is in them, without a command
+// line that everybody can read. So the image needs /bin/sh.
+//
+// Uses nothing but the standard library: the supervisor links it.
+#ifndef MUSTER_AGENTS_MACHINES_CONTAINER_H_
+#define MUSTER_AGENTS_MACHINES_CONTAINER_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster::machines {
+
+inline constexpr char kPodman[] = "podman";
+inline constexpr char kDocker[] = "docker";
+inline constexpr char kEnroot[] = "enroot";
+inline constexpr char kApptainer[] = "apptainer";
+
+// In a run's directory: the script, what the tool says of its image, and "TOOL NAME" of containers
+// that may be there, in each line.
+inline constexpr char kEnterFile[] = "enter";
+inline constexpr char kContainerLogFile[] = "container-log";
+inline constexpr char kContainersFile[] = "containers";
+
+using Words = std::vector<std::string>;
+
+struct ContainerRequest {
+  std::string tool;
+  std::string image;      // "registry/repository:tag"
+  std::string name;       // of the container
+  std::string directory;  // the run's; the same in the container
+  Words mounts;           // "SOURCE:TARGET", "SOURCE:TARGET:ro"
+  Words gpus;             // their names
+  bool has_amd_gpus = false;
+  uint64_t memory_bytes = 0;  // of a tool that sets limits itself; 0: none
+  uint32_t cores = 0;
+  uid_t user = 0;  // who has the run's files
+  gid_t group = 0;
+};
+
+struct ContainerPlan {
+  Words is_there;           // ends with 0 if the image need not be pulled; empty: it is pulled
+  std::vector<Words> pull;  // one after the other
+  Words run;                // comes before the program's own words
+  Words was_oom;      // says "true" if the container was killed for memory; empty: cannot tell
+  Words remove;       // what is left of the container; empty: nothing ever is
+  Words environment;  // "NAME=value", of the tool
+};
+
+ContainerPlan PlanContainer(const ContainerRequest& request);
+
+// Those of this process's variables that tools need, "NAME=value": the rest may be secrets.
+Words ToolVariables();
+
+// Whether the tool holds the container to its limits; otherwise it stays in the run's own group.
+bool SetsLimits(std::string_view tool);
+
+// What removes a container of that name; empty: the tool leaves none.
+Words RemovalOf(std::string_view tool, const std::string& name);
+
+// The script: variables and directory first, then its arguments as a program, which gets the TERM
+// that the script gets. Names that no shell can export are left out. `is_first`: it is process 1,
+// which has no default for TERM.
+std::string EnterScript(const Words& environment, const std::string& working_directory,
+                        bool is_first);
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_CONTAINER_H_
