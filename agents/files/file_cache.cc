@@ -36,6 +36,8 @@ constexpr uint64_t kBlockBytes = 4096;
 constexpr absl::Duration kUseGranularity = absl::Minutes(10);
 // How long what has come of a file waits for the rest: a broker's restart, and some patience.
 constexpr absl::Duration kPartRetention = absl::Hours(1);
+// Between two looks for what is old, each at all files.
+constexpr absl::Duration kExpiryInterval = absl::Hours(1);
 // Downloads of one job at the same time: small files cost a round trip each.
 constexpr size_t kDownloadsAtOnce = 8;
 // Of one read from the disk.
@@ -351,9 +353,12 @@ void FileCache::Unhold(const std::vector<std::string>& digests) {
 }
 
 void FileCache::TrimLocked(uint64_t max_bytes) {
+  const absl::Time now = options_.now();
+  if (used_bytes_ <= max_bytes && now < next_expiry_) return;
+  next_expiry_ = now + kExpiryInterval;
   DropOldPartsLocked();
   uint64_t held_bytes = 0;
-  const absl::Time cutoff = options_.now() - options_.retention;
+  const absl::Time cutoff = now - options_.retention;
   std::vector<std::pair<absl::Time, std::string>> idle;
   for (const auto& [sha256, file] : files_) {
     if (holds_.contains(sha256)) {

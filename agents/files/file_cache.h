@@ -123,6 +123,7 @@ class FileCache {
   std::map<std::string, int> holds_;   // of files that are kept or will be
   std::set<std::string> fetching_;     // each by one thread
   uint64_t used_bytes_ = 0;
+  absl::Time next_expiry_ = absl::InfinitePast();
 };
 
 }  // namespace muster::uploads

@@ -8,6 +8,7 @@
 
 #include "absl/time/clock.h"
 #include "agents/files/tar_stream.h"
+#include "agents/files/tree_modes.h"
 #include "agents/hosts/file_error.h"
 #include "contract/text.h"
 #include "digest/sha256.h"
@@ -26,7 +27,7 @@ constexpr size_t kMaxWordsBytes = 1000;
 constexpr int kMissing = 64;
 constexpr int kDamaged = 65;
 
-// $1 the tree, $2 the target. The directory above may be a link's: -T moves onto the name itself.
+// $1 the tree, $2 the target, $3 the time of its files, which the mark beside it tells later.
 constexpr char kCopyScript[] = R"sh(
 export LC_ALL=C
 [ -d "$1" ] || exit 64
@@ -34,6 +35,8 @@ touch "$1" || exit
 (umask 077; mkdir -p "${2%/*}") || exit
 rm -rf "$2.part" "$2" || exit
 cp -a --reflink=auto "$1" "$2.part" || { rm -rf "$2.part"; exit 1; }
+find "$2.part" ! -type d -exec touch -h -d "@$3" {} + || exit
+touch -d "@$3" "${2%/*}/brought" || exit
 sync -f "$2.part" 2>/dev/null
 mv -T "$2.part" "$2"
 )sh";
@@ -82,8 +85,10 @@ absl::Status HostTrees::LayOut(const LocalFiles& files, const std::string& targe
 }
 
 absl::Status HostTrees::Copy(const std::string& digest, const std::string& target) {
-  return RunScript(kCopyScript, {fmt::format("{}/trees/{}", directory_, digest), target}, "",
-                   kTreePatience);
+  return RunScript(kCopyScript,
+                   {fmt::format("{}/trees/{}", directory_, digest), target,
+                    std::to_string(absl::ToUnixSeconds(BroughtStamp(absl::Now())))},
+                   "", kTreePatience);
 }
 
 absl::Status HostTrees::Send(const LocalFiles& files, const std::string& digest,

@@ -32,10 +32,11 @@ class HostTrees {
   HostTrees(hosts::Host* host, std::string directory, FileCache* cache)
       : host_(host), directory_(std::move(directory)), cache_(cache) {}
 
-  // Makes `target` with the files, in place of what is there; its parents are made for their owner
-  // alone. It is there as a whole or not at all. Errors: DEADLINE_EXCEEDED: call it again, it goes
-  // on; RESOURCE_EXHAUSTED: the disk there is full; UNAVAILABLE: the host could not be asked, or a
-  // cached file was damaged; others in the host's words.
+  // Makes `target` with the files, in place of what is there, and the mark `brought` beside it; its
+  // parents are made for their owner alone. It is there as a whole or not at all. Errors:
+  // DEADLINE_EXCEEDED: call it again, it goes on; RESOURCE_EXHAUSTED: the disk there is full;
+  // UNAVAILABLE: the host could not be asked, or a cached file was damaged; others in the host's
+  // words.
   absl::Status LayOut(const LocalFiles& files, const std::string& target, absl::Time deadline);
 
  private:

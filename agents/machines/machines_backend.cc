@@ -16,6 +16,7 @@
 #include "agents/core/launch_refusal.h"
 #include "agents/core/proto_time.h"
 #include "agents/files/lay_out.h"
+#include "agents/files/tree_modes.h"
 #include "agents/hosts/local_host.h"
 #include "agents/machines/answers.h"
 #include "agents/machines/free_gpus.h"
@@ -356,8 +357,9 @@ std::optional<LaunchOutcome> MachinesBackend::LayOutFiles(const v1::Assignment& 
   const absl::StatusOr<uploads::LocalFiles> files = config_.files->Fetch(assignment.spec());
   if (!files.ok()) return uploads::NotLaunched(files.status());
   const std::string layout = layouts_directory_ + "/" + assignment.run_key();
-  absl::Status status = uploads::LayOut(*files, config_.files->cache(), layout);
-  if (status.ok()) status = DirectoryOf(assignment.run_key()).TakeWork(layout);
+  const absl::Time stamp = uploads::BroughtStamp(absl::Now());
+  absl::Status status = uploads::LayOut(*files, config_.files->cache(), layout, stamp);
+  if (status.ok()) status = DirectoryOf(assignment.run_key()).TakeWork(layout, stamp);
   if (status.ok()) return std::nullopt;
   std::error_code ignored;
   std::filesystem::remove_all(layout, ignored);

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "agents/machines/brought_files.h"
 #include "agents/machines/container.h"
 #include "agents/machines/container_removal.h"
 #include "agents/machines/control_group.h"
@@ -32,6 +33,7 @@ void RemoveRunBookkeeping(const std::string& directory) {
 }
 
 void RemoveRunLogs(const std::string& directory) {
+  RemoveUntouched(directory);
   for (const char* name : {kStdoutFile, kStderrFile, kClaimFile, kExitFile})
     unlink((directory + "/" + name).c_str());
   // rmdir leaves alone what is not empty.

@@ -1,5 +1,9 @@
 """Files that jobs bring along on several hosts over SSH: sent to each host once, copied there for each run."""
 
+import subprocess
+
+import pytest
+
 from harness.api import SUCCEEDED, script_spec
 from harness.files import bring, sha256
 from harness.fixtures import hosts_agent_fixture, hosts_fixture
@@ -64,3 +68,26 @@ def test_a_host_that_goes_away_meanwhile_costs_time_only(api, world, cluster, ag
     cluster.hosts[0].start()
     api.wait_state(job_id, SUCCEEDED)
     assert sorted(count.read_text().split()) == ["0", "1"]
+
+
+@pytest.fixture
+def small_disk(cluster):
+    """The first host has room for nothing large."""
+    home = cluster.hosts[0].home
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(home)], check=True)
+    yield
+    subprocess.run(["umount", "-l", str(home)], check=True)
+
+
+def test_a_host_without_room_for_the_files_leaves_the_run_to_another(api, small_disk, cluster):
+    cluster.cordoned = {"gpu2"}
+    cluster.write_hosts()
+    agent = cluster.make_agent().start()
+    job_id = api.submit(brought(api, "wc -c <whole", {b"whole": WHOLE}))
+    eventually(lambda: "disk or quota is full" in agent.log(), "the first host has no room")
+    cluster.cordoned = set()
+    cluster.write_hosts()
+    job = api.wait_state(job_id, SUCCEEDED)
+    assert job.runs[-1].nodes == ["gpu2"] and len(job.runs) == 1
+    assert not list(files_of(cluster.hosts[0], agent).glob("*/*"))
+    assert not (cluster.hosts[0].run_directory(agent.cluster, job.runs[-1].run_key) / "work").exists()

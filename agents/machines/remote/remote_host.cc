@@ -6,6 +6,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "agents/core/job_storage.h"
+#include "agents/machines/brought_files.h"
 #include "contract/text.h"
 #include "daemon/log.h"
 #include "fmt/format.h"
@@ -327,7 +328,7 @@ absl::Status RemoteHost::PrepareStart(const RankStart& start) {
     return absl::OkStatus();
   const bool has_begun =
       files.ok() && std::any_of(files->begin(), files->end(), [](const std::string& name) {
-        return !name.starts_with(kWorkDirectory);
+        return !name.starts_with(kWorkDirectory) && name != kBroughtFile;
       });
   if (has_begun) return absl::OkStatus();
   if (absl::Status s = agent::CheckInputs(*start.job, ssh_.get()); !s.ok()) return s;

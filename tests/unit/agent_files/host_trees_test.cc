@@ -92,7 +92,9 @@ TEST_F(HostTreesTest, ATreeIsThereAsItIs) {
   EXPECT_EQ(ModeAt(Work() + "/empty"), 0755u);
   EXPECT_EQ(ModeAt(dir_ / "host/runs"), 0700u);
   EXPECT_GT(std::filesystem::last_write_time(Work() + "/zero"),
-            std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+            std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
+  EXPECT_EQ(std::filesystem::last_write_time(Work() + "/zero"),
+            std::filesystem::last_write_time(dir_ / "host/runs/run/brought"));
 }
 
 TEST_F(HostTreesTest, ASecondRunIsACopyOnTheHost) {

@@ -2,8 +2,10 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "agents/files/job_files.h"
 #include "tests/unit/agent_files/fake_source.h"
@@ -36,6 +38,19 @@ class BroughtFilesTest : public BackendTest {
                                   uploads::File("run.sh", kScript, /*executable=*/true)}),
                    "", &spec);
     return spec;
+  }
+  // Until its logs have gone.
+  std::string RunAndForget(const std::string& text) {
+    const std::string run_key = Submit(Bringing(text));
+    AwaitEnd(run_key);
+    EXPECT_TRUE(Exists(RunDir(run_key) + "/work/run.sh"));
+    EXPECT_TRUE(backend_->Forget(handles_[run_key]).ok());
+    handles_.erase(run_key);
+    const auto deadline = std::chrono::steady_clock::now() + absl::ToChronoSeconds(kPatience);
+    while (Exists(RunDir(run_key) + "/claim") && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::yield();
+    StopBackend();  // its thread is through with them
+    return run_key;
   }
   bool IsLayoutsEmpty() const { return std::filesystem::is_empty(dir_ / "layouts"); }
 
@@ -131,6 +146,25 @@ TEST_F(BroughtFilesTest, ALaunchThatWasCutShortIsMadeAnewAndOnce) {
   EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
   EXPECT_EQ(Stdout(run_key), "data\n");
   EXPECT_EQ(ReadAll(dir_ / "count"), "ran\n");
+}
+
+TEST_F(BroughtFilesTest, WhatARunHasNotTouchedGoesWithItsLogs) {
+  config_.keep_finished_runs = 0;
+  StartBackend();
+  const std::string run_key = RunAndForget("echo out >result; cp run.sh copy; ln -s run.sh link");
+  EXPECT_EQ(ReadAll(RunDir(run_key) + "/work/result"), "out\n");
+  EXPECT_EQ(ReadAll(RunDir(run_key) + "/work/copy"), kScript);
+  EXPECT_TRUE(std::filesystem::is_symlink(RunDir(run_key) + "/work/link"));
+  EXPECT_FALSE(Exists(RunDir(run_key) + "/work/run.sh"));
+  EXPECT_FALSE(Exists(RunDir(run_key) + "/work/data"));
+}
+
+TEST_F(BroughtFilesTest, AChangedFileStaysWhenTheLogsGo) {
+  config_.keep_finished_runs = 0;
+  StartBackend();
+  const std::string run_key = RunAndForget("./run.sh");
+  EXPECT_EQ(ReadAll(RunDir(run_key) + "/work/data/in"), "changed\n");
+  EXPECT_FALSE(Exists(RunDir(run_key) + "/work/run.sh"));
 }
 
 TEST_F(BroughtFilesTest, WhoeverWaitsInTheQueueHasItsFilesAfterARestartWithoutTheBroker) {
