@@ -1,8 +1,9 @@
 """What goes wrong between an agent and hosts that it reaches over SSH, and on them: nothing is lost, doubled or held up."""
 
 from muster.v1 import job_pb2, job_spec_pb2
+import pytest
 
-from harness.api import FAILED, SUCCEEDED, script_spec
+from harness.api import CANCELED, FAILED, SUCCEEDED, argv_spec, script_spec
 from harness.fixtures import hosts_agent_fixture, hosts_fixture
 from harness.wait import eventually, holds_for
 
@@ -92,3 +93,116 @@ def test_a_run_whose_record_cannot_be_read_at_the_agents_start_is_found_again_la
     gate.open()
     assert len(api.wait_state(job_id, SUCCEEDED).runs) == 1
     assert sorted(counter.read_text().split()) == ["0", "1"]
+
+
+@pytest.mark.slow
+def test_a_minute_without_any_packet_from_a_host_loses_and_doubles_nothing(api, world, cluster, agent):
+    gate = world.gate()
+    counter = world.path("counter")
+    running = api.submit(two_nodes(f"echo running $NODE_RANK >>{counter}\n{gate.script()}\necho done"))
+    api.wait_state(running, RUNNING)
+    with cluster.hosts[1].black_hole():
+        starting = api.submit(two_nodes(f"echo starting $NODE_RANK >>{counter}"))
+        holds_for(lambda: api.get(running).state == RUNNING, "nobody knows better", 60)
+        assert "gpu2 has not answered since" in api.get(running).runs[-1].reason
+        elsewhere = api.wait_state(api.submit(argv_spec("true")), SUCCEEDED)
+        assert list(elsewhere.runs[-1].nodes) == ["gpu1"]
+    gate.open()
+    for job_id in (running, starting):
+        assert len(api.wait_state(job_id, SUCCEEDED).runs) == 1
+    assert sorted(counter.read_text().splitlines()) == ["running 0", "running 1", "starting 0", "starting 1"]
+    assert api.stdout(running, rank=0) == api.stdout(running, rank=1) == b"done\n"
+    agent.check_alive()
+
+
+def test_a_start_whose_answer_is_lost_is_made_once_though_its_input_is_gone(api, world, cluster, agent):
+    gate = world.gate()
+    counter = world.path("counter")
+    data = world.write("data", "input")
+    spec = two_nodes(f"echo $NODE_RANK >>{counter}\n{gate.script()}")
+    spec.inputs.add(uri=f"lustre://{data}")
+    host = cluster.hosts[1]
+    done = host.hold_answer("start")
+    job_id = api.submit(spec)
+    eventually(done.exists, "it has been started")
+    eventually(lambda: sorted(counter.read_text().split()) == ["0", "1"], "both ranks run")
+    data.unlink()
+    host.cut()
+    host.start()
+    api.wait_state(job_id, RUNNING)
+    gate.open()
+    assert len(api.wait_state(job_id, SUCCEEDED).runs) == 1
+    assert sorted(counter.read_text().split()) == ["0", "1"]
+    agent.check_alive()
+
+
+def test_a_stop_whose_answer_is_lost_is_a_cancel_all_the_same(api, cluster, agent):
+    job_id = api.submit(two_nodes("exec sleep 1000"))
+    api.wait_state(job_id, RUNNING)
+    host = cluster.hosts[1]
+    done = host.hold_answer("stop")
+    api.cancel(job_id)
+    eventually(done.exists, "it has been stopped")
+    host.cut()
+    host.start()
+    assert len(api.wait_state(job_id, CANCELED).runs) == 1
+    agent.check_alive()
+
+
+def test_a_full_disk_on_one_host_fails_no_job(api, world, cluster):
+    host = cluster.hosts[1]
+    host.limit_disk(32)
+    agent = cluster.make_agent().start()
+    gate = world.gate()
+    running = api.submit(two_nodes(gate.script()))
+    api.wait_state(running, RUNNING)
+    filler = host.fill_disk()
+    host.cut()
+    host.start()
+    starting = api.submit(two_nodes("true"))
+    eventually(lambda: "No space left on device" in world.cli("clusters", "lab", "-o", "wide").stdout, "it is shown")
+    elsewhere = api.wait_state(api.submit(argv_spec("true")), SUCCEEDED)
+    assert list(elsewhere.runs[-1].nodes) == ["gpu1"]
+    gate.open()
+    assert len(api.wait_state(running, SUCCEEDED).runs) == 1
+    filler.unlink()
+    # Its other rank had begun already.
+    *before, _ = api.wait_state(starting, SUCCEEDED).runs
+    assert all(run.failure.failure_class == job_pb2.FAILURE_CLASS_INFRA for run in before)
+    assert all("No space left on device" in run.failure.message for run in before)
+    agent.check_alive()
+
+
+RENDEZVOUS = """
+import os, socket
+rank, world = int(os.environ["NODE_RANK"]), int(os.environ["WORLD_SIZE"])
+master = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+own = os.environ["SKYPILOT_NODE_IPS"].split()[rank]
+if rank == 0:
+    with socket.create_server(master) as server:
+        peers = [server.accept() for _ in range(world - 1)]
+        met = [(own, 0)] + [(address[0], int(peer.recv(10))) for peer, address in peers]
+        for peer, _ in peers:
+            peer.sendall(repr(sorted(met)).encode())
+else:
+    while True:
+        try:
+            peer = socket.create_connection(master, source_address=(own, 0))
+            break
+        except ConnectionRefusedError:
+            pass
+    peer.sendall(str(rank).encode())
+    met = eval(peer.recv(1000))
+print(sorted(met))
+"""
+
+
+def test_the_ranks_of_a_run_meet_at_the_masters_address_and_port(api, cluster, agent):
+    spec = argv_spec("/usr/bin/python3", "-c", RENDEZVOUS, nodes=2)
+    job_ids = [api.submit(spec) for _ in range(2)]
+    for job_id in job_ids:
+        job = api.wait_state(job_id, SUCCEEDED)
+        by_name = {host.name: host.address for host in cluster.hosts}
+        met = sorted((by_name[name], rank) for rank, name in enumerate(job.runs[-1].nodes))
+        assert [api.stdout(job_id, rank=rank).decode() for rank in range(2)] == [f"{met}\n"] * 2
+    agent.check_alive()

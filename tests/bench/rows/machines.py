@@ -1,6 +1,7 @@
 """Plain machines: many short jobs against doing the same without any scheduler, rounds of a long queue, how soon a job
 begins and is known to have ended, and what many jobs and much output cost the agent."""
 
+import contextlib
 import statistics
 import subprocess
 import threading
@@ -10,6 +11,7 @@ from muster.v1 import job_pb2
 
 from harness.api import TERMINAL, argv_spec, script_spec
 from harness.daemons import BIN
+from harness.hosts import SshCluster
 from harness.wait import eventually
 
 from rows.report import Figure
@@ -46,24 +48,35 @@ def machines_round(short):
 def machines_latency(short):
     """Jobs one after another on an idle machine: from the submit to the program, and from its end to the client."""
     jobs = 5 if short else 100
-    started, told = [], []
     with fresh_broker() as world:
         world.make_agent(config=world.machines_config()).start()
-        api = world.api(world.broker)
-        api.wait_end(api.submit(argv_spec("true")))
-        for _ in range(jobs):
-            submitted = time.time()
-            job_id = api.submit(argv_spec(*CLOCK))
-            for answer in api.watch(job_ids=[job_id], until_terminal=True):
-                if answer.job_id and answer.transition.job_state in TERMINAL:
-                    ended = time.time()
-            there = float(api.stdout(job_id))
-            started.append(there - submitted)
-            told.append(ended - there)
+        started, told = _job_latency(world.api(world.broker), jobs)
     bare_start, bare_end = _bare_latency(jobs)
     what = "fork, exec and wait of the same by the client itself, p50"
     return [Figure("machines_start_p50", _p50_ms(started), "ms", _p50_ms(bare_start), what, 20, at_most=True),
             Figure("machines_end_p50", _p50_ms(told), "ms", _p50_ms(bare_end), what, 20, at_most=True)]
+
+
+def hosts_1000(short):
+    """Jobs of `true` on one host over SSH, two at a time."""
+    jobs = 20 if short else 1000
+    with _host() as (world, host, key):
+        value = run_all(world.api(world.broker), jobs)
+        with _bare_ssh(host, key) as ssh:
+            baseline = _bare(jobs, (*ssh, "true"))
+    return [Figure("hosts_1000", value, "s", baseline, f"ssh HOST true over one kept connection, {SLOTS} at a time")]
+
+
+def hosts_latency(short):
+    """As machines_latency, on a host over SSH."""
+    jobs = 5 if short else 100
+    with _host() as (world, host, key):
+        started, told = _job_latency(world.api(world.broker), jobs)
+        with _bare_ssh(host, key) as ssh:
+            bare_start, bare_end = _bare_latency(jobs, (*ssh, *CLOCK))
+    what = "ssh HOST with the same over one kept connection, p50"
+    return [Figure("hosts_start_p50", _p50_ms(started), "ms", _p50_ms(bare_start), what),
+            Figure("hosts_end_p50", _p50_ms(told), "ms", _p50_ms(bare_end), what)]
 
 
 def machines_memory(short):
@@ -130,6 +143,46 @@ class _Peak:
         self._thread.join()
 
 
+def _job_latency(api, jobs):
+    """From the submit to the program, and from its end to the client, of jobs one after another."""
+    started, told = [], []
+    api.wait_end(api.submit(argv_spec("true")))
+    for _ in range(jobs):
+        submitted = time.time()
+        job_id = api.submit(argv_spec(*CLOCK))
+        for answer in api.watch(job_ids=[job_id], until_terminal=True):
+            if answer.job_id and answer.transition.job_state in TERMINAL:
+                ended = time.time()
+        there = float(api.stdout(job_id))
+        started.append(there - submitted)
+        told.append(ended - there)
+    return started, told
+
+
+@contextlib.contextmanager
+def _host():
+    """A broker, an agent, and one host of it with so many cores: the world, the host and the key to it."""
+    with fresh_broker() as world:
+        cluster = SshCluster(world, 1, cpus=SLOTS)
+        try:
+            cluster.make_agent().start()
+            yield world, cluster.hosts[0], cluster.key
+        finally:
+            cluster.close()
+
+
+@contextlib.contextmanager
+def _bare_ssh(host, key):
+    """The words of a command line that runs others there, over a connection that is made once."""
+    way = ("ssh", "-F", "none", "-i", str(key), "-p", str(host.port), "-o", "StrictHostKeyChecking=no", "-o",
+           "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-o", f"ControlPath={host.directory}/control", host.address)
+    subprocess.run((*way[:-1], "-o", "ControlMaster=yes", "-f", "-N", way[-1]), check=True)
+    try:
+        yield way
+    finally:
+        subprocess.run((*way[:-1], "-O", "exit", way[-1]), check=False, capture_output=True)
+
+
 def _await_states(api, state, jobs):
     name = job_pb2.JobState.Name(state).removeprefix("JOB_STATE_")
     eventually(lambda: len(api.list_all(filter=f"state = {name}", page_size=1000)) == jobs, f"{jobs} jobs are {name}",
@@ -140,11 +193,11 @@ def _p50_ms(seconds):
     return statistics.median(seconds) * 1000
 
 
-def _bare_latency(jobs):
+def _bare_latency(jobs, command=CLOCK):
     started, told = [], []
     for _ in range(jobs):
         begun = time.time()
-        there = float(subprocess.run(CLOCK, stdout=subprocess.PIPE, check=True).stdout)
+        there = float(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
         started.append(there - begun)
         told.append(time.time() - there)
     return started, told
@@ -158,13 +211,13 @@ def _bare_output(write):
     return time.monotonic() - start
 
 
-def _bare(jobs):
+def _bare(jobs, command=("true",)):
     start = time.monotonic()
     running = []
     for _ in range(jobs):
         if len(running) == SLOTS:
             running.pop(0).wait()
-        running.append(subprocess.Popen(["true"]))
+        running.append(subprocess.Popen(command))
     for process in running:
         process.wait()
     return time.monotonic() - start

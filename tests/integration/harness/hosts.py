@@ -1,5 +1,6 @@
 """Several hosts on this machine: an sshd each, on a loopback address of its own, with a home of its own."""
 
+import contextlib
 import getpass
 import os
 import pathlib
@@ -23,6 +24,7 @@ class SshHost:
         self.home = self.directory / "home"
         self.home.mkdir(parents=True)
         self.process = None
+        self._has_disk = False
         _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.directory / "host_key")
         public = key.with_suffix(".pub").read_text()
         self.programs = self.directory / "programs"
@@ -68,6 +70,45 @@ class SshHost:
             for session in (*_children(child), child):
                 _signal(session, signal.SIGSTOP)
 
+    @contextlib.contextmanager
+    def black_hole(self):
+        """Meanwhile no packet gets there or comes from there, and nobody is told so."""
+        ways = [("-d", self.address, "--dport", str(self.port)), ("-s", self.address, "--sport", str(self.port))]
+        rules = [("INPUT", "-p", "tcp", *way, "-j", "DROP") for way in ways]
+        for rule in rules:
+            _run("iptables", "-w", "-I", *rule)
+        try:
+            yield
+        finally:
+            for rule in rules:
+                _run("iptables", "-w", "-D", *rule)
+
+    def hold_answer(self, command):
+        """From now on the supervisor's program there does such a command and never says so, until the host is cut; then
+        the agent puts its own there again. The file that is made once it has been done."""
+        program = next(self.home.glob(".muster/*/*/bin/*/muster-supervisor"))
+        done = self.directory / f"{command}-is-done"
+        real = self.directory / "real" / program.name
+        real.parent.mkdir()
+        program.rename(real)
+        program.write_text(f"#!/bin/sh\n{real} \"$@\"; code=$?\n[ \"$1\" != {command} ] || {{ touch {done}; exec sleep 1000; }}\n"
+                           "exit $code\n")
+        program.chmod(0o700)
+        return done
+
+    def limit_disk(self, mebibytes):
+        """Before anything is there: its home is a disk of its own."""
+        _run("mount", "-t", "tmpfs", "-o", f"size={mebibytes}m,mode=0755", "tmpfs", self.home)
+        self._has_disk = True
+
+    def fill_disk(self):
+        """The file that takes all that was free."""
+        filler = self.home / "filler"
+        with contextlib.suppress(OSError), open(filler, "wb", buffering=0) as file:
+            while True:
+                file.write(bytes(1 << 12))
+        return filler
+
     def pids(self):
         """What runs there."""
         mark = str(self.directory).encode()
@@ -79,6 +120,11 @@ class SshHost:
         self.cut()
         eventually(lambda: not [_kill(pid) for pid in self.pids()], f"nothing of {self.name} is left")
 
+    def close(self):
+        self.crash()
+        if self._has_disk:
+            _run("umount", "-l", self.home)
+
     def _listens(self):
         with socket.socket() as probe:
             return probe.connect_ex((self.address, self.port)) == 0
@@ -87,12 +133,12 @@ class SshHost:
 class SshCluster:
     """Some hosts, and an agent for them."""
 
-    def __init__(self, world, count, gpus=2):
+    def __init__(self, world, count, gpus=2, gpu_type="h100", cpus=4):
         self.world = world
         self.key = world.path("key")
         _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.key)
         pathlib.Path("/run/sshd").mkdir(exist_ok=True)  # sshd insists on it
-        self.gpus = gpus
+        self.gpus, self.gpu_type, self.cpus = gpus, gpu_type, cpus
         self.hosts = []
         for _ in range(count):
             self.add_host()
@@ -111,8 +157,8 @@ class SshCluster:
         return self.world.write("known_hosts", "".join(host.known_hosts_line for host in self.hosts))
 
     def write_hosts(self, more=""):
-        gpus = f"gpus: {{h100: {self.gpus}}}, " if self.gpus is not None else ""
-        lines = [f"{host.name}: {{ssh: '{host.address}:{host.port}', cpus: 4, memory: 8Gi, {gpus}"
+        gpus = f"gpus: {{{self.gpu_type}: {self.gpus}}}, " if self.gpus is not None else ""
+        lines = [f"{host.name}: {{ssh: '{host.address}:{host.port}', cpus: {self.cpus}, memory: 8Gi, {gpus}"
                  f"labels: [rack-{host.name}], cordon: {'yes' if host.name in self.cordoned else 'no'}}}\n"
                  for host in self.hosts]
         self.world.write("hosts.yaml", "".join(lines) + more)
@@ -125,7 +171,7 @@ class SshCluster:
 
     def close(self):
         for host in self.hosts:
-            host.crash()
+            host.close()
 
 
 def _run(*argv):
