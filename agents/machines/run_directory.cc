@@ -113,6 +113,7 @@ absl::StatusOr<RunFiles> RunDirectory::Read() const {
     return s;
   if (absl::Status s = LoadRecord(PathOf(kExitFile), kMaxRecordBytes, &files.exit); !s.ok())
     return s;
+  if (!files.exit.has_value() && files.claim.has_value()) files.exit = files.claim->End();
   files.cancel_asked = access(PathOf(kCancelFile).c_str(), F_OK) == 0;
   return files;
 }
@@ -167,10 +168,9 @@ absl::Status RunDirectory::AskCancel() const {
   return absl::OkStatus();
 }
 
-absl::Status RunDirectory::CloseWithoutStart(const ExitRecord& exit) const {
-  std::string path;
-  const int error = machines::CloseWithoutStart(path_, exit, &path);
-  return error == 0 ? absl::OkStatus() : FileError(error, "write", path);
+absl::Status RunDirectory::CloseWithoutStart(int64_t now_us) const {
+  const int error = machines::CloseWithoutStart(path_, now_us);
+  return error == 0 ? absl::OkStatus() : FileError(error, "make", PathOf(kClaimFile));
 }
 
 void RunDirectory::RemoveBookkeeping() const { RemoveRunBookkeeping(path_); }

@@ -65,9 +65,9 @@ class RunDirectory {
   absl::Status Create(const RunSpec& spec) const;
   // Notes that the run is to end.
   absl::Status AskCancel() const;
-  // Takes the claim for this process and writes how the run ended without having begun.
+  // Takes the claim for this process: the run is canceled, since `now_us`, and never begins.
   // ALREADY_EXISTS: it has begun.
-  absl::Status CloseWithoutStart(const ExitRecord& exit) const;
+  absl::Status CloseWithoutStart(int64_t now_us) const;
   // Removes what only the backend needs. What says that the run was here, the logs and work/ stay.
   void RemoveBookkeeping() const;
   // Removes the rest; work/ stays if the user has left files there.

@@ -15,13 +15,9 @@ constexpr mode_t kSecretMode = 0600;
 
 }  // namespace
 
-int CloseWithoutStart(const std::string& directory, const ExitRecord& exit, std::string* path) {
-  *path = directory + "/" + kClaimFile;
-  const std::string claim = Claim{.owner = Identify(getpid()), .devices = ""}.Encode();
-  if (const int error = ClaimFile(*path, claim, kSecretMode)) return error;
-  *path = directory + "/" + kExitFile;
-  if (const int error = ReplaceSmallFile(*path, exit.Encode(), kSecretMode)) return error;
-  return SyncFile(*path);
+int CloseWithoutStart(const std::string& directory, int64_t now_us) {
+  const Claim claim = {.owner = Identify(getpid()), .devices = "", .closed_us = now_us};
+  return ClaimFile(directory + "/" + kClaimFile, claim.Encode(), kSecretMode);
 }
 
 void RemoveRunBookkeeping(const std::string& directory) {

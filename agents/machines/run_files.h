@@ -3,6 +3,7 @@
 #ifndef MUSTER_AGENTS_MACHINES_RUN_FILES_H_
 #define MUSTER_AGENTS_MACHINES_RUN_FILES_H_
 
+#include <cstdint>
 #include <string>
 
 #include "agents/machines/run_records.h"
@@ -13,9 +14,9 @@ namespace muster::machines {
 inline constexpr const char* kBaseVariables[] = {"HOME",  "LANG",   "LC_ALL", "LOGNAME", "PATH",
                                                  "SHELL", "TMPDIR", "TZ",     "USER"};
 
-// Takes the claim of a run that is not to start any more, and records its end; on an error, `path`
-// is the file's. EEXIST: a supervisor has the claim.
-int CloseWithoutStart(const std::string& directory, const ExitRecord& exit, std::string* path);
+// Takes the claim of a run that is not to start any more: it is canceled, since `now_us`. EEXIST:
+// somebody has the claim.
+int CloseWithoutStart(const std::string& directory, int64_t now_us);
 
 // What only Muster needs.
 void RemoveRunBookkeeping(const std::string& directory);

@@ -94,13 +94,24 @@ std::string Claim::Encode() const {
   Record record = NewRecord();
   AddProcess(owner, &record);
   record.Add("devices", devices);
+  if (closed_us != 0) record.Add("closed_us", closed_us);
   return record.Encode();
 }
 
 std::optional<Claim> Claim::Decode(std::string_view bytes) {
   const std::optional<Record> record = DecodeVersioned(bytes);
   if (!record.has_value()) return std::nullopt;
-  return Claim{.owner = ProcessOf(*record), .devices = record->Text("devices")};
+  return Claim{.owner = ProcessOf(*record),
+               .devices = record->Text("devices"),
+               .closed_us = record->Number("closed_us")};
+}
+
+std::optional<ExitRecord> Claim::End() const {
+  if (closed_us == 0) return std::nullopt;
+  return ExitRecord{.phase = ExitRecord::Phase::kQueue,
+                    .end = ExitRecord::End::kNothingRan,
+                    .cause = ExitRecord::Cause::kCanceled,
+                    .end_us = closed_us};
 }
 
 std::string Started::Encode() const {

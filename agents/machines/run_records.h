@@ -88,14 +88,6 @@ struct RunSpec {
   static std::optional<RunSpec> Decode(std::string_view bytes);
 };
 
-struct Claim {
-  ProcessId owner;      // the supervisor, or the agent that canceled the run in its queue
-  std::string devices;  // the GPUs' indexes with commas, as the agent gave them
-
-  std::string Encode() const;
-  static std::optional<Claim> Decode(std::string_view bytes);
-};
-
 struct Started {
   ProcessId process;
   int64_t time_us = 0;  // since 1970
@@ -138,6 +130,20 @@ struct ExitRecord {
   // At most kMaxRecordBytes.
   std::string Encode() const;
   static std::optional<ExitRecord> Decode(std::string_view bytes);
+};
+
+struct Claim {
+  ProcessId owner;      // the supervisor, or the agent that canceled the run in its queue
+  std::string devices;  // the GPUs' indexes with commas, as the agent gave them
+  // Since 1970, of a claim that keeps the run from ever starting: no other file is needed to tell
+  // its end. 0: the owner has the run.
+  int64_t closed_us = 0;
+
+  // Of a claim that keeps the run from starting: how it has ended.
+  std::optional<ExitRecord> End() const;
+
+  std::string Encode() const;
+  static std::optional<Claim> Decode(std::string_view bytes);
 };
 
 }  // namespace muster::machines

@@ -226,7 +226,7 @@ void Scheduler::CloseUnstarted(const std::string& run_key) {
                            .end = ExitRecord::End::kNothingRan,
                            .cause = ExitRecord::Cause::kCanceled,
                            .end_us = absl::ToUnixMicros(absl::Now())};
-  const absl::Status closed = DirectoryOf(run_key).CloseWithoutStart(exit);
+  const absl::Status closed = DirectoryOf(run_key).CloseWithoutStart(exit.end_us);
   if (closed.ok()) {
     closing_.erase(run_key);
     board_->Put(EndVerdict(WitnessOf(run_key), exit));

@@ -1,4 +1,4 @@
-"""The fault campaign, in short: what goes wrong between Muster and Slurm or Kubernetes loses no job, doubles
+"""The fault campaign, in short: what goes wrong between Muster and Slurm, Kubernetes or machines loses no job, doubles
 none, tells nothing wrongly and leaves nothing over.
 
 tests/faults/run strikes fifty times and more.
@@ -17,12 +17,19 @@ SLURM_FAULTS = ["sbatch_reply_lost", "slurmctld_killed", "slurmdbd_down", "login
                 "agent_killed_at_every_side_effect", "job_id_reused"]
 KUBERNETES_FAULTS = ["kube_apiserver_killed", "etcd_paused", "kube_watch_cut", "kube_watch_expired", "kube_storm_of_429",
                      "kube_node_frozen", "kubernetes_agent_killed_at_every_side_effect", "kubernetes_token_expired"]
+MACHINES_FAULTS = ["machines_agent_killed_at_every_side_effect", "hosts_agent_killed_at_every_side_effect"]
 
 
 @pytest.mark.slow
 @pytest.mark.slurm
 @pytest.mark.parametrize("fault", SLURM_FAULTS)
 def test_no_job_is_lost_or_doubled_by(fault):
+    strike(fault)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", MACHINES_FAULTS)
+def test_no_job_on_machines_is_lost_or_doubled_by(fault):
     strike(fault)
 
 
@@ -41,4 +48,4 @@ def strike(fault):
 
 def test_every_fault_of_the_campaign_is_tried_here():
     listed = subprocess.run([RUN, "--list"], text=True, capture_output=True, check=True).stdout.split()
-    assert listed == [*SLURM_FAULTS, *KUBERNETES_FAULTS]
+    assert listed == [*SLURM_FAULTS, *KUBERNETES_FAULTS, *MACHINES_FAULTS]

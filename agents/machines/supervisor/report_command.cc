@@ -120,6 +120,7 @@ class Reporter {
     const bool lives = claim.has_value() && Watch(claim->owner);
     rank.started = Load<Started>(directory + "/" + kStartedFile);
     rank.exit = Load<ExitRecord>(directory + "/" + kExitFile);
+    if (!rank.exit.has_value() && claim.has_value()) rank.exit = claim->End();
     const bool was_claimed = claim.has_value() ||
                              access((directory + "/" + kClaimFile).c_str(), F_OK) == 0 ||
                              known.stage != HostStage::kAbsent;

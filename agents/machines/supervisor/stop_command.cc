@@ -48,14 +48,9 @@ int StopCommand(const std::string& directory) {
   const bool was_started = access((directory + "/" + kStartedFile).c_str(), F_OK) == 0;
   if (!was_started && !ListSupervisors().contains(directory)) {
     // Whoever takes the claim has the run: nobody will start it now.
-    const ExitRecord exit = {.phase = ExitRecord::Phase::kQueue,
-                             .end = ExitRecord::End::kNothingRan,
-                             .cause = ExitRecord::Cause::kCanceled,
-                             .end_us = NowMicroseconds()};
-    std::string path;
-    const int error = CloseWithoutStart(directory, exit, &path);
+    const int error = CloseWithoutStart(directory, NowMicroseconds());
     if (error == 0) return kHostDone;
-    if (error != EEXIST) return HostError("write", path, error);
+    if (error != EEXIST) return HostError("make", directory + "/" + kClaimFile, error);
   }
   const std::optional<ProcessId> owner = OwnerOf(directory);
   // The agent knows that the TERM was its own; on a full disk there is no note of that.

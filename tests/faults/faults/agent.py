@@ -8,11 +8,12 @@ from harness.daemons import BIN
 from harness.wait import eventually
 
 from faults.lab import open_kubernetes_lab, open_lab
-from faults.lives import EVERYWHERE, ON_KUBERNETES
+from faults.lives import EVERYWHERE, ON_HOSTS, ON_KUBERNETES, ON_MACHINES
+from faults.machines import Hosts, OneMachine, open_machines_lab
 
 LIBRARY = BIN / "muster_test_die.so"
-# No life of a job has as many.
-MOST_EFFECTS = 400
+# No life of a job has as many; over SSH each packet is one.
+MOST_EFFECTS = 3000
 # About as many effects an agent has from its start until it has all its runs again.
 RECOVERY_EFFECTS = 20
 # Some lives are shorter than the one that was counted, and a late strike misses them.
@@ -29,6 +30,18 @@ def kubernetes_agent_killed_at_every_side_effect(repeat, toll):
     """The agent dies at the first, second, ... file, sync, rename or request of jobs' lives on Kubernetes, and again."""
     with open_kubernetes_lab(nodes=2, make_agent=_make_impatient_agent) as lab:
         _strike_all(lab, ON_KUBERNETES, repeat, toll)
+
+
+def machines_agent_killed_at_every_side_effect(repeat, toll):
+    """The agent of its own machine dies at the first, second, ... file, sync, rename or start of jobs' lives, and again."""
+    with open_machines_lab(OneMachine(), _make_mortal_agent, nodes=1) as lab:
+        _strike_all(lab, ON_MACHINES, repeat, toll)
+
+
+def hosts_agent_killed_at_every_side_effect(repeat, toll):
+    """The agent of hosts over SSH dies at the first, second, ... file, sync, rename or packet of jobs' lives, and again."""
+    with open_machines_lab(Hosts(), _make_mortal_agent, nodes=2) as lab:
+        _strike_all(lab, ON_HOSTS, repeat, toll)
 
 
 def _strike_all(lab, lives, repeat, toll):

@@ -85,6 +85,24 @@ def _canceled_while_it_runs(lab, reach):
     return job
 
 
+def _canceled_while_it_waits_for_a_gpu(lab, reach):
+    job = _submit(lab, spec=lab.crowded_spec())
+    reach(lambda: lab.waits(job), "it waits for a GPU")
+    lab.api.cancel(job)
+    reach(lambda: lab.has_ended(job), "it is canceled")
+    return job
+
+
+def _held_while_it_waits_for_a_gpu(lab, reach):
+    job = _submit(lab, spec=lab.crowded_spec())
+    reach(lambda: lab.waits(job), "it waits for a GPU")
+    lab.api.hold(job)
+    reach(lambda: lab.is_held(job), "it is held")
+    lab.api.cancel(job)
+    reach(lambda: lab.has_ended(job), "it is canceled")
+    return job
+
+
 def _given_up(lab, reach):
     del reach
     spec = lab.spec()
@@ -107,3 +125,12 @@ ON_KUBERNETES = (
     Life("held after it was let go", _held_after_it_was_let_go),
     Life("given up", _given_up, End(starts=0, failure=job_pb2.FAILURE_CLASS_IMAGE)),
 )
+ON_MACHINES = (
+    Life("a success", _plain),
+    Life("a failure", _failing, End(code=3)),
+    Life("submitted held", _submitted_held),
+    Life("held and canceled while it waits", _held_while_it_waits_for_a_gpu, End(is_canceled=True, starts=0)),
+    Life("canceled while it waits", _canceled_while_it_waits_for_a_gpu, End(is_canceled=True, starts=0)),
+    Life("canceled while it runs", _canceled_while_it_runs, End(is_canceled=True)),
+)
+ON_HOSTS = (*ON_MACHINES, Life("two nodes", _of_two_nodes, End(starts=2)))

@@ -109,6 +109,12 @@ int rename(const char* from, const char* to) noexcept {
   return next(from, to);
 }
 
+int link(const char* from, const char* to) noexcept {
+  static auto* const next = Next<int(const char*, const char*)>("link");
+  Effect();
+  return next(from, to);
+}
+
 int mkdir(const char* path, mode_t mode) noexcept {
   static auto* const next = Next<int(const char*, mode_t)>("mkdir");
   Effect();

@@ -125,6 +125,9 @@ TEST_F(HostCommandsTest, ARunThatIsStoppedBeforeItsStartNeverStarts) {
   EXPECT_TRUE(Start("k-1-1", "true").ok());
   const RankReport end = AwaitEnd("k-1-1");
   EXPECT_EQ(end.exit->phase, ExitRecord::Phase::kQueue);
+  EXPECT_EQ(end.exit->cause, ExitRecord::Cause::kCanceled);
+  EXPECT_GT(end.exit->end_us, 0);
+  EXPECT_FALSE(Exists(DirectoryOf("k-1-1") + "/exit")) << "its claim tells all, made in one step";
   EXPECT_FALSE(Exists(dir_ / "ran"));
 }
 

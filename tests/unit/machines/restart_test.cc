@@ -258,6 +258,17 @@ TEST_F(RestartTest, AfterAReBootARunWithoutExitRecordIsAnInfraFailure) {
   EXPECT_THAT(end.evidence.detail(), HasSubstr("the machine was started anew"));
 }
 
+TEST_F(RestartTest, ARunThatWasClosedByAnAgentThatDiedAtOnceIsCanceled) {
+  const std::string run_key = Plant({});
+  const Claim claim = {
+      .owner = {.pid = 1, .start_ticks = 1, .boot_id = "earlier"}, .devices = "", .closed_us = 5};
+  std::ofstream(RunDir(run_key) + "/claim") << claim.Encode();
+  StartBackend();
+  const agent::Observation end = AwaitEnd(run_key);
+  EXPECT_EQ(end.state, v1::RUN_STATE_CANCELED);
+  EXPECT_EQ(*end.end_time, absl::FromUnixMicros(5));
+}
+
 TEST_F(RestartTest, AClaimThatWasCutByAPowerFailureStartsNoSecondRun) {
   const std::string run_key = Plant({});
   std::ofstream(RunDir(run_key) + "/claim").flush();
