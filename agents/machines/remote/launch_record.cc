@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -232,8 +234,9 @@ void LaunchRecord::RemoveBookkeeping() const {
 
 void LaunchRecord::Remove() const {
   RemoveBookkeeping();
-  unlink(PathOf(kPlacementFile).c_str());
-  rmdir(path_.c_str());
+  // Also what an agent that was killed while it wrote has left; nothing here is a user's.
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace muster::machines

@@ -136,6 +136,7 @@ TEST(LaunchRecordTest, OnlyThePlacementOutlivesTheRun) {
   record.RemoveBookkeeping();
   EXPECT_EQ(record.Read()->assignment, nullptr);
   EXPECT_EQ(record.Read()->placement.size(), 1);
+  std::ofstream(dir / "k-1-1/placement.7.tmp") << "of an agent that was killed while it wrote";
   record.Remove();
   EXPECT_FALSE(record.Exists());
 }
