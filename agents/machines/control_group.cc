@@ -25,6 +25,9 @@ constexpr uint64_t kPeriodUs = 100'000;
 // hangs in the kernel takes longer.
 constexpr int kRemoveRounds = 200;
 constexpr int kRemoveRoundMs = 10;
+// What the kernel takes from a limit at a time, 64 pages: so far below it may be what ends a
+// process.
+constexpr int64_t kChargedAtOnce = 256 << 10;
 constexpr char kOomKill[] = "oom_kill ";
 constexpr char kGroupPrefix[] = "muster-run-";
 constexpr char kControlFileSystem[] = "/sys/fs/cgroup/";
@@ -33,6 +36,8 @@ std::string Load(const std::string& path) {
   std::string content;
   return ReadSmallFile(path, kMaxFileBytes, &content) == 0 ? content : "";
 }
+
+int64_t NumberIn(const std::string& path) { return atoll(Load(path).c_str()); }
 
 // 0, or errno. Control files are written whole or not at all, and never made.
 int WriteControl(const std::string& path, const std::string& text) {
@@ -50,6 +55,14 @@ std::vector<std::string> Split(const std::string& text, const char* separators) 
     begin = end + 1;
   }
   return words;
+}
+
+// Of the line that begins with these words; 0: there is none.
+int64_t NumberAfter(const char* words, const std::string& text) {
+  for (const std::string& line : Split(text, "\n")) {
+    if (line.starts_with(words)) return atoll(line.c_str() + strlen(words));
+  }
+  return 0;
 }
 
 bool Contains(const std::vector<std::string>& words, std::string_view word) {
@@ -217,15 +230,18 @@ std::vector<int> RunGroup::Entrances() const {
   return fds;
 }
 
+int64_t CountOomKillsAtLimit(const std::string& group) {
+  const std::string events = Load(group + "/memory.events");
+  if (!events.empty()) return NumberAfter("oom ", events) > 0 ? NumberAfter(kOomKill, events) : 0;
+  const int64_t most = NumberIn(group + "/memory.max_usage_in_bytes");
+  const bool was_reached = most >= NumberIn(group + "/memory.limit_in_bytes") - kChargedAtOnce;
+  return was_reached ? NumberAfter(kOomKill, Load(group + "/memory.oom_control")) : 0;
+}
+
 int64_t RunGroup::CountOomKills() const {
-  for (const std::string& directory : directories_) {
-    for (const char* file : {"/memory.events", "/memory.oom_control"}) {
-      for (const std::string& line : Split(Load(directory + file), "\n")) {
-        if (line.starts_with(kOomKill)) return atoll(line.c_str() + strlen(kOomKill));
-      }
-    }
-  }
-  return 0;
+  int64_t kills = 0;
+  for (const std::string& directory : directories_) kills += CountOomKillsAtLimit(directory);
+  return kills;
 }
 
 bool RunGroup::Remove() {

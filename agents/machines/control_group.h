@@ -58,7 +58,7 @@ class RunGroup {
 
   // A process that writes "0" to each of these is in the group, and so is what it starts.
   std::vector<int> Entrances() const;
-  // Processes that the kernel has killed because the group's memory was used up.
+  // Processes that the kernel has killed because the run had reached its limit of memory.
   int64_t CountOomKills() const;
   // Kills what is left in it. False: it could not be removed in time.
   bool Remove();
@@ -69,6 +69,10 @@ class RunGroup {
   std::vector<std::string> directories_;
   std::vector<hosts::Fd> entrances_;
 };
+
+// The kernel also counts those of the group that it kills for want of memory on the machine, or in
+// a group above; these are none of them. 0 of a group without a limit.
+int64_t CountOomKillsAtLimit(const std::string& group);
 
 // Removes the groups that the file in the run's directory names, with all that is left in them. The
 // run itself can write there: what is not this run's group is left alone.

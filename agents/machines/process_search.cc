@@ -1,8 +1,10 @@
 #include "agents/machines/process_search.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <cstddef>
+#include <cstdlib>
 #include <string_view>
 #include <vector>
 
@@ -17,11 +19,29 @@ namespace {
 // An environment, or the words of a command, is at most a few megabytes (the kernel's limit on both
 // together).
 constexpr size_t kMaxArgumentBytes = 8 << 20;
+// Its lists of CPUs and groups are kilobytes on the largest machines.
+constexpr size_t kMaxStatusBytes = 64 << 10;
 // Stragglers may fork between a look and a kill; so many looks catch all but an attack.
 constexpr int kStragglerRounds = 20;
 
 bool IsSupervisor(std::string_view program) {
   return program.substr(program.rfind('/') + 1) == "muster-supervisor";
+}
+
+// Whether it runs as this process does; anybody may call a program muster-supervisor. Who owns its
+// directory in /proc does not tell, for that is root of a program that may not be read.
+bool IsOurs(pid_t pid) {
+  std::string status;
+  const std::string path = "/proc/" + std::to_string(pid) + "/status";
+  if (ReadSmallFile(path, kMaxStatusBytes, &status) != 0) return false;
+  constexpr std::string_view kField = "\nUid:\t";
+  const size_t at = status.find(kField);
+  if (at == std::string::npos) return false;
+  const char* text = status.c_str() + at + kField.size();
+  char* end = nullptr;
+  const unsigned long real = strtoul(text, &end, 10);
+  const unsigned long effective = strtoul(end, &end, 10);
+  return real == getuid() && effective == geteuid();
 }
 
 // The first words of a command line that has NUL bytes between them.
@@ -56,7 +76,7 @@ std::map<std::string, Claim> ListSupervisors() {
     const std::string path = "/proc/" + std::to_string(pid) + "/cmdline";
     if (ReadSmallFile(path, kMaxArgumentBytes, &words) != 0) continue;
     const std::vector<std::string> argv = FirstWords(words, 3);
-    if (argv.size() < 3 || !IsSupervisor(argv[0])) continue;
+    if (argv.size() < 3 || !IsSupervisor(argv[0]) || !IsOurs(pid)) continue;
     const auto [found, is_new] =
         supervisors.try_emplace(argv[1], Claim{.owner = process, .devices = argv[2]});
     // A child that is not yet the user's program has its parent's words, and is younger.

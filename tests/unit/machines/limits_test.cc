@@ -80,6 +80,24 @@ TEST_F(UnifiedGroupsTest, AGroupThatDoesNotTakeItsLimitIsNamedAndNotKept) {
   EXPECT_THAT(group.Entrances(), IsEmpty());
 }
 
+TEST_F(UnifiedGroupsTest, AProcessThatWasKilledForWantOfTheMachinesMemoryIsNotCounted) {
+  Put("run/memory.events", "low 0\nhigh 0\nmax 3\noom 2\noom_kill 2\noom_group_kill 0\n");
+  EXPECT_EQ(CountOomKillsAtLimit(dir_ / "run"), 2);
+  Put("run/memory.events", "low 0\nhigh 0\nmax 0\noom 0\noom_kill 2\noom_group_kill 0\n");
+  EXPECT_EQ(CountOomKillsAtLimit(dir_ / "run"), 0);
+  EXPECT_EQ(CountOomKillsAtLimit(dir_ / "none"), 0);
+}
+
+TEST(DividedGroupsTest, AProcessThatWasKilledForWantOfTheMachinesMemoryIsNotCounted) {
+  hosts::TempDir dir;
+  std::ofstream(dir / "memory.oom_control") << "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n";
+  std::ofstream(dir / "memory.limit_in_bytes") << 64 * kMiB << "\n";
+  std::ofstream(dir / "memory.max_usage_in_bytes") << 63 * kMiB << "\n";
+  EXPECT_EQ(CountOomKillsAtLimit(dir.path()), 0);
+  std::ofstream(dir / "memory.max_usage_in_bytes") << 64 * kMiB - 4096 << "\n";
+  EXPECT_EQ(CountOomKillsAtLimit(dir.path()), 1);
+}
+
 TEST(DividedGroupsTest, GroupsAreMadeBelowWhatWasGivenAwayOrBelowTheOwn) {
   hosts::TempDir dir;
   std::filesystem::create_directories(dir / "memory/muster");
