@@ -294,11 +294,13 @@ std::string LacksImages(const v1::JobSpec& shape, const PutCluster& cluster) {
 // Likewise for the files that it brings along.
 std::string LacksUploads(const v1::JobSpec& shape, const PutCluster& cluster) {
   if (shape.uploads_size() == 0 || cluster.inventory.takes_uploads()) return "";
-  return fmt::format(
-      "it is of kind {}, whose agent does not fetch files yet, and the job brings files along "
-      "(uploads: a local workdir or file_mounts); copy them there yourself and name that directory "
-      "by its absolute path, or choose a cluster of machines",
-      contract::Name(cluster.kind));
+  return "its agent takes no files that jobs bring along, as those of older versions do, and the "
+         "job "
+         "brings some (uploads: a local workdir or file_mounts); have its operator update the "
+         "agent, "
+         "or copy them there yourself and name that directory by its absolute path, or choose "
+         "another "
+         "cluster";
 }
 
 // Likewise for a share of a GPU.

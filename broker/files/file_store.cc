@@ -163,9 +163,23 @@ absl::StatusOr<std::string> FileStore::ReadKept(const std::string& sha256) {
   if (!kept.ok()) return kept.status();
   auto bytes = disk::ReadAt(kept->file.get(), 0, kept->size_bytes, kWhat);
   if (!bytes.ok() || Sha256Of(*bytes) == sha256) return bytes;
-  // The disk has changed it. Whoever needs it brings it again.
-  const auto removed = RemoveIfUnused(sha256, absl::InfiniteFuture());
-  if (!removed.ok()) return removed.status();
+  return DropDamaged(sha256, *kept);
+}
+
+absl::Status FileStore::DropDamaged(const std::string& sha256, const KeptFile& kept) {
+  const std::filesystem::path path = KeptPath(sha256);
+  struct stat opened {};
+  if (fstat(kept.file.get(), &opened) != 0)
+    return disk::SystemError(errno, fmt::format("look at {}", path.native()));
+  const std::lock_guard lock(mutex_);
+  const auto named = Look(path);
+  if (!named.ok()) return named.status();
+  if (*named && (*named)->st_ino == opened.st_ino) {
+    if (unlink(path.c_str()) != 0)
+      return disk::SystemError(errno, fmt::format("remove {}", path.native()));
+    used_bytes_ -= Occupied(static_cast<uint64_t>((*named)->st_size));
+    ++dropped_;
+  }
   return Missing(sha256);
 }
 
@@ -297,8 +311,9 @@ absl::StatusOr<bool> FileStore::Expiry::Step(int max_files) {
     next_->increment(error);
     if (!contract::IsSha256(name)) continue;
     const auto last = store_->RemoveIfUnused(name, cutoff_);
-    if (!last.ok()) return last.status();
-    if (*last) {
+    if (!last.ok()) {
+      skipped_.Note(last.status());
+    } else if (*last) {
       first_use_ = std::min(first_use_, **last);
     } else {
       ++removed_;

@@ -48,6 +48,16 @@ inline constexpr absl::Duration kUseGranularity = absl::Minutes(10);
 // client's question what is missing to its submit.
 inline constexpr absl::Duration kLeastRetention = absl::Hours(1);
 
+// What a pass over many files went on without.
+struct Skipped {
+  void Note(absl::Status why) {
+    if (count++ == 0) first = std::move(why);
+  }
+
+  uint64_t count = 0;
+  absl::Status first;
+};
+
 class FileStore;
 
 // A file on its way in. Removed when it is destroyed, unless it was kept.
@@ -96,8 +106,14 @@ class FileStore {
   // To be read, also if it is removed meanwhile. NOT_FOUND, FILE_NOT_FOUND: it is missing.
   absl::StatusOr<KeptFile> OpenKept(const std::string& sha256);
   // Its content, checked; the caller knows that it is not too large for the memory. One that is
-  // not as its name says is removed and missing from then on.
+  // not as its name says is dropped.
   absl::StatusOr<std::string> ReadKept(const std::string& sha256);
+  // The disk has changed what was read from `kept`: it is removed, unless another has its name by
+  // now, and missing from then on, so that whoever needs it brings it again. Always an error:
+  // NOT_FOUND, FILE_NOT_FOUND, or that it could not be removed.
+  absl::Status DropDamaged(const std::string& sha256, const KeptFile& kept);
+  // How many were dropped so. What was known of trees before the last one may not be so any more.
+  uint64_t dropped() const { return dropped_; }
 
   // Room for a file. RESOURCE_EXHAUSTED with FILE_TOO_LARGE, FILES_FULL or DISK_FULL.
   absl::StatusOr<std::unique_ptr<IncomingFile>> NewFile(const std::string& sha256,
@@ -121,9 +137,10 @@ class FileStore {
     Expiry(FileStore* store, absl::Time cutoff)
         : store_(store), cutoff_(cutoff), first_use_(store->now()) {}
     // Looks at up to max_files and removes those last used before the cutoff. False: the pass has
-    // ended.
+    // ended. What cannot be looked at or removed is skipped.
     absl::StatusOr<bool> Step(int max_files);
     uint64_t removed() const { return removed_; }
+    const Skipped& skipped() const { return skipped_; }
 
    private:
     FileStore* const store_;
@@ -131,6 +148,7 @@ class FileStore {
     std::optional<std::filesystem::directory_iterator> next_;
     absl::Time first_use_;  // of those seen; whatever comes meanwhile is used later than the begin
     uint64_t removed_ = 0;
+    Skipped skipped_;
   };
 
   // Of kept files and of those on their way, in whole blocks.
@@ -158,6 +176,7 @@ class FileStore {
   const Options options_;
   const std::function<absl::Time()> now_;
   std::atomic<uint64_t> next_incoming_ = 0;
+  std::atomic<uint64_t> dropped_ = 0;
 
   mutable std::mutex mutex_;  // also over each look at a name in kept/ that is acted upon
   // No file was last used before this.

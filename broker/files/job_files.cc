@@ -66,6 +66,7 @@ absl::StatusOr<JobFiles::Look> JobFiles::LookAt(const std::string& tree_sha256) 
 absl::StatusOr<JobFiles::Look> JobFiles::LookAtFiles(const std::string& tree_sha256) {
   Look look;
   look.time = store_->now();
+  look.dropped = store_->dropped();
   const auto note_missing = [&look](std::string_view what) {
     if (++look.missing <= kMaxNamed)
       look.named += fmt::format("{}{}", look.missing > 1 ? ", " : "", what);
@@ -106,7 +107,9 @@ bool JobFiles::Recall(const std::string& tree_sha256, Look* look) {
   const auto it = remembered_.find(tree_sha256);
   if (it == remembered_.end()) return false;
   *look = it->second;
-  // Within this no use needs to be noted anew, and nothing can have gone.
+  // One of its files may have been damaged.
+  if (look->dropped != store_->dropped()) return false;
+  // Within this no use needs to be noted anew, and nothing else can have gone.
   const absl::Duration age = store_->now() - look->time;
   return age >= absl::ZeroDuration() && age < kUseGranularity;
 }

@@ -42,6 +42,7 @@ class JobFiles {
   // What is known of a tree.
   struct Look {
     absl::Time time;
+    uint64_t dropped = 0;  // FileStore::dropped() at that time
     uint64_t total_bytes = 0;
     uint32_t missing = 0;
     std::string named;  // the first of those missing

@@ -11,6 +11,8 @@
 #include "contract/characters.h"
 #include "contract/errors.h"
 #include "contract/file_tree.h"
+#include "daemon/log.h"
+#include "digest/sha256.h"
 
 namespace muster::broker {
 namespace {
@@ -38,6 +40,15 @@ class DownloadStream final : public PullStream<v1::DownloadFileResponse> {
     return result;
   }
 
+  // What is sent from its first byte on is checked, and its last bytes are only sent if all is as
+  // the name says. Whoever goes on from further on has the rest, and checks it.
+  absl::Status CheckWhole(Result* result) {
+    if (!digest_ || digest_->Finish() == sha256_) return absl::OkStatus();
+    result->messages.clear();
+    LogEvent(spdlog::level::err, "damaged_file_dropped", {{"sha256", sha256_}});
+    return context_.files->DropDamaged(sha256_, *kept_);
+  }
+
   absl::Status Read(Result* result) {
     if (!kept_) {
       auto kept = context_.files->OpenKept(sha256_);
@@ -48,6 +59,7 @@ class DownloadStream final : public PullStream<v1::DownloadFileResponse> {
                                            sha256_, kept->size_bytes));
       }
       kept_ = *std::move(kept);
+      if (offset_ == 0) digest_.emplace();
     }
     for (int i = 0; i < kPiecesPerStep && offset_ < kept_->size_bytes; ++i) {
       auto piece = disk::ReadAt(kept_->file.get(), offset_, contract::kMaxFileChunkBytes,
@@ -56,12 +68,13 @@ class DownloadStream final : public PullStream<v1::DownloadFileResponse> {
       if (piece->empty())
         return absl::DataLossError("the file became shorter on the broker's disk");
       offset_ += piece->size();
+      if (digest_) digest_->Add(*piece);
       v1::DownloadFileResponse message;
       message.set_chunk(*std::move(piece));
       result->messages.push_back(std::move(message));
     }
     result->more = offset_ < kept_->size_bytes;
-    if (!result->more) result->final_status = absl::OkStatus();
+    if (!result->more) result->final_status = CheckWhole(result);
     return absl::OkStatus();
   }
 
@@ -71,6 +84,7 @@ class DownloadStream final : public PullStream<v1::DownloadFileResponse> {
   // A Step's.
   uint64_t offset_;
   std::optional<files::FileStore::KeptFile> kept_;
+  std::optional<Sha256> digest_;  // of what was read; none: it does not begin at the first byte
 };
 
 }  // namespace

@@ -21,6 +21,13 @@ constexpr int kFilesPerStep = 1000;
 constexpr std::string_view kUnfinished =
     "state = QUEUED OR state = PENDING OR state = RUNNING OR state = SUSPENDED";
 
+void LogSkipped(std::string_view event, const files::Skipped& skipped) {
+  if (skipped.count == 0) return;
+  LogEvent(spdlog::level::warn, event,
+           {{"count", fmt::format("{}", skipped.count)},
+            {"first_error", std::string(ToStd(skipped.first.message()))}});
+}
+
 }  // namespace
 
 void FileExpiry::Begin() {
@@ -46,6 +53,9 @@ void FileExpiry::Step() {
     LogEvent(spdlog::level::info, "files_expired",
              {{"files", fmt::format("{}", expiry_->removed())}});
   }
+  LogSkipped("file_expiry_skipped_trees", skipped_trees_);
+  if (expiry_) LogSkipped("file_expiry_skipped_files", expiry_->skipped());
+  skipped_trees_ = {};
   expiry_.reset();
   seen_.clear();
   page_token_.clear();
@@ -68,7 +78,9 @@ absl::StatusOr<bool> FileExpiry::UseFilesOfJobs() {
   for (const v1::Job& job : page->jobs) {
     for (const v1::Upload& upload : job.spec().uploads()) {
       if (!seen_.insert(upload.tree_sha256()).second) continue;
-      if (absl::Status status = job_files_->Use(upload.tree_sha256()); !status.ok()) return status;
+      // One damaged place of the disk must not keep all the others from being freed.
+      if (absl::Status status = job_files_->Use(upload.tree_sha256()); !status.ok())
+        skipped_trees_.Note(std::move(status));
     }
   }
   page_token_ = page->next_page_token;

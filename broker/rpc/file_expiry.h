@@ -47,6 +47,7 @@ class FileExpiry {
   std::optional<SteadyClock::time_point> last_begin_;
   std::string page_token_;
   absl::flat_hash_set<std::string> seen_;  // trees of unfinished jobs; 64 bytes each
+  files::Skipped skipped_trees_;           // whose files do not count as used by their jobs
   std::optional<files::FileStore::Expiry> expiry_;
 };
 

@@ -32,6 +32,8 @@ constexpr size_t kMaxIgnoreFileBytes = 1 << 20;
 // Files that an error about too many bytes names.
 constexpr size_t kMaxNamed = 3;
 constexpr size_t kReadBytes = 256 << 10;
+constexpr std::string_view kLeaveOut =
+    "leave it out by a .musterignore file (in the form of .gitignore)";
 constexpr std::string_view kRemedy =
     "leave what the job does not need out by a .musterignore file (in the form of .gitignore), or "
     "keep data on the cluster's storage and name its path there";
@@ -189,6 +191,10 @@ class Walk {
     std::error_code error;
     const fs::path target = fs::read_symlink(source, error);
     if (error) return SystemError(error.value(), source);
+    // At once: what each environment of Python has is not to be told after gigabytes were read.
+    if (const std::string_view wrong = contract::WhatIsWrongWithLink(path, target.native());
+        !wrong.empty())
+      return Refused(root_, fmt::format("{} {}, or {}", Quoted(path), wrong, kLeaveOut));
     const auto entry = Add(path, v1::FILE_KIND_SYMLINK);
     if (entry.ok()) (*entry)->set_link_target(target.native());
     return entry.status();
@@ -233,14 +239,18 @@ absl::Status CheckTotal(const fs::path& root, const v1::FileTree& tree, uint64_t
                                    total, max_bytes, FormatBytes(max_bytes), names, kRemedy));
 }
 
-// Size and digest are those of the bytes read, which may not be those of the walk any more.
+// Size and digest are those of the bytes read, which may be fewer than at the walk. More would be
+// beyond what was compared with the bound, and a log that is being written has no end.
 absl::Status Digest(const fs::path& source, v1::FileTreeEntry* entry) {
   Sha256 digest;
   uint64_t size_bytes = 0;
   absl::Status status = ReadPieces(source, [&](std::string_view piece) {
     digest.Add(piece);
     size_bytes += piece.size();
-    return absl::OkStatus();
+    if (size_bytes <= entry->size_bytes()) return absl::OkStatus();
+    return Refused(source, fmt::format("has changed: it had {} bytes a moment ago and has more "
+                                       "now; submit again when nothing writes to it, or {}",
+                                       entry->size_bytes(), kLeaveOut));
   });
   if (!status.ok()) return status;
   entry->set_size_bytes(size_bytes);

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <fstream>
@@ -32,6 +33,63 @@ TEST_F(FilesTest, ASecondUploadOfTheSameFileStoresNothing) {
   EXPECT_EQ(counts.known, 2u);
   EXPECT_EQ(store_->used_bytes(), used + kBlockBytes);
   EXPECT_EQ(FilesIn("kept"), 2u);
+}
+
+TEST_F(FilesTest, WhatTheDiskHasChangedIsMissingAndHasNoBytes) {
+  Open();
+  Put({"abc", "def"});
+  std::ofstream(Kept("abc")) << "abd";
+  EXPECT_EQ(Reason(store_->ReadKept(Sha256Of("abc")).status()), "FILE_NOT_FOUND");
+  EXPECT_FALSE(Has("abc"));
+  EXPECT_EQ(store_->used_bytes(), kBlockBytes);
+  EXPECT_EQ(Put({"abc"}).stored, 1u);
+}
+
+TEST_F(FilesTest, AFileThatCameAfterADamagedOneStays) {
+  Open();
+  Put({"abc"});
+  std::ofstream(Kept("abc")) << "abd";
+  const auto damaged = store_->OpenKept(Sha256Of("abc"));
+  const auto again = store_->OpenKept(Sha256Of("abc"));
+  ASSERT_TRUE(damaged.ok() && again.ok());
+  EXPECT_EQ(Reason(store_->DropDamaged(Sha256Of("abc"), *damaged)), "FILE_NOT_FOUND");
+  Put({"abc"});
+  EXPECT_EQ(Reason(store_->DropDamaged(Sha256Of("abc"), *again)), "FILE_NOT_FOUND");
+  EXPECT_TRUE(Has("abc"));
+  EXPECT_EQ(store_->dropped(), 1u);
+}
+
+TEST_F(FilesTest, AFileWhoseNameCouldNotBeSyncedIsMissingUntilItComesAgain) {
+  Open();
+  Upload upload(store_.get());
+  ASSERT_TRUE(Send(&upload, "abc").ok());
+  rlimit files{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
+  const rlimit none{0, files.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);  // the directory cannot be opened
+  const absl::Status status = upload.Finish().status();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << status;
+  EXPECT_TRUE(std::filesystem::exists(Kept("abc"))) << "it has its name";
+  EXPECT_FALSE(Has("abc"));
+  EXPECT_EQ(Reason(store_->OpenKept(Sha256Of("abc")).status()), "FILE_NOT_FOUND");
+  Put({"abc"});
+  EXPECT_TRUE(Has("abc"));
+}
+
+TEST_F(FilesTest, WhatCannotBeRemovedKeepsNothingElseFromGoing) {
+  Open();
+  Put({"a", "b"});
+  std::filesystem::remove(Kept("a"));
+  std::filesystem::create_directory(Kept("a"));  // that the disk has made of it
+  now_ += options_.retention + absl::Hours(1);
+  FileStore::Expiry expiry(store_.get(), store_->Cutoff());
+  const auto more = expiry.Step(10);
+  ASSERT_TRUE(more.ok()) << more.status();
+  EXPECT_FALSE(*more);
+  EXPECT_EQ(expiry.removed(), 1u);
+  EXPECT_EQ(expiry.skipped().count, 1u);
+  EXPECT_THAT(std::string(expiry.skipped().first.message()), HasSubstr(Sha256Of("a")));
 }
 
 TEST_F(FilesTest, MoreFilesThanOneBatchAreAllKept) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <optional>
 
 #include "muster/v1/file_tree.pb.h"
@@ -133,6 +134,14 @@ TEST_F(JobFilesTest, FilesOfAnUnfinishedJobStayHoweverLongItTakes) {
   }
   now_ += absl::Hours(24 * 8);
   EXPECT_EQ(Expire(), 2);
+}
+
+TEST_F(JobFilesTest, AFileThatWasDamagedIsMissingAtOnceAlthoughItsTreeWasSeenAMomentAgo) {
+  Put({"a", TreeOf({"a"})});
+  EXPECT_TRUE(Check({TreeOf({"a"})}).ok());
+  std::ofstream(Kept("a")) << "b";
+  EXPECT_FALSE(store_->ReadKept(Sha256Of("a")).ok());
+  EXPECT_EQ(Reason(Check({TreeOf({"a"})})), "FILES_MISSING");
 }
 
 TEST_F(JobFilesTest, AFileThatWentAfterATreeWasSeenIsMissing) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <thread>
 
 #include "contract/errors.h"
@@ -131,6 +132,28 @@ TEST(Files, ADownloadBeginsAtItsOffset) {
   EXPECT_TRUE(Download(broker, Sha256Of("abcdef"), 6, &content).ok());
   EXPECT_EQ(content, "");
   EXPECT_EQ(Download(broker, Sha256Of("abcdef"), 7, &content).error_code(), grpc::OUT_OF_RANGE);
+}
+
+TEST(Files, AFileThatTheDiskHasChangedIsNotGivenAwayAndIsUploadedAnew) {
+  TestBroker broker;
+  const std::string large(2'000'000, 'x');
+  const std::string sha256 = Sha256Of(large);
+  ASSERT_TRUE(Upload(broker, {large}).ok());
+  {
+    std::fstream kept(broker.directory() / "files/kept" / sha256);
+    kept.seekp(1'234'567);
+    kept.put('y');
+  }
+  std::string content;
+  grpc::Status status = Download(broker, sha256, 1'500'000, &content);
+  EXPECT_TRUE(status.ok()) << "it goes on with what is good: " << status.error_message();
+  status = Download(broker, sha256, 0, &content);
+  EXPECT_EQ(Reason(status), "FILE_NOT_FOUND");
+  EXPECT_LT(content.size(), large.size()) << "nobody may take it for whole";
+  EXPECT_THAT(Missing(broker, {large}), ElementsAre(sha256));
+  ASSERT_TRUE(Upload(broker, {large}).ok());
+  EXPECT_TRUE(Download(broker, sha256, 0, &content).ok());
+  EXPECT_TRUE(content == large);
 }
 
 TEST(Files, WhatIsNotThereOrNoDigestIsRefusedByName) {
@@ -273,6 +296,12 @@ TEST_F(SubmitFilesTest, HousekeepingRemovesWhatNoUnfinishedJobNames) {
   broker_.Submit(SubmitTree("code"));
   const auto rubbish = broker_.directory() / "files/kept" / Sha256Of("rubbish");
   const auto code = broker_.directory() / "files/kept" / Sha256Of("code");
+  // A tree that cannot be read keeps nothing of the others.
+  ASSERT_TRUE(Upload(broker_, {"other", TreeOf("other")}).ok());
+  broker_.Submit(SubmitTree("other"));
+  const auto tree = broker_.directory() / "files/kept" / Sha256Of(TreeOf("other"));
+  std::filesystem::remove(tree);
+  std::filesystem::create_directory(tree);
   broker_.PassTimeOfFiles(absl::Hours(24 * 8));
   const absl::Time patience = absl::Now() + absl::Seconds(60);
   broker_.broker().Housekeep();

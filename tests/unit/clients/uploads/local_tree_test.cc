@@ -125,6 +125,24 @@ TEST_F(UploadsTest, WhatNoTreeMayHoldIsNamedWithARemedy) {
   EXPECT_EQ(Error(), "");
 }
 
+TEST_F(UploadsTest, ALinkThatLeadsOutIsToldBeforeAnyFileIsCounted) {
+  Write("large", "0123456789");
+  std::filesystem::create_directories(directory_ / ".venv/bin");
+  std::filesystem::create_symlink("/usr/bin/python3", directory_ / ".venv/bin/python");
+  EXPECT_THAT(Error(/*max_bytes=*/1), AllOf(HasSubstr("\".venv/bin/python\""),
+                                            HasSubstr("absolute"), HasSubstr(".musterignore")));
+  Write(".musterignore", ".venv/\n");
+  EXPECT_THAT(Error(/*max_bytes=*/1), HasSubstr("largest"));
+}
+
+TEST_F(UploadsTest, AFileThatGrowsWhileItIsReadIsRefused) {
+  // The kernel says that such a file has no bytes, and has some.
+  const absl::Status status = ReadLocalTree("/proc/self/status", kPlenty).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("/proc/self/status"), HasSubstr("has changed")));
+}
+
 TEST_F(UploadsTest, WhatIsNotThereIsNamed) {
   const auto local = ReadLocalTree(directory_ / "nowhere", kPlenty);
   EXPECT_TRUE(absl::IsNotFound(local.status()));
