@@ -97,6 +97,8 @@ ContainerPlan PlanOfDaemon(const ContainerRequest& request) {
               "--user=" + user,
               "--entrypoint=",
               "--security-opt=label=disable"};
+  // With its daemon a setuid program of the image would be the host's root, with the job's mounts.
+  if (tool == kDocker) plan.run.push_back("--security-opt=no-new-privileges");
   for (const std::string& mount : request.mounts) plan.run.push_back("--volume=" + mount);
   Append(&plan.run, GpuOptions(request));
   Append(&plan.run, LimitOptions(request));
@@ -105,10 +107,32 @@ ContainerPlan PlanOfDaemon(const ContainerRequest& request) {
   return plan;
 }
 
+// The line of an answer that begins with one of these; empty: there is none. A tool's warnings
+// stand in other lines.
+std::string LineOf(const std::string& answer, const Words& beginnings) {
+  for (size_t begin = 0; begin < answer.size();) {
+    const size_t end = std::min(answer.find('\n', begin), answer.size());
+    const std::string line = answer.substr(begin, end - begin);
+    for (const std::string& beginning : beginnings) {
+      if (line.starts_with(beginning)) return line;
+    }
+    begin = end + 1;
+  }
+  return "";
+}
+
+// Of the words of podman's line, "[cpuset cpu memory]".
+bool HasController(std::string line, const std::string& controller) {
+  for (char& c : line) {
+    if (c == '[' || c == ']') c = ' ';
+  }
+  return line.find(" " + controller + " ") != std::string::npos;
+}
+
 // ---- the others, which leave the program in the group of who starts it
 
 ContainerPlan PlanOfEnroot(const ContainerRequest& request) {
-  const std::string file = request.directory + "/image.sqsh";
+  const std::string file = request.directory + "/" + kEnrootImageFile;
   ContainerPlan plan;
   plan.pull = {{kEnroot, "import", "--output", file, EnrootImage(request.image)},
                {kEnroot, "create", "--name", request.name, file}};
@@ -130,7 +154,7 @@ ContainerPlan PlanOfEnroot(const ContainerRequest& request) {
 }
 
 ContainerPlan PlanOfApptainer(const ContainerRequest& request) {
-  const std::string file = request.directory + "/image.sif";
+  const std::string file = request.directory + "/" + kApptainerImageFile;
   ContainerPlan plan;
   plan.pull = {{kApptainer, "pull", "--force", file, "docker://" + request.image}};
   plan.run = {kApptainer, "exec", "--cleanenv", "--no-home", "--writable-tmpfs"};
@@ -152,12 +176,36 @@ Words ToolVariables() {
 
 bool SetsLimits(std::string_view tool) { return tool == kPodman || tool == kDocker; }
 
+Words LimitsQuestionOf(std::string_view tool) {
+  if (tool == kPodman) return {kPodman, "info", "--format={{.Host.CgroupControllers}}"};
+  return {kDocker, "info", "--format={{.MemoryLimit}} {{.CPUCfsQuota}}"};
+}
+
+std::string WhyNoLimits(std::string_view tool, const std::string& answer, uint64_t memory_bytes,
+                        uint32_t cores) {
+  const bool is_podman = tool == kPodman;
+  const std::string line = LineOf(answer, is_podman ? Words{"["} : Words{"true ", "false "});
+  if (line.empty()) return std::string(tool) + " does not say which limits it can set";
+  const bool memory = is_podman ? HasController(line, "memory") : line.starts_with("true ");
+  const bool has_cores = is_podman ? HasController(line, "cpu") : line.ends_with(" true");
+  if (memory_bytes > 0 && !memory)
+    return std::string(tool) + " can set no limit of memory for this user";
+  if (cores > 0 && !has_cores)
+    return std::string(tool) + " can set no limit of cores for this user";
+  return "";
+}
+
 Words RemovalOf(std::string_view tool, const std::string& name) {
   // podman would wait for what ignores a TERM.
   if (tool == kPodman) return {kPodman, "rm", "--force", "--time=0", name};
   if (tool == kDocker) return {kDocker, "rm", "--force", name};
   if (tool == kEnroot) return {kEnroot, "remove", "--force", name};
   return {};
+}
+
+Words ListingOf(std::string_view tool, const std::string& name) {
+  if (tool == kEnroot) return {kEnroot, "list"};
+  return {std::string(tool), "ps", "--all", "--format={{.Names}}", "--filter=name=" + name};
 }
 
 ContainerPlan PlanContainer(const ContainerRequest& request) {

@@ -27,6 +27,10 @@ inline constexpr char kApptainer[] = "apptainer";
 inline constexpr char kEnterFile[] = "enter";
 inline constexpr char kContainerLogFile[] = "container-log";
 inline constexpr char kContainersFile[] = "containers";
+// Likewise: what enroot and apptainer make of the image, and conmon's note of a kill for memory.
+inline constexpr char kEnrootImageFile[] = "image.sqsh";
+inline constexpr char kApptainerImageFile[] = "image.sif";
+inline constexpr char kConmonOomFile[] = "oom";
 
 using Words = std::vector<std::string>;
 
@@ -38,7 +42,7 @@ struct ContainerRequest {
   Words mounts;           // "SOURCE:TARGET", "SOURCE:TARGET:ro"
   Words gpus;             // their names
   bool has_amd_gpus = false;
-  uint64_t memory_bytes = 0;  // of a tool that sets limits itself; 0: none
+  uint64_t memory_bytes = 0;  // of a tool that can set limits itself (WhyNoLimits); 0: none
   uint32_t cores = 0;
   uid_t user = 0;  // who has the run's files
   gid_t group = 0;
@@ -61,8 +65,17 @@ Words ToolVariables();
 // Whether the tool holds the container to its limits; otherwise it stays in the run's own group.
 bool SetsLimits(std::string_view tool);
 
+// What asks such a tool which limits it can set for this user.
+Words LimitsQuestionOf(std::string_view tool);
+
+// From its answer: "", or why a container cannot be held to these. 0: no limit.
+std::string WhyNoLimits(std::string_view tool, const std::string& answer, uint64_t memory_bytes,
+                        uint32_t cores);
+
 // What removes a container of that name; empty: the tool leaves none.
 Words RemovalOf(std::string_view tool, const std::string& name);
+// What lists the names of containers, one in each line, that one among them if it is there.
+Words ListingOf(std::string_view tool, const std::string& name);
 
 // The script: variables and directory first, then its arguments as a program, which gets the TERM
 // that the script gets. Names that no shell can export are left out. `is_first`: it is process 1,

@@ -4,7 +4,6 @@
 
 #include "agents/machines/brought_files.h"
 #include "agents/machines/container.h"
-#include "agents/machines/container_removal.h"
 #include "agents/machines/control_group.h"
 #include "agents/machines/small_file.h"
 
@@ -21,10 +20,10 @@ int CloseWithoutStart(const std::string& directory, int64_t now_us) {
 }
 
 void RemoveRunBookkeeping(const std::string& directory) {
-  RemoveContainersOf(directory);
   RemoveGroupsOf(directory);
-  for (const char* name : {kSpecFile, kStartedFile, kCancelFile, kSetupFile, kCommandFile,
-                           kEnterFile, kContainerLogFile})
+  for (const char* name :
+       {kSpecFile, kStartedFile, kCancelFile, kSetupFile, kCommandFile, kEnterFile,
+        kContainerLogFile, kEnrootImageFile, kApptainerImageFile, kConmonOomFile})
     unlink((directory + "/" + name).c_str());
 }
 

@@ -18,7 +18,8 @@ inline constexpr const char* kBaseVariables[] = {"HOME",  "LANG",   "LC_ALL", "L
 // somebody has the claim.
 int CloseWithoutStart(const std::string& directory, int64_t now_us);
 
-// What only Muster needs.
+// What only Muster needs, but for what is written down of containers that may still be there
+// (container_removal.h).
 void RemoveRunBookkeeping(const std::string& directory);
 // The rest, but for what the user has in it.
 void RemoveRunLogs(const std::string& directory);

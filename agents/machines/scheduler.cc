@@ -57,7 +57,8 @@ Scheduler::Scheduler(SchedulerOptions options, std::vector<ClusterHost> hosts,
       board_(board),
       supervisors_(std::move(supervisors)),
       load_{.ledger = Ledger(hosts)},
-      queue_(std::move(hosts)) {}
+      queue_(std::move(hosts)),
+      remover_([this](const std::string& run_key) { Post(ContainersGoneMessage{run_key}); }) {}
 
 Scheduler::~Scheduler() {
   stop_ = true;
@@ -68,7 +69,9 @@ Scheduler::~Scheduler() {
 void Scheduler::Start(std::vector<RunningRun> running, std::vector<QueuedRun> queued,
                       std::deque<std::string> finished, bool hold_starts) {
   starts_held_ = hold_starts;
-  finished_ = std::move(finished);
+  for (std::string& run_key : finished) {
+    if (!RemoveContainers(run_key)) finished_.push_back(std::move(run_key));
+  }
   PruneFinished();
   for (const RunningRun& run : running) AdoptRunning(run);
   for (QueuedRun& run : queued) Handle(std::move(run));
@@ -162,18 +165,27 @@ void Scheduler::Handle(const ForgetMessage& message) {
   }
 }
 
+void Scheduler::Handle(const ContainersGoneMessage& message) {
+  const auto found = active_.find(message.run_key);
+  if (found == active_.end()) return CleanUp(message.run_key);
+  if (!found->second.awaits_removal) return;
+  Active active = std::move(found->second);
+  active_.erase(found);
+  absl::StatusOr<RunFiles> files = DirectoryOf(message.run_key).Read();
+  Conclude(std::move(active), files.ok() ? *std::move(files) : RunFiles{});
+}
+
 void Scheduler::AdoptRunning(const RunningRun& run) {
   const RunDirectory directory = DirectoryOf(run.run_key);
   Active active = {.run = {.run_key = run.run_key}, .supervisor = run.claim.owner.pid};
   const absl::Status adopted = supervisors_->Adopt(run.run_key, directory.path(), run.claim.owner);
-  if (!adopted.ok()) {
-    const absl::StatusOr<RunFiles> files = directory.Read();
-    board_->Put(files.ok() ? Judge(active, *files, std::nullopt)
-                           : VanishedVerdict(WitnessOf(run.run_key), Text(files.status())));
-    return;
-  }
   queue_.Restore(run.run_key, run.allocation,
                  time_.Now() + run.time_limit - absl::Milliseconds(AgeMs(run.claim.owner)));
+  if (!adopted.ok()) {
+    absl::StatusOr<RunFiles> files = directory.Read();
+    if (files.ok()) return Conclude(std::move(active), *std::move(files));
+    return Finish(active, VanishedVerdict(WitnessOf(run.run_key), Text(files.status())));
+  }
   board_->Put(StartingVerdict(WitnessOf(run.run_key), run.claim.owner.pid));
   active_.insert_or_assign(run.run_key, std::move(active));
   OnStarted(run.run_key);
@@ -257,8 +269,9 @@ void Scheduler::OnEnded(const std::string& run_key) {
   const std::optional<int> wait_status = supervisors_->Forget(run_key);
   auto node = active_.extract(run_key);
   if (node.empty()) return;
-  const Active& active = node.mapped();
-  const absl::StatusOr<RunFiles> files = DirectoryOf(run_key).Read();
+  Active& active = node.mapped();
+  active.wait_status = wait_status;
+  absl::StatusOr<RunFiles> files = DirectoryOf(run_key).Read();
   if (!files.ok()) {
     Finish(active, VanishedVerdict(WitnessOf(run_key), Text(files.status())));
   } else if (!files->exit.has_value() && !DirectoryOf(run_key).Exists()) {
@@ -266,7 +279,7 @@ void Scheduler::OnEnded(const std::string& run_key) {
   } else if (TookNothing(wait_status) && !files->HasBegun()) {
     OnNotTaken(active, *wait_status);
   } else if (!FollowClaim(active, *files)) {
-    Finish(active, Judge(active, *files, wait_status));
+    Conclude(std::move(active), *std::move(files));
   }
 }
 
@@ -299,12 +312,12 @@ bool Scheduler::FollowClaim(Active active, const RunFiles& files) {
   return true;
 }
 
-agent::Observation Scheduler::Judge(const Active& active, RunFiles files,
-                                    std::optional<int> wait_status) const {
-  const Witness witness = WitnessOf(active.run.run_key);
+void Scheduler::Conclude(Active active, RunFiles files) {
+  const std::string run_key = active.run.run_key;
+  const Witness witness = WitnessOf(run_key);
   // The record may have been written after it was looked for, just before its writer ended.
   if (!files.exit.has_value()) {
-    if (absl::StatusOr<RunFiles> again = DirectoryOf(active.run.run_key).Read(); again.ok())
+    if (absl::StatusOr<RunFiles> again = DirectoryOf(run_key).Read(); again.ok())
       files = *std::move(again);
   }
   if (files.exit.has_value()) {
@@ -313,21 +326,29 @@ agent::Observation Scheduler::Judge(const Active& active, RunFiles files,
     if (active.cancel_asked && files.exit->cause == ExitRecord::Cause::kTerminated) {
       files.exit->cause = ExitRecord::Cause::kCanceled;
     }
-    return EndVerdict(witness, *files.exit);
+    return Finish(active, EndVerdict(witness, *files.exit));
   }
   const std::string boot_id = ReadBootId();
   if (files.claim.has_value() && files.claim->owner.boot_id != boot_id) {
-    return VanishedVerdict(
-        witness,
-        fmt::format("the machine was started anew while the run was there (boot {}, now {})",
-                    files.claim->owner.boot_id, boot_id));
+    return Finish(
+        active,
+        VanishedVerdict(
+            witness,
+            fmt::format("the machine was started anew while the run was there (boot {}, now {})",
+                        files.claim->owner.boot_id, boot_id)));
   }
-  KillStragglers(active.run.run_key);
-  RemoveContainersOf(DirectoryOf(active.run.run_key).path());
-  RemoveGroupsOf(DirectoryOf(active.run.run_key).path());
-  return VanishedVerdict(witness,
+  KillStragglers(run_key);
+  if (RemoveContainers(run_key)) {
+    active.awaits_removal = true;
+    if (!active.forget_at_end && !board_->Contains(run_key)) board_->PutUnseen(run_key);
+    active_.insert_or_assign(run_key, std::move(active));
+    return;
+  }
+  RemoveGroupsOf(DirectoryOf(run_key).path());
+  Finish(active,
+         VanishedVerdict(witness,
                          fmt::format("the run's supervisor (process {}) {} and left no exit record",
-                                     active.supervisor, SupervisorEnd(wait_status)));
+                                     active.supervisor, SupervisorEnd(active.wait_status))));
 }
 
 void Scheduler::Finish(const Active& active, const agent::Observation& end) {
@@ -373,7 +394,15 @@ void Scheduler::PublishLoad() {
            .running = active_.size()};
 }
 
+bool Scheduler::RemoveContainers(const std::string& run_key) {
+  const std::string directory = DirectoryOf(run_key).path();
+  if (!MayHaveContainers(directory)) return false;
+  remover_.Remove(run_key, directory);
+  return true;
+}
+
 void Scheduler::CleanUp(const std::string& run_key) {
+  if (RemoveContainers(run_key)) return;
   DirectoryOf(run_key).RemoveBookkeeping();
   finished_.push_back(run_key);
   PruneFinished();

@@ -21,6 +21,7 @@
 
 #include "absl/time/time.h"
 #include "agents/core/steady_time.h"
+#include "agents/machines/container_remover.h"
 #include "agents/machines/run_board.h"
 #include "agents/machines/run_directory.h"
 #include "agents/machines/scheduling/cluster_queue.h"
@@ -91,8 +92,11 @@ class Scheduler {
     bool held;
   };
   struct AllowStartsMessage {};
-  using Message =
-      std::variant<QueuedRun, CancelMessage, ForgetMessage, HoldMessage, AllowStartsMessage>;
+  struct ContainersGoneMessage {
+    std::string run_key;
+  };
+  using Message = std::variant<QueuedRun, CancelMessage, ForgetMessage, HoldMessage,
+                               AllowStartsMessage, ContainersGoneMessage>;
 
   // A run that has a supervisor.
   struct Active {
@@ -101,6 +105,8 @@ class Scheduler {
     bool cancel_asked = false;
     bool forget_at_end = false;
     bool running = false;
+    bool awaits_removal = false;          // has ended, but for its containers
+    std::optional<int> wait_status = {};  // of its supervisor, then
   };
 
   void Post(Message message);
@@ -110,6 +116,7 @@ class Scheduler {
   void Handle(const ForgetMessage& message);
   void Handle(const HoldMessage& message);
   void Handle(const AllowStartsMessage&) { starts_held_ = false; }
+  void Handle(const ContainersGoneMessage& message);
   void AdoptRunning(const RunningRun& run);
 
   void StartReady();
@@ -130,9 +137,9 @@ class Scheduler {
   // Its supervisor says that it has ended without having taken the run: the only case in which a
   // run is started again.
   void OnNotTaken(const Active& active, int wait_status);
-  // What to say of a run that has begun, whose supervisor has ended.
-  agent::Observation Judge(const Active& active, RunFiles files,
-                           std::optional<int> wait_status) const;
+  // Ends a run that has begun, whose supervisor has ended; without its exit record once nothing of
+  // it is left: until then it has its place, and nobody may start it anew.
+  void Conclude(Active active, RunFiles files);
   // Whether another supervisor has the run, and is now watched in place of the one that has
   // ended.
   bool FollowClaim(Active active, const RunFiles& files);
@@ -142,6 +149,8 @@ class Scheduler {
   Witness WitnessOf(const std::string& run_key) const;
   void PublishReasons();
   void PublishLoad();
+  // Begins to remove its containers, if it has any; ContainersGoneMessage follows.
+  bool RemoveContainers(const std::string& run_key);
   void CleanUp(const std::string& run_key);
   void PruneFinished();
 
@@ -166,6 +175,7 @@ class Scheduler {
   absl::Time hold_until_ = absl::InfinitePast();  // no start before
   std::string hold_reason_;
   std::thread thread_;
+  ContainerRemover remover_;  // posts messages
 };
 
 }  // namespace muster::machines

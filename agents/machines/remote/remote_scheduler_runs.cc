@@ -140,7 +140,7 @@ void RemoteScheduler::RefuseMisfits() {
 
 bool RemoteScheduler::MayBePutBack(const Active& run) const {
   if (run.ended) return false;  // as LOST, by the silence of one of its hosts
-  bool is_wanting = false;  // a host that could be asked
+  bool is_wanting = false;      // a host that could be asked
   for (const Rank& rank : run.ranks) {
     if (rank.HasBegun() || rank.IsOver() || rank.start_sent || rank.start_under_way) return false;
     const std::optional<size_t> host = FindHost(rank.host);

@@ -1,5 +1,7 @@
 #include <cerrno>
 
+#include "agents/machines/clock_now.h"
+#include "agents/machines/container_removal.h"
 #include "agents/machines/host_report.h"
 #include "agents/machines/run_files.h"
 #include "agents/machines/supervisor/host_commands.h"
@@ -9,6 +11,9 @@ namespace {
 
 // A hundred thousand keys.
 constexpr size_t kMaxInputBytes = 16 << 20;
+// Of removing containers that a supervisor could not remove, all of them together: the agent waits
+// for a minute. What is left stays written down in its run's directory.
+constexpr int kRemovalMs = 20'000;
 
 }  // namespace
 
@@ -16,8 +21,10 @@ int CleanCommand(bool logs) {
   std::string input;
   if (!ReadInput(kMaxInputBytes, &input))
     return HostError("read which runs to clean from", "standard input", EMSGSIZE);
+  const int64_t removals_end_ms = SteadyMilliseconds() + kRemovalMs;
   for (const std::string& directory : LinesOf(input)) {
     if (RunKeyOf(directory).empty()) return HostError("clean the run", directory, EINVAL);
+    RemoveContainersOf(directory, {.until_ms = removals_end_ms});
     RemoveRunBookkeeping(directory);
     if (logs) RemoveRunLogs(directory);
   }

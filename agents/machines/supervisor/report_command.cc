@@ -28,6 +28,9 @@ namespace {
 
 // How soon the end of a supervisor is noticed where the kernel has no pidfd (before 5.3).
 constexpr int kLookAgainMs = 1000;
+// Of removing containers in one report, all of them together: as long as a report without news
+// takes. The next one goes on with it.
+constexpr int kRemovalMs = 10'000;
 // A hundred thousand runs.
 constexpr size_t kMaxInputBytes = 16 << 20;
 
@@ -161,7 +164,7 @@ class Reporter {
       return;
     }
     KillProcessesWith("MUSTER_RUN_DIR=" + directory);
-    RemoveContainersOf(directory);
+    could_look_ = RemoveContainersOf(directory, {.until_ms = removals_end_ms_});
     RemoveGroupsOf(directory);
     rank->detail = "the run's supervisor";
     if (claim.has_value()) rank->detail += " (process " + std::to_string(claim->owner.pid) + ")";
@@ -213,6 +216,7 @@ class Reporter {
   std::vector<hosts::Fd> owners_;       // the supervisors that the last look has found
   bool has_all_pidfds_ = true;          // of these
   bool could_look_ = true;              // at the run that is being looked at
+  const int64_t removals_end_ms_ = SteadyMilliseconds() + kRemovalMs;
 };
 
 }  // namespace

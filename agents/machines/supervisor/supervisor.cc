@@ -127,7 +127,8 @@ void Supervisor::MakeGroup() {
   const GroupLimits limits = {.memory_bytes = spec_.memory_limit_bytes, .cores = spec_.core_limit};
   if (limits.memory_bytes == 0 && limits.cores == 0) return;
   if (SetsLimits(spec_.container_tool)) {
-    exit_.memory_limit_bytes = limits.memory_bytes;
+    exit_.unlimited = WhyToolSetsNoLimits(limits);
+    if (exit_.unlimited.empty()) exit_.memory_limit_bytes = limits.memory_bytes;
     return;
   }
   const GroupPlaces places = FindGroupPlaces();

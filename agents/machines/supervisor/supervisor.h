@@ -61,7 +61,12 @@ class Supervisor {
   // ---- runs in a container (supervisor_container.cc)
   // Sees to it that the host has the image. Whether setup may follow.
   bool FetchImage();
+  // Asks the tool: "", or why it cannot hold a container to these.
+  std::string WhyToolSetsNoLimits(const GroupLimits& limits);
   ContainerPlan PlanFor(ExitRecord::Phase phase) const;
+  // Writes down the phase's container before it is made, so that whoever finds the run without its
+  // supervisor finds it, too.
+  bool NoteContainer(const ContainerPlan& plan, ExitRecord::Phase phase);
   // Notes the phase's container, and writes the script that is started in it.
   bool PrepareContainer(const ContainerPlan& plan, ExitRecord::Phase phase,
                         const std::vector<std::string>& environment);

@@ -1,6 +1,7 @@
 // Runs in a container: its image, its program, and its end.
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,11 +25,6 @@ constexpr int kToolRoundMs = 100;
 constexpr size_t kMaxToolLogBytes = 1 << 20;
 // What an exit record has room for.
 constexpr size_t kMaxQuotedBytes = 1000;
-
-// In the run's directory.
-constexpr char kImageFile[] = "image.sqsh";
-constexpr char kSifFile[] = "image.sif";
-constexpr char kConmonOomFile[] = "oom";
 
 // The value of a variable among "NAME=value"; empty if it is not there.
 std::string ValueOf(const std::vector<std::string>& variables, std::string_view name) {
@@ -74,7 +70,9 @@ std::string WithoutBlanksAtEnd(std::string text) {
 }  // namespace
 
 std::string Supervisor::ContainerName(ExitRecord::Phase phase) const {
-  const char* end = phase == ExitRecord::Phase::kSetup ? ".setup" : "";
+  // enroot has one for both, made with the image.
+  const bool is_setups = phase == ExitRecord::Phase::kSetup && spec_.container_tool != kEnroot;
+  const char* end = is_setups ? ".setup" : "";
   return ContainerPrefix(spec_.run_key) + std::to_string(getpid()) + end;
 }
 
@@ -92,8 +90,8 @@ ContainerPlan Supervisor::PlanFor(ExitRecord::Phase phase) const {
        .mounts = spec_.mounts,
        .gpus = DeviceNames(),
        .has_amd_gpus = !ValueOf(arguments_.variables, "ROCR_VISIBLE_DEVICES").empty(),
-       .memory_bytes = spec_.memory_limit_bytes,
-       .cores = spec_.core_limit,
+       .memory_bytes = exit_.unlimited.empty() ? spec_.memory_limit_bytes : 0,
+       .cores = exit_.unlimited.empty() ? spec_.core_limit : 0,
        .user = geteuid(),
        .group = getegid()});
 }
@@ -130,10 +128,27 @@ pid_t Supervisor::StartTool(const std::vector<std::string>& words) {
   return start.pid;
 }
 
+std::string Supervisor::WhyToolSetsNoLimits(const GroupLimits& limits) {
+  const std::string& tool = spec_.container_tool;
+  std::string said;
+  if (FinishTool(LimitsQuestionOf(tool), -1))
+    ReadSmallFile(PathOf(kContainerLogFile), kMaxToolLogBytes, &said);
+  return WhyNoLimits(tool, said, limits.memory_bytes, limits.cores);
+}
+
+bool Supervisor::NoteContainer(const ContainerPlan& plan, ExitRecord::Phase phase) {
+  if (plan.remove.empty()) return true;
+  const std::string file = PathOf(kContainersFile);
+  const std::string line = spec_.container_tool + " " + ContainerName(phase) + "\n";
+  const int error = WriteSmallFile(file, line, 0600);
+  return error == 0 || Failed(ExitRecord::Step::kFiles, error, file);
+}
+
 bool Supervisor::FetchImage() {
   if (!MayBegin(ExitRecord::Phase::kImage)) return false;
-  // The name of what enroot makes of it is the command's.
   const ContainerPlan plan = PlanFor(ExitRecord::Phase::kCommand);
+  // enroot makes the container of the image.
+  if (plan.is_there.empty() && !NoteContainer(plan, ExitRecord::Phase::kCommand)) return false;
   std::vector<Words> steps = plan.pull;
   if (!plan.is_there.empty()) steps.insert(steps.begin(), plan.is_there);
   for (size_t i = 0; i < steps.size(); ++i) {
@@ -167,12 +182,7 @@ bool Supervisor::PrepareContainer(const ContainerPlan& plan, ExitRecord::Phase p
       EnterScript(own, spec_.working_directory, SetsLimits(spec_.container_tool));
   if (const int error = WriteSmallFile(enter, script, 0700))
     return Failed(ExitRecord::Step::kFiles, error, enter);
-  if (plan.remove.empty()) return true;
-  // First of all, so that whoever finds the run without its supervisor finds the container, too.
-  const std::string file = PathOf(kContainersFile);
-  const std::string line = spec_.container_tool + " " + ContainerName(phase) + "\n";
-  const int error = WriteSmallFile(file, line, 0600);
-  return error == 0 || Failed(ExitRecord::Step::kFiles, error, file);
+  return NoteContainer(plan, phase);
 }
 
 bool Supervisor::FinishTool(const std::vector<std::string>& words, pid_t leader) {
@@ -187,10 +197,13 @@ bool Supervisor::FinishTool(const std::vector<std::string>& words, pid_t leader)
     family_.Reap();
   }
   const std::optional<int> end = family_.EndOf(tool);
+  if (!end.has_value()) kill(tool, SIGKILL);
   return end.has_value() && WIFEXITED(*end) && WEXITSTATUS(*end) == 0;
 }
 
 bool Supervisor::WasOom(const ContainerPlan& plan, pid_t leader) {
+  // What was killed without a limit was killed for want of memory on the machine.
+  if (exit_.memory_limit_bytes == 0) return false;
   // conmon notes it where it was started, also of a process that is not the container's first.
   if (access(PathOf(kConmonOomFile).c_str(), F_OK) == 0) return true;
   if (plan.was_oom.empty() || !FinishTool(plan.was_oom, leader)) return false;
@@ -210,7 +223,8 @@ void Supervisor::LeaveContainer(ExitRecord::Phase phase, pid_t leader) {
   if (!plan.remove.empty() && !is_needed && FinishTool(plan.remove, leader))
     unlink(PathOf(kContainersFile).c_str());
   if (phase != ExitRecord::Phase::kCommand) return;
-  for (const char* file : {kImageFile, kSifFile, kConmonOomFile}) unlink(PathOf(file).c_str());
+  for (const char* file : {kEnrootImageFile, kApptainerImageFile, kConmonOomFile})
+    unlink(PathOf(file).c_str());
 }
 
 }  // namespace muster::machines

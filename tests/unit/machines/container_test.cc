@@ -11,7 +11,6 @@
 #include <thread>
 
 #include "agents/hosts/local_host.h"
-#include "agents/machines/container_removal.h"
 #include "agents/machines/run_records.h"
 #include "agents/machines/small_file.h"
 #include "fmt/format.h"
@@ -77,10 +76,10 @@ TEST(ContainerWords, MountsLimitsAndUserAreWordsOfEachTool) {
   ContainerRequest request = RequestFor(kDocker);
   request.memory_bytes = 1024;
   request.cores = 2;
-  EXPECT_THAT(
-      PlanContainer(request).run,
-      AllOf(Contains("--volume=/data:/d:ro"), Contains("--memory=1024"),
-            Contains("--memory-swap=1024"), Contains("--cpus=2"), Contains("--user=1000:100")));
+  EXPECT_THAT(PlanContainer(request).run,
+              AllOf(Contains("--volume=/data:/d:ro"), Contains("--memory=1024"),
+                    Contains("--memory-swap=1024"), Contains("--cpus=2"),
+                    Contains("--user=1000:100"), Contains("--security-opt=no-new-privileges")));
   // The root of podman is the user.
   EXPECT_THAT(PlanContainer(RequestFor(kPodman)).run, Contains("--user=0:0"));
   EXPECT_THAT(PlanContainer(RequestFor(kApptainer)).run, Contains("/data:/d:ro"));
@@ -144,16 +143,19 @@ printf '%s\n' "$0 $*" >>{0}/words
 env >>{0}/tool-environment
 case "$1" in
   version | --version) exit 0 ;;
+  info) cat {0}/limits 2>/dev/null || printf 'a warning\n[cpuset cpu memory pids]\ntrue true\n'; exit 0 ;;
+  ps | list) cat {0}/list 2>/dev/null; exit 0 ;;
   image) exit 1 ;;
   pull | import | create)
     test ! -e {0}/no-image || {{ echo "manifest unknown: $2" >&2; exit 1; }}
+    test "$1" != create || echo "$3" >>{0}/created
     exit 0 ;;
   inspect) cat {0}/oom 2>/dev/null || echo false; exit 0 ;;
-  rm | remove) exit 0 ;;
+  rm | remove) test ! -e {0}/stuck; exit ;;
 esac
 # run, exec, start: to the program.
 while [ "$1" != /bin/sh ] && [ "$1" != --rc ]; do shift; done
-if [ "$1" = --rc ]; then script=$2; shift 3; exec /bin/sh "$script" "$@"; fi
+if [ "$1" = --rc ]; then grep -qx "$3" {0}/created || exit 1; script=$2; shift 3; exec /bin/sh "$script" "$@"; fi
 exec "$@"
 )",
                                            dir_.path());
@@ -168,13 +170,36 @@ exec "$@"
     return spec;
   }
   std::string Words() const { return ReadAll(dir_ / "words"); }
+  // Whether the tool is told these.
+  bool AwaitWords(const std::string& words) const {
+    const auto deadline = std::chrono::steady_clock::now() + absl::ToChronoSeconds(kPatience);
+    while (Words().find(words) == std::string::npos) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return true;
+  }
+  pid_t SupervisorOf(const std::string& run_key) const {
+    std::string bytes;
+    EXPECT_EQ(ReadSmallFile(RunDir(run_key) + "/claim", kMaxRecordBytes, &bytes), 0);
+    return Claim::Decode(bytes)->owner.pid;
+  }
+  pid_t KillSupervisor(const std::string& run_key) const {
+    const pid_t pid = SupervisorOf(run_key);
+    kill(pid, SIGKILL);
+    return pid;
+  }
+  std::string NameInList(const std::string& run_key) const {
+    return fmt::format("muster-{}.{}", run_key, SupervisorOf(run_key));
+  }
 
   std::string old_path_;
 };
 
+std::string ToolName(const ::testing::TestParamInfo<const char*>& info) { return info.param; }
+
 INSTANTIATE_TEST_SUITE_P(Tools, FakeToolTest,
-                         ::testing::Values(kPodman, kDocker, kEnroot, kApptainer),
-                         [](const auto& info) { return std::string(info.param); });
+                         ::testing::Values(kPodman, kDocker, kEnroot, kApptainer), ToolName);
 
 TEST_P(FakeToolTest, ARunIsStartedInAContainerAndKeepsItsCode) {
   v1::JobSpec spec = InContainer(Script("echo \"$TOKEN\"; pwd; echo $MUSTER_NODE_RANK; exit 5"));
@@ -212,8 +237,10 @@ TEST_P(FakeToolTest, ACancelEndsTheProgram) {
   EXPECT_EQ(Stdout(run_key), "took leave\n");
 }
 
-TEST_P(FakeToolTest, AKillForMemoryIsToldByTheToolsThatKnow) {
-  if (!SetsLimits(GetParam())) GTEST_SKIP() << "the container is in the run's own group";
+using LimitingToolTest = FakeToolTest;
+INSTANTIATE_TEST_SUITE_P(Tools, LimitingToolTest, ::testing::Values(kPodman, kDocker), ToolName);
+
+TEST_P(LimitingToolTest, AKillForMemoryIsToldByTheToolsThatKnow) {
   std::ofstream(dir_ / "oom") << "true\n";
   v1::JobSpec spec = InContainer(Script("exit 137"));
   spec.mutable_resources()->set_memory_bytes(64 << 20);
@@ -223,19 +250,68 @@ TEST_P(FakeToolTest, AKillForMemoryIsToldByTheToolsThatKnow) {
   EXPECT_THAT(Words(), HasSubstr("--memory=67108864"));
 }
 
-TEST_P(FakeToolTest, AContainerWhoseSupervisorIsKilledIsRemovedByItsName) {
+TEST_P(LimitingToolTest, AKillWithoutALimitIsNotCalledOneAtTheLimit) {
+  std::ofstream(dir_ / "oom") << "true\n";
+  const agent::Observation end = RunToEnd(InContainer(Script("exit 137")));
+  EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
+  EXPECT_THAT(end.failure->message(), Not(HasSubstr("limit")));
+}
+
+TEST_P(LimitingToolTest, ARunGoesWithoutLimitsThatTheToolCannotSet) {
+  std::ofstream(dir_ / "limits") << "[cpuset cpu pids]\nfalse true\n";
+  v1::JobSpec spec = InContainer(Script("exit 0"));
+  spec.mutable_resources()->set_memory_bytes(64 << 20);
+  const agent::Observation end = RunToEnd(spec);
+  EXPECT_EQ(end.state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_THAT(end.evidence.detail(), HasSubstr(fmt::format("it ran without limits: {} can set no "
+                                                           "limit of memory",
+                                                           GetParam())));
+  EXPECT_THAT(Words(), Not(HasSubstr("--memory")));
+}
+
+using LeavingToolTest = FakeToolTest;
+INSTANTIATE_TEST_SUITE_P(Tools, LeavingToolTest, ::testing::Values(kPodman, kDocker, kEnroot),
+                         ToolName);
+
+TEST_P(LeavingToolTest, AContainerWhoseSupervisorIsKilledIsRemovedByItsName) {
   const std::string tool = GetParam();
-  if (RemovalOf(tool, "x").empty()) GTEST_SKIP() << "the tool leaves none";
   const std::string run_key = Submit(InContainer(Script("cat " + Gate("gate"))));
   AwaitState(run_key, v1::RUN_STATE_RUNNING);
-  std::string bytes;
-  ASSERT_EQ(ReadSmallFile(RunDir(run_key) + "/claim", kMaxRecordBytes, &bytes), 0);
-  const pid_t supervisor = Claim::Decode(bytes)->owner.pid;
-  kill(supervisor, SIGKILL);
+  const pid_t supervisor = KillSupervisor(run_key);
   EXPECT_EQ(AwaitEnd(run_key).failure->failure_class(), v1::FAILURE_CLASS_INFRA);
   const std::vector<std::string> words =
       RemovalOf(tool, fmt::format("muster-{}.{}", run_key, supervisor));
   EXPECT_THAT(Words(), HasSubstr(fmt::format("{}", fmt::join(words, " "))));
+  EXPECT_FALSE(Exists(RunDir(run_key) + "/containers"));
+}
+
+// Tries again after 5 s, so with one tool.
+using StuckToolTest = FakeToolTest;
+INSTANTIATE_TEST_SUITE_P(Tools, StuckToolTest, ::testing::Values(kDocker), ToolName);
+
+TEST_P(StuckToolTest, ARunIsGivenUpOnlyWhenItsContainerIsGone) {
+  v1::JobSpec spec = InContainer(Script("cat " + Gate("gate")));
+  const std::string run_key = Submit(spec);
+  AwaitState(run_key, v1::RUN_STATE_RUNNING);
+  std::ofstream(dir_ / "stuck") << "";
+  std::ofstream(dir_ / "list") << NameInList(run_key) << "\n";
+  KillSupervisor(run_key);
+  ASSERT_TRUE(AwaitWords("ps --all"));
+  // Others come and go meanwhile.
+  EXPECT_EQ(RunToEnd(Script("true")).state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(AwaitState(run_key, v1::RUN_STATE_RUNNING).state, v1::RUN_STATE_RUNNING);
+  std::filesystem::remove(dir_ / "list");
+  EXPECT_EQ(AwaitEnd(run_key).failure->failure_class(), v1::FAILURE_CLASS_INFRA);
+  EXPECT_FALSE(Exists(RunDir(run_key) + "/containers"));
+}
+
+TEST_P(StuckToolTest, AnAgentThatComesBackFindsAContainerThatIsStillThere) {
+  const std::string run_key = Submit(InContainer(Script("cat " + Gate("gate"))));
+  AwaitState(run_key, v1::RUN_STATE_RUNNING);
+  StopBackend();
+  KillSupervisor(run_key);
+  StartBackend();
+  EXPECT_EQ(AwaitEnd(run_key).failure->failure_class(), v1::FAILURE_CLASS_INFRA);
   EXPECT_FALSE(Exists(RunDir(run_key) + "/containers"));
 }
 
@@ -252,14 +328,15 @@ TEST_F(ContainerTest, AMachineWithoutARuntimeRefusesAnImageWithTheRemedy) {
   EXPECT_EQ(backend_->Inventory()->images(), v1::IMAGE_SUPPORT_NONE);
 }
 
-TEST(RemoveContainers, WhatARunHasWrittenIntoItsListIsLeftAlone) {
-  const hosts::TempDir dir;
-  const std::string run = dir / "k-1-1";
-  std::filesystem::create_directories(run);
-  // Neither of this run nor of a known tool.
-  std::ofstream(run + "/containers") << "podman other\ntouch muster-k-1-1.7\n";
-  RemoveContainersOf(run);
-  EXPECT_FALSE(Exists("muster-k-1-1.7"));
+TEST(ContainerWords, WhatAToolCannotLimitIsSaid) {
+  EXPECT_EQ(WhyNoLimits(kPodman, "WARN x\n[cpuset cpu memory]\n", 1, 1), "");
+  EXPECT_EQ(WhyNoLimits(kPodman, "[]\n", 0, 0), "");
+  EXPECT_THAT(WhyNoLimits(kPodman, "[cpuset memory]\n", 1, 1), HasSubstr("no limit of cores"));
+  EXPECT_THAT(WhyNoLimits(kPodman, "[]\n", 1, 0), HasSubstr("no limit of memory"));
+  EXPECT_EQ(WhyNoLimits(kDocker, "true true\n", 1, 1), "");
+  EXPECT_THAT(WhyNoLimits(kDocker, "true false\n", 1, 1), HasSubstr("no limit of cores"));
+  EXPECT_THAT(WhyNoLimits(kDocker, "false true\n", 1, 1), HasSubstr("no limit of memory"));
+  EXPECT_THAT(WhyNoLimits(kDocker, "", 1, 1), HasSubstr("does not say"));
 }
 
 // On podman itself, with an image of this machine's busybox.
@@ -279,7 +356,8 @@ class PodmanTest : public BackendTest {
                     "ln -s busybox root/bin/$p; done && tar -C root -cf root.tar . && "
                     "podman import -q root.tar {} && podman run --rm --pull=never {} /bin/sh -c :",
                     dir_.path(), kLocalImage, kLocalImage));
-    if (!made.ok()) GTEST_SKIP() << "podman does not run here: " << made.stderr_data;
+    ASSERT_TRUE(made.ok()) << "podman and busybox-static are needed (deploy/install-deps test): "
+                           << made.stderr_data;
     config_.container_runtime = kPodman;
     BackendTest::SetUp();
   }

@@ -1,0 +1,73 @@
+#include "agents/machines/container_remover.h"
+
+#include <chrono>
+#include <utility>
+
+#include "agents/machines/clock_now.h"
+#include "agents/machines/container_removal.h"
+#include "spdlog/spdlog.h"
+
+namespace muster::machines {
+namespace {
+
+// Of one run's containers. podman and docker take a second or less, on a host under load several.
+constexpr int64_t kPatienceMs = 20'000;
+// Between a try that failed and the next, of any run: what fails is mostly the tool.
+constexpr std::chrono::seconds kRetry(5);
+
+}  // namespace
+
+ContainerRemover::ContainerRemover(std::function<void(const std::string& run_key)> gone)
+    : gone_(std::move(gone)), thread_([this] { Loop(); }) {}
+
+ContainerRemover::~ContainerRemover() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  woken_.notify_all();
+  thread_.join();
+}
+
+void ContainerRemover::Remove(const std::string& run_key, const std::string& run_directory) {
+  {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back({.run_key = run_key, .directory = run_directory});
+  }
+  woken_.notify_all();
+}
+
+void ContainerRemover::Loop() {
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    if (tasks_.empty()) {
+      woken_.wait(lock);
+      continue;
+    }
+    Task task = std::move(tasks_.front());
+    tasks_.pop_front();
+    lock.unlock();
+    const bool is_done = Try(&task);
+    lock.lock();
+    if (is_done) continue;
+    tasks_.push_back(std::move(task));
+    woken_.wait_for(lock, kRetry, [this] { return stop_.load(); });
+  }
+}
+
+bool ContainerRemover::Try(Task* task) {
+  const int64_t until_ms = SteadyMilliseconds() + kPatienceMs;
+  if (RemoveContainersOf(task->directory, {.until_ms = until_ms, .stop = &stop_})) {
+    gone_(task->run_key);
+    return true;
+  }
+  if (!stop_ && !std::exchange(task->was_told, true)) {
+    spdlog::warn(
+        "container_not_removed run={} retry_in={}s reason=\"the tool named in {}/containers failed "
+        "or did not answer in {} s; the run counts as there until it does\"",
+        task->run_key, kRetry.count(), task->directory, kPatienceMs / 1000);
+  }
+  return false;
+}
+
+}  // namespace muster::machines
