@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 
+from harness.groups import remove_groups
 from harness.wait import eventually
 
 SSHD = "/usr/sbin/sshd"
@@ -119,6 +120,7 @@ class SshHost:
         """Everything there ends at once."""
         self.cut()
         eventually(lambda: not [_kill(pid) for pid in self.pids()], f"nothing of {self.name} is left")
+        remove_groups(self.home.glob(".muster/*/*/runs/*/groups"))
 
     def close(self):
         self.crash()

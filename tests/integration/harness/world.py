@@ -13,6 +13,7 @@ import grpc
 
 from harness.api import Api
 from harness.daemons import BIN, Agent, Broker
+from harness.groups import remove_groups
 
 CLI_TIMEOUT_S = 120
 DAEMON_REFUSAL_S = 60
@@ -168,6 +169,8 @@ class World:
             if daemon.process is not None:
                 daemon.kill()
         self._kill_jobs()
+        for daemon in self.daemons:
+            remove_groups(daemon.state_dir.glob("runs/*/groups"))
 
     def _kill_jobs(self):
         """Supervisors and jobs outlive their agent. They are known by this test's directory in what they were given."""
