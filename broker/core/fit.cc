@@ -280,8 +280,10 @@ std::string LacksImages(const v1::JobSpec& shape, const PutCluster& cluster) {
            "operator set a default";
   }
   if (cluster.kind == v1::CLUSTER_KIND_MACHINES && images != v1::IMAGE_SUPPORT_OPTIONAL) {
-    return "it is of kind machines and runs no containers, for want of podman, docker, enroot or "
-           "apptainer on each of them, and the job has an image";
+    return "it is of kind machines and runs no containers, and the job has an image; have the "
+           "cluster's operator install podman, docker, enroot or apptainer on each machine, or "
+           "choose "
+           "another cluster";
   }
   if (images == v1::IMAGE_SUPPORT_NONE) return "it runs no containers, and the job has an image";
   if (shape.image().front() == '/' && cluster.kind != v1::CLUSTER_KIND_SLURM) {

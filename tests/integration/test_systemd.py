@@ -2,7 +2,6 @@
 
 import pathlib
 import re
-import shutil
 import subprocess
 
 import pytest
@@ -18,8 +17,6 @@ PROGRAMS = "/usr/local/bin"
 MOST_EXPOSED = 25
 ANALYZE_S = 60
 
-has_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not there")
-
 
 def analyze(*words):
     done = subprocess.run(["systemd-analyze", *map(str, words)], text=True, capture_output=True, check=False,
@@ -27,7 +24,6 @@ def analyze(*words):
     return done.returncode, done.stdout + done.stderr
 
 
-@has_systemd
 @pytest.mark.parametrize("unit", [BROKER, KUBERNETES, HOST])
 def test_systemd_knows_every_line_of_a_unit(world, unit):
     # An instance, with programs and a user that are here.
@@ -39,7 +35,6 @@ def test_systemd_knows_every_line_of_a_unit(world, unit):
     assert path.name not in said, said
 
 
-@has_systemd
 @pytest.mark.parametrize("unit", [BROKER, KUBERNETES])
 def test_a_unit_gives_its_program_little(world, unit):
     path = world.write(unit.replace("@", "@lab"), (UNITS / unit).read_text())

@@ -6,6 +6,7 @@
 namespace muster::core {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using Verdict = Fit::Verdict;
 
@@ -229,7 +230,8 @@ TEST(Fit, AnImageNeedsAClusterThatRunsContainersAndAFileNeedsSlurm) {
   EXPECT_TRUE(CheckFit(shape, Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_KUBERNETES)).now());
   const Fit machines = CheckFit(shape, Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_MACHINES));
   EXPECT_EQ(machines.verdict, Verdict::kWrongKind);
-  EXPECT_THAT(machines.lacks, HasSubstr("runs no containers"));
+  EXPECT_THAT(machines.lacks,
+              AllOf(HasSubstr("runs no containers"), HasSubstr("install podman, docker, enroot")));
   PutCluster with_podman = Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_MACHINES);
   with_podman.inventory.set_images(v1::IMAGE_SUPPORT_OPTIONAL);
   EXPECT_TRUE(CheckFit(shape, with_podman).now());
