@@ -8,7 +8,6 @@
 
 #include "absl/time/clock.h"
 #include "agents/files/tar_stream.h"
-#include "agents/files/tree_modes.h"
 #include "agents/hosts/file_error.h"
 #include "contract/text.h"
 #include "digest/sha256.h"
@@ -27,18 +26,28 @@ constexpr size_t kMaxWordsBytes = 1000;
 constexpr int kMissing = 64;
 constexpr int kDamaged = 65;
 
-// $1 the tree, $2 the target, $3 the time of its files, which the mark beside it tells later.
+// A script goes on when its connection breaks, and the next try's runs beside it. So each fills a
+// directory of its own, a part, which gets its name when it is whole and nobody has that name yet.
+// Parts that are left go after an hour; whoever fills one is ended long before.
+
+// $1 the tree, $2 the target.
 constexpr char kCopyScript[] = R"sh(
 export LC_ALL=C
+rmdir "$2" 2>/dev/null
+[ -d "$2" ] && exit 0
 [ -d "$1" ] || exit 64
 touch "$1" || exit
 (umask 077; mkdir -p "${2%/*}") || exit
-rm -rf "$2.part" "$2" || exit
-cp -a --reflink=auto "$1" "$2.part" || { rm -rf "$2.part"; exit 1; }
-find "$2.part" ! -type d -exec touch -h -d "@$3" {} + || exit
-touch -d "@$3" "${2%/*}/brought" || exit
-sync -f "$2.part" 2>/dev/null
-mv -T "$2.part" "$2"
+find "${2%/*}" -mindepth 1 -maxdepth 1 -name "${2##*/}.part.*" -mmin +60 -exec rm -rf {} +
+part=$(mktemp -d "$2.part.XXXXXX") || exit
+timeout --foreground 1200 cp -a --reflink=auto "$1/." "$part" || { rm -rf "$part"; exit 1; }
+chmod 755 "$part"
+# What was removed meanwhile may not all have been copied.
+[ -d "$1" ] || { rm -rf "$part"; exit 64; }
+sync -f "$part" 2>/dev/null
+mv -nT "$part" "$2"
+rm -rf "$part"
+[ -d "$2" ]
 )sh";
 
 // $1 the archive, $2 from where on. A part that came half before is written over.
@@ -51,17 +60,33 @@ mkdir -p "${1%/*}" && truncate -s "$2" "$1" && cat >>"$1" || { rm -f "$1"; exit 
 // $1 the archive, $2 its SHA-256, $3 the tree, $4 how many trees stay.
 constexpr char kUnpackScript[] = R"sh(
 export LC_ALL=C
-echo "$2  $1" | sha256sum -c --status || { rm -f "$1"; exit 65; }
+archive=$(mktemp "$1.XXXXXX") || exit
+mv -T "$1" "$archive" || { rm -f "$archive"; [ -d "$3" ] || exit 65; exit 0; }
+echo "$2  $archive" | sha256sum -c --status || { rm -f "$archive"; exit 65; }
 (umask 077; mkdir -p "${3%/*}") || exit
 umask 022
-rm -rf "$3.part" && mkdir "$3.part" || exit
-tar -xmop -f "$1" -C "$3.part" || { rm -rf "$3.part" "$1"; exit 1; }
-rm -f "$1"
-rm -rf "$3"
-touch "$3.part" && mv -T "$3.part" "$3" || exit
+part=$(mktemp -d "$3.part.XXXXXX") || exit
+chmod 755 "$part"
+timeout --foreground 1200 tar -xmop -f "$archive" -C "$part" || {
+  rm -rf "$part" "$archive"
+  exit 1
+}
+rm -f "$archive"
+sync -f "$part" 2>/dev/null
+mv -nT "$part" "$3"
+rm -rf "$part"
+touch "$3" || exit
 cd "${3%/*}" || exit
-find . -mindepth 1 -maxdepth 1 -mtime +7 -exec rm -rf {} +
-ls -t | tail -n "+$(($4 + 1))" | xargs rm -rf
+# Under another name first: nobody copies a part of a tree.
+{
+  find . -mindepth 1 -maxdepth 1 ! -name '*.part.*' -mtime +7
+  ls -t | grep -v '[.]part[.]' | tail -n "+$(($4 + 1))"
+} | while read -r old; do
+  gone=$(mktemp -d "$old.part.XXXXXX") || exit
+  mv -T "$old" "$gone" 2>/dev/null
+  rm -rf "$gone"
+done
+find . -mindepth 1 -maxdepth 1 -name '*.part.*' -mmin +60 -exec rm -rf {} +
 find "${1%/*}" -type f -mtime +0 -exec rm -f {} +
 exit 0
 )sh";
@@ -85,10 +110,8 @@ absl::Status HostTrees::LayOut(const LocalFiles& files, const std::string& targe
 }
 
 absl::Status HostTrees::Copy(const std::string& digest, const std::string& target) {
-  return RunScript(kCopyScript,
-                   {fmt::format("{}/trees/{}", directory_, digest), target,
-                    std::to_string(absl::ToUnixSeconds(BroughtStamp(absl::Now())))},
-                   "", kTreePatience);
+  return RunScript(kCopyScript, {fmt::format("{}/trees/{}", directory_, digest), target}, "",
+                   kTreePatience);
 }
 
 absl::Status HostTrees::Send(const LocalFiles& files, const std::string& digest,

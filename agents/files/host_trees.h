@@ -3,7 +3,8 @@
 //
 // `DIRECTORY/trees/DIGEST/` holds a whole tree: the name is there only after the archive was
 // checked and unpacked. `DIRECTORY/incoming/` holds what has come of an archive; sending goes on
-// from there. Trees of the week stay, at most kMaxTrees.
+// from there. Trees of the week stay, at most kMaxTrees. A try whose connection broke goes on there
+// beside the next one, and neither disturbs the other.
 //
 // Any thread; one agent for each directory. Calls block; each command on the host is bounded.
 #ifndef MUSTER_AGENTS_FILES_HOST_TREES_H_
@@ -32,8 +33,8 @@ class HostTrees {
   HostTrees(hosts::Host* host, std::string directory, FileCache* cache)
       : host_(host), directory_(std::move(directory)), cache_(cache) {}
 
-  // Makes `target` with the files, in place of what is there, and the mark `brought` beside it; its
-  // parents are made for their owner alone. It is there as a whole or not at all. Errors:
+  // Makes `target` with the files; its parents are made for their owner alone. It is there as a
+  // whole or not at all: one that is not empty is whole, from an earlier try. Errors:
   // DEADLINE_EXCEEDED: call it again, it goes on; RESOURCE_EXHAUSTED: the disk there is full;
   // UNAVAILABLE: the host could not be asked, or a cached file was damaged; others in the host's
   // words.

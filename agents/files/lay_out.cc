@@ -20,8 +20,7 @@ using hosts::FileError;
 
 class Layout {
  public:
-  Layout(FileCache* cache, const std::string& directory, absl::Time stamp)
-      : cache_(cache), directory_(directory), stamp_(absl::ToTimespec(stamp)) {}
+  Layout(FileCache* cache, const std::string& directory) : cache_(cache), directory_(directory) {}
 
   absl::Status Fill(const v1::FileTree& tree) const {
     for (const v1::FileTreeEntry& entry : tree.entries()) {
@@ -67,20 +66,14 @@ class Layout {
     if (absl::Status s = cache_->Read(entry.sha256(), entry.size_bytes(), write_all); !s.ok())
       return s;
     if (fchmod(fd.get(), ModeOf(entry)) != 0) return FileError(errno, "set the mode of", path);
-    return SetTime(path);
+    return absl::OkStatus();
   }
 
   absl::Status MakeLink(const v1::FileTreeEntry& entry) const {
     if (absl::Status status = MakeDirectories(entry.path()); !status.ok()) return status;
     const std::string path = PathOf(entry.path());
-    if (symlink(entry.link_target().c_str(), path.c_str()) == 0) return SetTime(path);
+    if (symlink(entry.link_target().c_str(), path.c_str()) == 0) return absl::OkStatus();
     return FileError(errno, "make the link", path);
-  }
-
-  absl::Status SetTime(const std::string& path) const {
-    const timespec times[2] = {stamp_, stamp_};
-    if (utimensat(AT_FDCWD, path.c_str(), times, AT_SYMLINK_NOFOLLOW) == 0) return absl::OkStatus();
-    return FileError(errno, "set the time of", path);
   }
 
   // One call for all: thousands of files, each waited for alone, would take minutes.
@@ -92,16 +85,14 @@ class Layout {
 
   FileCache* const cache_;
   const std::string& directory_;
-  const timespec stamp_;
 };
 
 }  // namespace
 
-absl::Status LayOut(const LocalFiles& files, FileCache* cache, const std::string& directory,
-                    absl::Time stamp) {
+absl::Status LayOut(const LocalFiles& files, FileCache* cache, const std::string& directory) {
   if (mkdir(directory.c_str(), kDirectoryMode) != 0)
     return FileError(errno, "make the directory", directory);
-  absl::Status status = Layout(cache, directory, stamp).Fill(files.tree);
+  absl::Status status = Layout(cache, directory).Fill(files.tree);
   if (!status.ok()) {
     std::error_code ignored;
     std::filesystem::remove_all(directory, ignored);

@@ -6,17 +6,14 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
 #include "agents/files/job_files.h"
 
 namespace muster::uploads {
 
 // Makes the directory, which must not be there, with the files in it, on disk when it returns OK.
 // Links come last, so that nothing is ever written through one. After an error nothing is left.
-// `stamp`: when its files and links are said to have been modified. UNAVAILABLE: a cached file was
-// damaged; fetch again.
-absl::Status LayOut(const LocalFiles& files, FileCache* cache, const std::string& directory,
-                    absl::Time stamp);
+// UNAVAILABLE: a cached file was damaged; fetch again.
+absl::Status LayOut(const LocalFiles& files, FileCache* cache, const std::string& directory);
 
 }  // namespace muster::uploads
 

@@ -16,7 +16,6 @@
 #include "agents/core/launch_refusal.h"
 #include "agents/core/proto_time.h"
 #include "agents/files/lay_out.h"
-#include "agents/files/tree_modes.h"
 #include "agents/hosts/local_host.h"
 #include "agents/machines/answers.h"
 #include "agents/machines/free_gpus.h"
@@ -341,6 +340,7 @@ LaunchOutcome MachinesBackend::Launch(const v1::Assignment& assignment) {
   }
   if (const absl::Status made = agent::MakeResultsDirectory(resolved->spec(), &host); !made.ok()) {
     directory.RemoveBookkeeping();
+    if (assignment.spec().uploads_size() > 0) directory.RemoveWork();
     return RefusedBecause(made);
   }
   Enqueue(spec, assignment.held());
@@ -357,9 +357,8 @@ std::optional<LaunchOutcome> MachinesBackend::LayOutFiles(const v1::Assignment& 
   const absl::StatusOr<uploads::LocalFiles> files = config_.files->Fetch(assignment.spec());
   if (!files.ok()) return uploads::NotLaunched(files.status());
   const std::string layout = layouts_directory_ + "/" + assignment.run_key();
-  const absl::Time stamp = uploads::BroughtStamp(absl::Now());
-  absl::Status status = uploads::LayOut(*files, config_.files->cache(), layout, stamp);
-  if (status.ok()) status = DirectoryOf(assignment.run_key()).TakeWork(layout, stamp);
+  absl::Status status = uploads::LayOut(*files, config_.files->cache(), layout);
+  if (status.ok()) status = DirectoryOf(assignment.run_key()).TakeWork(layout);
   if (status.ok()) return std::nullopt;
   std::error_code ignored;
   std::filesystem::remove_all(layout, ignored);

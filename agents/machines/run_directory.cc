@@ -1,6 +1,5 @@
 #include "agents/machines/run_directory.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,7 +9,6 @@
 #include <system_error>
 
 #include "agents/core/run_program.h"
-#include "agents/machines/brought_files.h"
 #include "agents/machines/file_status.h"
 #include "agents/machines/run_files.h"
 #include "agents/machines/run_request.h"
@@ -125,15 +123,9 @@ absl::StatusOr<std::optional<Started>> RunDirectory::ReadStarted() const {
   return started;
 }
 
-absl::Status RunDirectory::TakeWork(const std::string& work, absl::Time stamp) const {
+absl::Status RunDirectory::TakeWork(const std::string& work) const {
   if (mkdir(path_.c_str(), kDirectoryMode) != 0 && errno != EEXIST)
     return FileError(errno, "make the directory", path_);
-  const std::string mark = PathOf(kBroughtFile);
-  if (const int made = WriteSmallFile(mark, "", kSecretMode)) return FileError(made, "make", mark);
-  const timespec time = absl::ToTimespec(stamp);
-  const timespec times[2] = {time, time};
-  if (utimensat(AT_FDCWD, mark.c_str(), times, AT_SYMLINK_NOFOLLOW) != 0)
-    return FileError(errno, "set the time of", mark);
   const std::string target = PathOf(kWorkDirectory);
   std::error_code error;
   std::filesystem::remove_all(target, error);  // of a launch that was cut short
@@ -144,7 +136,6 @@ absl::Status RunDirectory::TakeWork(const std::string& work, absl::Time stamp) c
 void RunDirectory::RemoveWork() const {
   std::error_code ignored;
   std::filesystem::remove_all(PathOf(kWorkDirectory), ignored);
-  unlink(PathOf(kBroughtFile).c_str());
   rmdir(path_.c_str());
 }
 

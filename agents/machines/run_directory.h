@@ -56,9 +56,8 @@ class RunDirectory {
   absl::StatusOr<RunFiles> Read() const;
   absl::StatusOr<std::optional<Started>> ReadStarted() const;
   // Moves a directory of the same file system to where the run will start, before Create: a run
-  // that has not begun has nothing of its own there. `stamp`: what its files bear, which the mark
-  // of brought_files.h tells later.
-  absl::Status TakeWork(const std::string& work, absl::Time stamp) const;
+  // that has not begun has nothing of its own there.
+  absl::Status TakeWork(const std::string& work) const;
   // Undoes that.
   void RemoveWork() const;
   // Makes the directory with its spec, on disk when it returns OK.

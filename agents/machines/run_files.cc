@@ -1,8 +1,13 @@
 #include "agents/machines/run_files.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "agents/machines/brought_files.h"
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <vector>
+
 #include "agents/machines/container.h"
 #include "agents/machines/control_group.h"
 #include "agents/machines/small_file.h"
@@ -11,6 +16,40 @@ namespace muster::machines {
 namespace {
 
 constexpr mode_t kSecretMode = 0600;
+
+bool IsThere(const std::string& path) {
+  struct stat info {};
+  return lstat(path.c_str(), &info) == 0;
+}
+
+// Whether its claim says that nothing of the run has ever run, and nothing else says otherwise.
+bool IsClosedUnstarted(const std::string& directory) {
+  std::string bytes;
+  if (ReadSmallFile(directory + "/" + kClaimFile, kMaxRecordBytes, &bytes) != 0) return false;
+  const std::optional<Claim> claim = Claim::Decode(bytes);
+  if (!claim.has_value() || !claim->End().has_value()) return false;
+  for (const char* name : {kStartedFile, kExitFile, kStdoutFile, kStderrFile}) {
+    if (IsThere(directory + "/" + name)) return false;
+  }
+  return true;
+}
+
+// A copy of the job's files that was never given its name (agents/files/host_trees.h).
+bool IsPart(const std::string& name) {
+  return name.rfind(std::string(kWorkDirectory) + ".part.", 0) == 0;
+}
+
+// The copies of the job's files that no run has had, which are nobody's.
+void RemoveUnusedCopies(const std::string& directory) {
+  std::vector<std::string> copies;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(directory, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (IsPart(entry->path().filename().string())) copies.push_back(entry->path().string());
+  }
+  if (IsClosedUnstarted(directory)) copies.push_back(directory + "/" + kWorkDirectory);
+  for (const std::string& copy : copies) std::filesystem::remove_all(copy, error);
+}
 
 }  // namespace
 
@@ -21,6 +60,7 @@ int CloseWithoutStart(const std::string& directory, int64_t now_us) {
 
 void RemoveRunBookkeeping(const std::string& directory) {
   RemoveGroupsOf(directory);
+  RemoveUnusedCopies(directory);
   for (const char* name :
        {kSpecFile, kStartedFile, kCancelFile, kSetupFile, kCommandFile, kEnterFile,
         kContainerLogFile, kEnrootImageFile, kApptainerImageFile, kConmonOomFile})
@@ -28,7 +68,6 @@ void RemoveRunBookkeeping(const std::string& directory) {
 }
 
 void RemoveRunLogs(const std::string& directory) {
-  RemoveUntouched(directory);
   for (const char* name : {kStdoutFile, kStderrFile, kClaimFile, kExitFile})
     unlink((directory + "/" + name).c_str());
   // rmdir leaves alone what is not empty.

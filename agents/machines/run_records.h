@@ -13,7 +13,6 @@
 // - enter, container-log, containers: of a run in a container (container.h).
 // - groups: the control groups that limit the run (control_group.h).
 // - stdout, stderr: the output of setup and command.
-// - brought: empty; what in work/ bears its time was brought along by the job (brought_files.h).
 // - work/: the user's; setup and command start there unless the spec says otherwise.
 //
 // Uses nothing but the standard library: the supervisor links it.

@@ -6,7 +6,6 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "agents/core/job_storage.h"
-#include "agents/machines/brought_files.h"
 #include "contract/text.h"
 #include "daemon/log.h"
 #include "fmt/format.h"
@@ -328,7 +327,7 @@ absl::Status RemoteHost::PrepareStart(const RankStart& start) {
     return absl::OkStatus();
   const bool has_begun =
       files.ok() && std::any_of(files->begin(), files->end(), [](const std::string& name) {
-        return !name.starts_with(kWorkDirectory) && name != kBroughtFile;
+        return !name.starts_with(kWorkDirectory);
       });
   if (has_begun) return absl::OkStatus();
   if (absl::Status s = agent::CheckInputs(*start.job, ssh_.get()); !s.ok()) return s;
@@ -375,6 +374,10 @@ StartDone RemoteHost::StartRank(const RankStart& start) {
   std::vector<std::string> words = {"start", start.directory, start.devices, Question()};
   words.insert(words.end(), start.device_variables.begin(), start.device_variables.end());
   done.status = RunSupervisor(std::move(words), start.spec.Encode(), kCommandPatience).status();
+  // The host has said that nothing of it runs, so that the copy is nobody's. What cannot be removed
+  // stays; another try takes it as it is.
+  if (!done.status.ok() && !absl::IsUnavailable(done.status) && start.job->uploads_size() > 0)
+    ssh_->RemoveTree(fmt::format("{}/{}", start.directory, kWorkDirectory)).IgnoreError();
   return done;
 }
 

@@ -3,7 +3,11 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <atomic>
 #include <functional>
+#include <iterator>
+#include <thread>
 
 #include "agents/files/tar_stream.h"
 #include "agents/hosts/local_host.h"
@@ -20,6 +24,10 @@ class TestHost : public hosts::LocalHost {
   absl::StatusOr<hosts::CommandResult> Run(const hosts::Command& command) override {
     ++commands;
     sent_bytes += command.stdin_data.size();
+    if (leave_at > 0 && --leave_at == 0) {
+      Leave(command);
+      return absl::UnavailableError("the connection broke");
+    }
     if (break_at > 0 && --break_at == 0) {
       // What has come of it by then is there.
       hosts::Command half = command;
@@ -32,6 +40,24 @@ class TestHost : public hosts::LocalHost {
   int commands = 0;
   uint64_t sent_bytes = 0;
   int break_at = 0;  // the how many-th command from now; 0: none
+  // Likewise, of one that goes on there: the connection breaks when that is so.
+  int leave_at = 0;
+  std::function<bool()> is_on_its_way;
+  std::thread left;
+  int broken_on_their_way = 0;
+
+ private:
+  void Leave(const hosts::Command& command) {
+    is_over = false;
+    left = std::thread([this, command] {
+      (void)LocalHost::Run(command);
+      is_over = true;
+    });
+    while (!is_over && !is_on_its_way()) std::this_thread::yield();
+    if (!is_over) ++broken_on_their_way;
+  }
+
+  std::atomic<bool> is_over = false;
 };
 
 class HostTreesTest : public FilesTest {
@@ -64,11 +90,52 @@ class HostTreesTest : public FilesTest {
     EXPECT_EQ(lstat(path.c_str(), &info), 0) << path;
     return info.st_mode & 07777;
   }
+  // In one directory, where a copy of it that is disturbed may miss some without an error.
+  LocalFiles FetchMany() {
+    std::vector<v1::FileTreeEntry> entries;
+    for (int i = 0; i < kMany; ++i) entries.push_back(Sent(std::to_string(i), "content"));
+    std::sort(entries.begin(), entries.end(),
+              [](const auto& a, const auto& b) { return a.path() < b.path(); });
+    return Fetch(Tree(entries));
+  }
+  static int CountIn(const std::filesystem::path& directory) {
+    std::error_code error;
+    const std::filesystem::directory_iterator entries(directory, error);
+    return static_cast<int>(std::distance(begin(entries), end(entries)));
+  }
+  // Whether some of a part is in the directory, and not yet all.
+  static bool IsOnItsWayIn(const std::filesystem::path& directory) {
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+      if (entry.path().string().find(".part") != std::string::npos && CountIn(entry.path()) > 50)
+        return true;
+    }
+    return false;
+  }
+  // As long as it has to be called again.
+  absl::Status LayOutAtLast(HostTrees* trees, const LocalFiles& files, const std::string& run) {
+    absl::Status status;
+    for (int i = 0; i < 50; ++i) {
+      status = trees->LayOut(files, Work(run), absl::Now() + absl::Minutes(1));
+      if (!absl::IsUnavailable(status)) break;
+    }
+    return status;
+  }
   std::vector<std::string> NamesIn(const std::string& directory) {
     return host_.ListDirectory(dir_ / ("host/files/" + directory)).value();
   }
 
+  // In memory, where waiting for the disk takes no time.
+  void MountHost() {
+    std::filesystem::create_directory(dir_ / "host");
+    ASSERT_EQ(mount("tmpfs", (dir_ / "host").c_str(), "tmpfs", 0, nullptr), 0) << "takes root";
+  }
+  void UnmountHost() const { EXPECT_EQ(umount((dir_ / "host").c_str()), 0); }
+
+  static constexpr int kMany = 2000;
+
   TestHost host_;
+  TestHost other_host_;
   std::unique_ptr<HostTrees> trees_;
 };
 
@@ -92,9 +159,7 @@ TEST_F(HostTreesTest, ATreeIsThereAsItIs) {
   EXPECT_EQ(ModeAt(Work() + "/empty"), 0755u);
   EXPECT_EQ(ModeAt(dir_ / "host/runs"), 0700u);
   EXPECT_GT(std::filesystem::last_write_time(Work() + "/zero"),
-            std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
-  EXPECT_EQ(std::filesystem::last_write_time(Work() + "/zero"),
-            std::filesystem::last_write_time(dir_ / "host/runs/run/brought"));
+            std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
 }
 
 TEST_F(HostTreesTest, ASecondRunIsACopyOnTheHost) {
@@ -109,14 +174,86 @@ TEST_F(HostTreesTest, ASecondRunIsACopyOnTheHost) {
   EXPECT_EQ(host_.commands, commands + 1);
 }
 
-TEST_F(HostTreesTest, ALayoutThatWasCutShortIsMadeAnew) {
+TEST_F(HostTreesTest, ALayoutThatWasCutShortIsMadeAnewAndGoesAfterAnHour) {
   const LocalFiles files = Fetch(Tree({Sent("a", "1")}));
-  std::filesystem::create_directories(Work() + ".part/half");
-  std::filesystem::create_directories(Work() + "/old");
+  std::filesystem::create_directories(Work());
+  std::filesystem::create_directories(Work() + ".part.young/half");
+  std::filesystem::create_directories(Work() + ".part.old/half");
+  std::filesystem::last_write_time(
+      Work() + ".part.old",
+      std::filesystem::file_time_type::clock::now() - std::chrono::minutes(62));
   ASSERT_TRUE(LayOut(files).ok());
-  EXPECT_FALSE(std::filesystem::exists(Work() + "/old"));
-  EXPECT_FALSE(std::filesystem::exists(Work() + "/half"));
-  EXPECT_FALSE(std::filesystem::exists(Work() + ".part"));
+  EXPECT_EQ(Slurp(Work() + "/a"), "1");
+  EXPECT_TRUE(std::filesystem::exists(Work() + ".part.young/half"));
+  EXPECT_FALSE(std::filesystem::exists(Work() + ".part.old"));
+}
+
+TEST_F(HostTreesTest, ATargetThatIsThereIsWholeAndStays) {
+  const LocalFiles files = Fetch(Tree({Sent("a", "1"), Sent("b", "2")}));
+  ASSERT_TRUE(LayOut(files).ok());
+  Spill(Work() + "/a", "changed");
+  ASSERT_TRUE(LayOut(files).ok());
+  EXPECT_EQ(Slurp(Work() + "/a"), "changed");
+}
+
+TEST_F(HostTreesTest, ACopyThatGoesOnAfterItsConnectionBrokeDisturbsNobody) {
+  MountHost();
+  const LocalFiles files = FetchMany();
+  ASSERT_TRUE(LayOut(files, "first").ok());
+  for (int i = 0; i < 10; ++i) {
+    const std::string run = std::to_string(i);
+    host_.leave_at = 1;
+    host_.is_on_its_way = [&] { return IsOnItsWayIn(dir_ / ("host/runs/" + run)); };
+    EXPECT_TRUE(absl::IsUnavailable(LayOut(files, run)));
+    const absl::Status status = LayOut(files, run);
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_EQ(CountIn(Work(run)), kMany);
+    host_.left.join();
+    EXPECT_EQ(CountIn(Work(run)), kMany);
+    EXPECT_EQ(CountIn(dir_ / ("host/runs/" + run)), 1) << "parts";
+  }
+  EXPECT_GT(host_.broken_on_their_way, 0);
+  UnmountHost();
+}
+
+TEST_F(HostTreesTest, AnUnpackingThatGoesOnAfterItsConnectionBrokeDisturbsNobody) {
+  MountHost();
+  const LocalFiles files = FetchMany();
+  for (int i = 0; i < 10; ++i) {
+    const std::string run = std::to_string(i);
+    host_.leave_at = 4;  // two looks at the trees, the archive, and this
+    host_.is_on_its_way = [&] { return IsOnItsWayIn(dir_ / "host/files/trees"); };
+    EXPECT_TRUE(absl::IsUnavailable(LayOut(files, run)));
+    const absl::Status status = LayOutAtLast(&Trees(), files, run);
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_EQ(CountIn(Work(run)), kMany);
+    host_.left.join();
+    ASSERT_EQ(NamesIn("trees").size(), 1u) << "parts";
+    EXPECT_EQ(CountIn(dir_ / ("host/files/trees/" + NamesIn("trees").front())), kMany);
+    EXPECT_TRUE(NamesIn("incoming").empty());
+    std::filesystem::remove_all(dir_ / "host/files");
+  }
+  EXPECT_GT(host_.broken_on_their_way, 0);
+  UnmountHost();
+}
+
+TEST_F(HostTreesTest, TwoThatLayOutTheSameAtTheSameTimeBothHaveTheWhole) {
+  MountHost();
+  const LocalFiles files = FetchMany();
+  HostTrees other(&other_host_, dir_ / "host/files", cache_.get());
+  for (int i = 0; i < 10; ++i) {
+    const std::string run = std::to_string(i);
+    absl::Status of_other;
+    std::thread thread([&] { of_other = LayOutAtLast(&other, files, run); });
+    const absl::Status status = LayOutAtLast(&Trees(), files, run);
+    thread.join();
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_TRUE(of_other.ok()) << of_other;
+    EXPECT_EQ(CountIn(Work(run)), kMany);
+    EXPECT_EQ(CountIn(dir_ / ("host/runs/" + run)), 1) << "parts";
+    std::filesystem::remove_all(dir_ / "host/files");
+  }
+  UnmountHost();
 }
 
 TEST_F(HostTreesTest, ABrokenConnectionGoesOnWhereItEnded) {
@@ -177,13 +314,13 @@ TEST_F(HostTreesTest, AFullDiskAtTheCopyLeavesNothing) {
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("No space left on device"));
   EXPECT_FALSE(std::filesystem::exists(Work("second")));
-  EXPECT_FALSE(std::filesystem::exists(Work("second") + ".part"));
+  EXPECT_TRUE(std::filesystem::is_empty(dir_ / "host/runs/second"));
   EXPECT_EQ(umount((dir_ / "host").c_str()), 0);
 }
 
 TEST_F(HostTreesTest, OldTreesGoAndTheNewestStay) {
   for (int i = 0; i < kMaxTrees + 2; ++i) {
-    ASSERT_TRUE(LayOut(Fetch(Tree({Sent("a", std::to_string(i))}))).ok());
+    ASSERT_TRUE(LayOut(Fetch(Tree({Sent("a", std::to_string(i))})), std::to_string(i)).ok());
     // The clock of files may stand still between two.
     const auto last = std::filesystem::file_time_type::clock::now();
     for (const std::string& name : NamesIn("trees")) {

@@ -39,18 +39,22 @@ class BroughtFilesTest : public BackendTest {
                    "", &spec);
     return spec;
   }
-  // Until its logs have gone.
-  std::string RunAndForget(const std::string& text) {
-    const std::string run_key = Submit(Bringing(text));
-    AwaitEnd(run_key);
-    EXPECT_TRUE(Exists(RunDir(run_key) + "/work/run.sh"));
+  void Forget(const std::string& run_key) {
     EXPECT_TRUE(backend_->Forget(handles_[run_key]).ok());
     handles_.erase(run_key);
     const auto deadline = std::chrono::steady_clock::now() + absl::ToChronoSeconds(kPatience);
-    while (Exists(RunDir(run_key) + "/claim") && std::chrono::steady_clock::now() < deadline)
+    while (Exists(RunDir(run_key) + "/spec") && std::chrono::steady_clock::now() < deadline)
       std::this_thread::yield();
-    StopBackend();  // its thread is through with them
-    return run_key;
+    EXPECT_FALSE(Exists(RunDir(run_key) + "/spec"));
+  }
+  // One that waits for the whole machine, which another has.
+  std::string SubmitBehind(const std::string& gate) {
+    v1::JobSpec block = Script("cat " + gate);
+    block.mutable_resources()->set_cpu_millis(2000);
+    Submit(block);
+    v1::JobSpec spec = Bringing("true");
+    spec.mutable_resources()->set_cpu_millis(2000);
+    return Submit(spec);
   }
   bool IsLayoutsEmpty() const { return std::filesystem::is_empty(dir_ / "layouts"); }
 
@@ -148,23 +152,39 @@ TEST_F(BroughtFilesTest, ALaunchThatWasCutShortIsMadeAnewAndOnce) {
   EXPECT_EQ(ReadAll(dir_ / "count"), "ran\n");
 }
 
-TEST_F(BroughtFilesTest, WhatARunHasNotTouchedGoesWithItsLogs) {
-  config_.keep_finished_runs = 0;
-  StartBackend();
-  const std::string run_key = RunAndForget("echo out >result; cp run.sh copy; ln -s run.sh link");
-  EXPECT_EQ(ReadAll(RunDir(run_key) + "/work/result"), "out\n");
-  EXPECT_EQ(ReadAll(RunDir(run_key) + "/work/copy"), kScript);
-  EXPECT_TRUE(std::filesystem::is_symlink(RunDir(run_key) + "/work/link"));
-  EXPECT_FALSE(Exists(RunDir(run_key) + "/work/run.sh"));
-  EXPECT_FALSE(Exists(RunDir(run_key) + "/work/data"));
+TEST_F(BroughtFilesTest, TheCopyOfARunThatWasCanceledInTheQueueGoesWithIt) {
+  const std::string gate = Gate("gate");
+  const std::string run_key = SubmitBehind(gate);
+  EXPECT_TRUE(Exists(RunDir(run_key) + "/work/run.sh"));
+  Cancel(run_key);
+  EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_CANCELED);
+  Forget(run_key);
+  EXPECT_FALSE(Exists(RunDir(run_key) + "/work"));
+  Open(gate);
 }
 
-TEST_F(BroughtFilesTest, AChangedFileStaysWhenTheLogsGo) {
+TEST_F(BroughtFilesTest, WhatARunHasHadIsItsUsersAndStaysWhateverItsAge) {
   config_.keep_finished_runs = 0;
+  StopBackend();
   StartBackend();
-  const std::string run_key = RunAndForget("./run.sh");
-  EXPECT_EQ(ReadAll(RunDir(run_key) + "/work/data/in"), "changed\n");
-  EXPECT_FALSE(Exists(RunDir(run_key) + "/work/run.sh"));
+  // `mv` and `cp -p` keep the time of a file, and a link in place of work/ leads elsewhere.
+  const std::string run_key =
+      Submit(Bringing("mkdir empty; mv run.sh moved; cp -p moved copy; cd ..; mv work real; "
+                      "ln -s real work"));
+  EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
+  Forget(run_key);
+  StopBackend();
+  StartBackend();  // which looks at all that is left
+  for (const char* name : {"moved", "copy", "data/in", "empty"})
+    EXPECT_TRUE(Exists(RunDir(run_key) + "/real/" + name)) << name;
+}
+
+TEST_F(BroughtFilesTest, ARefusalAfterTheFilesWereLaidOutLeavesNothing) {
+  v1::JobSpec spec = Bringing("true");
+  std::ofstream(dir_ / "file") << "in the way";
+  spec.set_results_directory(dir_ / "file/results");
+  EXPECT_EQ(Launch(RunKeyOf(1), spec).kind, agent::LaunchOutcome::Kind::kRefused);
+  EXPECT_FALSE(Exists(RunDir(RunKeyOf(1))));
 }
 
 TEST_F(BroughtFilesTest, WhoeverWaitsInTheQueueHasItsFilesAfterARestartWithoutTheBroker) {
