@@ -8,8 +8,7 @@
 #include "absl/time/clock.h"
 #include "agents/core/launch_refusal.h"
 #include "agents/core/proto_time.h"
-#include "agents/files/job_tree.h"
-#include "contract/file_tree.h"
+#include "agents/files/fetch_tree.h"
 #include "contract/text.h"
 
 namespace muster::uploads {
@@ -47,22 +46,9 @@ Refusal RefusalFor(const absl::Status& status) {
 
 absl::StatusOr<LocalFiles> JobFiles::Fetch(const v1::JobSpec& spec, absl::Duration patience) {
   const absl::Time deadline = absl::Now() + patience;
-  std::vector<Wanted> wanted;
-  for (const v1::Upload& upload : spec.uploads())
-    wanted.push_back({upload.tree_sha256(), contract::kMaxTreeBytes, /*is_exact=*/false});
-  absl::StatusOr<FileCache::Hold> trees_hold = cache_->Fetch(wanted, deadline);
-  if (!trees_hold.ok()) return trees_hold.status();
-  std::vector<v1::FileTree> trees;
-  for (const v1::Upload& upload : spec.uploads()) {
-    const absl::StatusOr<std::string> bytes = cache_->ReadAll(upload.tree_sha256());
-    if (!bytes.ok()) return bytes.status();
-    absl::StatusOr<v1::FileTree> tree = contract::ParseFileTree(*bytes);
-    if (!tree.ok()) return tree.status();
-    trees.push_back(*std::move(tree));
-  }
-  absl::StatusOr<v1::FileTree> joined = JoinTrees(spec.uploads(), trees);
+  absl::StatusOr<v1::FileTree> joined = FetchTree(spec, cache_, deadline);
   if (!joined.ok()) return joined.status();
-  wanted.clear();
+  std::vector<Wanted> wanted;
   for (const v1::FileTreeEntry& entry : joined->entries()) {
     if (entry.kind() == v1::FILE_KIND_FILE)
       wanted.push_back({entry.sha256(), entry.size_bytes(), /*is_exact=*/true});

@@ -132,7 +132,7 @@ absl::Status KubernetesBackend::Adopt(const std::vector<agent::RunHandle>& runs)
   }
   given_up_.KeepOnly(run_keys);
   if (runs.empty()) queue_.Open();
-  for (const auto& [name, home] : homes_) home->Watch(&api_);
+  for (const auto& [name, home] : homes_) home->Watch(&api_, &file_room_);
   const absl::Time end = absl::Now() + kFirstListPatience;
   queues_.Learn(absl::InfiniteDuration());
   // Until there are lists, looks at runs say so.

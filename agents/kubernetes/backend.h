@@ -30,6 +30,7 @@
 #include "agents/kubernetes/cluster/cluster_view.h"
 #include "agents/kubernetes/cluster/named_things.h"
 #include "agents/kubernetes/cluster/queue_view.h"
+#include "agents/kubernetes/file_room.h"
 #include "agents/kubernetes/given_up.h"
 #include "agents/kubernetes/job_calls.h"
 #include "agents/kubernetes/kubernetes.h"
@@ -105,8 +106,16 @@ class KubernetesBackend final : public agent::Backend {
   // yet.
   absl::StatusOr<RunObjects> Prepare(const v1::Assignment& assignment,
                                      const std::vector<std::string>& file_parts);
-  // The archive of what the job brings along; nothing: it is in `parts`, or there is none.
-  LaunchEnd PackBroughtFiles(const v1::JobSpec& spec, std::vector<std::string>* parts) const;
+  // The archive of what the run brings along; nothing: it is in `parts`, or there is none. Whether
+  // it may have one is decided before its content is fetched.
+  LaunchEnd PackBroughtFiles(const std::string& run_key, const v1::JobSpec& spec,
+                             std::vector<std::string>* parts);
+  LaunchEnd TakeFileRoom(const std::string& run_key, const v1::JobSpec& spec);
+  // What a look-up is to answer at once of a run that waits for room for that; nothing: it does
+  // not.
+  std::optional<agent::LookupOutcome> LookUpRoomless(const agent::RunHandle& run);
+  // What speaks against what the job brings along, as far as the agent can know now.
+  absl::Status CheckBroughtFiles(const v1::JobSpec& spec) const;
   // The rest of a plan: what the API server says of the objects, and when the run would start.
   void PlanOnServer(const v1::Assignment& planned, const RunObjects& objects, v1::JobPlan* plan,
                     agent::CheckList* checks);
@@ -248,6 +257,7 @@ class KubernetesBackend final : public agent::Backend {
   ClusterView view_;
   QueueView queues_;
   StartQueue queue_;
+  FileRoom file_room_;
 
   std::set<std::string> asked_for_pods_;  // of the observing thread
   // Run keys with the version of the Job that the API server itself has given, of those that seem

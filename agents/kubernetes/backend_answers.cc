@@ -194,6 +194,8 @@ absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
   if (absl::IsUnavailable(objects.status())) return objects.status();
   if (!objects.ok()) {
     checks.Fail("the job", agent::WhatIsWrong(objects.status()), "Correct the job.");
+  } else if (const absl::Status files = CheckBroughtFiles(spec); !files.ok()) {
+    checks.Fail("the job", agent::WhatIsWrong(files), "Bring less along.");
   } else if (user.empty()) {
     checks.Ok("the job",
               "nothing that the agent knows stands against it; the API server was not asked");

@@ -4,7 +4,10 @@
 #include <set>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "agents/core/job_storage.h"
+#include "agents/files/fetch_tree.h"
+#include "agents/files/tar_stream.h"
 #include "agents/kubernetes/backend.h"
 #include "agents/kubernetes/manifest/brought_files.h"
 #include "agents/kubernetes/objects/kueue.h"
@@ -20,6 +23,9 @@ using agent::LaunchOutcome;
 using agent::LookupOutcome;
 
 namespace {
+
+// For the tree of what a job brings along, while people wait for what is thought of the job.
+constexpr absl::Duration kAnswerPatience = absl::Seconds(2);
 
 absl::Status CheckNamespace(const v1::JobSpec& spec, const KubernetesConfig& config) {
   const std::vector<std::string>& known = config.namespaces;
@@ -41,23 +47,43 @@ bool IsServersTrouble(const absl::Status& status) {
 
 }  // namespace
 
-LaunchEnd KubernetesBackend::PackBroughtFiles(const v1::JobSpec& spec,
-                                              std::vector<std::string>* parts) const {
+LaunchEnd KubernetesBackend::TakeFileRoom(const std::string& run_key, const v1::JobSpec& spec) {
+  const absl::StatusOr<v1::FileTree> tree =
+      uploads::FetchTree(spec, config_.files->cache(), absl::Now() + uploads::kFetchPatience);
+  if (!tree.ok()) return uploads::NotLaunched(tree.status());
+  if (const absl::Status good = CheckArchive(*tree); !good.ok()) {
+    return RefusedAs(v1::FAILURE_CLASS_CONFIG, agent::WhatIsWrong(good),
+                     "bring less along, or choose a cluster of Slurm or machines");
+  }
+  // Nothing was sent; but what is not sent is sent again at once, and what is unclear is looked up
+  // now and then, which is how to wait.
+  const absl::Status room = file_room_.Take(run_key, uploads::TarBytes(*tree));
+  if (!room.ok()) return UnclearBecause(room);
+  return std::nullopt;
+}
+
+LaunchEnd KubernetesBackend::PackBroughtFiles(const std::string& run_key, const v1::JobSpec& spec,
+                                              std::vector<std::string>* parts) {
   if (spec.uploads_size() == 0) return std::nullopt;
   if (config_.files == nullptr) {
     return RefusedAs(v1::FAILURE_CLASS_CONFIG, "this agent takes no files that jobs bring along",
                      "submit the job to a cluster that does");
   }
+  if (LaunchEnd end = TakeFileRoom(run_key, spec)) return end;
   const absl::StatusOr<uploads::LocalFiles> files = config_.files->Fetch(spec);
   if (!files.ok()) return uploads::NotLaunched(files.status());
   absl::StatusOr<std::vector<std::string>> packed = PackFiles(*files, config_.files->cache());
-  if (absl::IsUnavailable(packed.status())) return UnclearBecause(packed.status());
-  if (!packed.ok()) {
-    return RefusedAs(v1::FAILURE_CLASS_CONFIG, agent::WhatIsWrong(packed.status()),
-                     "bring less along, or choose a cluster of Slurm or machines");
-  }
+  if (!packed.ok()) return UnclearBecause(packed.status());
   *parts = *std::move(packed);
   return std::nullopt;
+}
+
+absl::Status KubernetesBackend::CheckBroughtFiles(const v1::JobSpec& spec) const {
+  if (spec.uploads_size() == 0 || config_.files == nullptr) return absl::OkStatus();
+  const absl::StatusOr<v1::FileTree> tree =
+      uploads::FetchTree(spec, config_.files->cache(), absl::Now() + kAnswerPatience);
+  // A plan uploads nothing, and what the broker cannot give now says nothing of the job.
+  return tree.ok() ? CheckArchive(*tree) : absl::OkStatus();
 }
 
 absl::StatusOr<RunObjects> KubernetesBackend::Prepare(const v1::Assignment& assignment,
@@ -91,7 +117,9 @@ LaunchOutcome KubernetesBackend::Launch(const v1::Assignment& assignment) {
   const bool is_forbidden =
       outcome.kind == LaunchOutcome::Kind::kUnclear &&
       HomeOf(kubernetes::NamespaceOf(run->spec(), config_.name_space)).is_forbidden();
-  if (outcome.kind == LaunchOutcome::Kind::kRefused || is_forbidden) {
+  const bool is_refused = outcome.kind == LaunchOutcome::Kind::kRefused;
+  if (is_refused || is_forbidden) file_room_.Leave(assignment.run_key());
+  if (is_refused || is_forbidden || !file_room_.Ask(assignment.run_key()).ok()) {
     queue_.Remove(assignment.run_key());
     Wake();  // those behind it
   }
@@ -104,8 +132,13 @@ LaunchOutcome KubernetesBackend::LaunchInPlace(const StartQueue::AssignmentPtr& 
   // A hold that came before there is a Job.
   assignment.set_held(queue_.IsHeld(run_key));
   std::vector<std::string> file_parts;
-  if (LaunchEnd end = PackBroughtFiles(assignment.spec(), &file_parts)) return *std::move(end);
-  const absl::StatusOr<RunObjects> objects = Prepare(assignment, file_parts);
+  absl::StatusOr<RunObjects> objects = Prepare(assignment, file_parts);
+  // What else is wrong with it is known without its files.
+  if (objects.ok() && assignment.spec().uploads_size() > 0) {
+    if (LaunchEnd end = PackBroughtFiles(run_key, assignment.spec(), &file_parts))
+      return *std::move(end);
+    objects = Prepare(assignment, file_parts);
+  }
   // It is looked up, and launched again.
   if (absl::IsUnavailable(objects.status())) return UnclearBecause(objects.status());
   if (!objects.ok()) {
@@ -296,8 +329,21 @@ std::optional<LookupOutcome> KubernetesBackend::LookUpForbidden(const agent::Run
   return outcome;
 }
 
+std::optional<LookupOutcome> KubernetesBackend::LookUpRoomless(const agent::RunHandle& run) {
+  // The server says that there is no Job of it, and its place goes to others.
+  if (run.cancel_requested) return std::nullopt;
+  const absl::Status room = file_room_.Ask(run.run_key);
+  if (room.ok()) return std::nullopt;
+  LookupOutcome outcome;
+  // To say that it is absent would have it launched again, in vain.
+  outcome.kind = LookupOutcome::Kind::kCouldNotAsk;
+  outcome.evidence = MakeEvidence("its Job was not made: " + std::string(ToStd(room.message())));
+  return outcome;
+}
+
 LookupOutcome KubernetesBackend::Lookup(const agent::RunHandle& run) {
   if (std::optional<LookupOutcome> known = LookUpForbidden(run)) return *std::move(known);
+  if (std::optional<LookupOutcome> known = LookUpRoomless(run)) return *std::move(known);
   LookupOutcome outcome;
   const absl::StatusOr<std::optional<JobObject>> job = FindLaunched(run);
   if (!job.ok()) {

@@ -29,6 +29,7 @@ std::string UnknownRuns(const std::vector<std::string>& jobs) {
 
 absl::Status KubernetesBackend::Forget(const agent::RunHandle& run) {
   queue_.Remove(run.run_key);
+  file_room_.Leave(run.run_key);
   given_up_.Forget(run.run_key);
   ForgetChanges(run.run_key);
   {

@@ -22,8 +22,9 @@ NamespaceRuns::NamespaceRuns(std::string name, std::function<void(const PodObjec
   store_.SetWaker(std::move(wake));
 }
 
-void NamespaceRuns::Watch(Api* api) {
+void NamespaceRuns::Watch(Api* api, FileRoom* room) {
   api_ = api;
+  jobs_ = room->Listen(name_, store_.jobs());
   const std::string selector = fmt::format("{}={}", kManagedByLabel, kManagedByMuster);
   const std::string home = "/namespaces/" + Escape(name_);
   const auto watch = [&](std::string path, std::string labels, std::string fields,
@@ -35,7 +36,7 @@ void NamespaceRuns::Watch(Api* api) {
                                                             .trim = TrimObject},
                                       api, sink));
   };
-  watch("/apis/batch/v1" + home + "/jobs", selector, "", store_.jobs());
+  watch("/apis/batch/v1" + home + "/jobs", selector, "", jobs_.get());
   watch("/api/v1" + home + "/pods", selector, "", store_.pods());
   // Events bear no labels; the others of them say that all is well, and count for nothing.
   watch("/api/v1" + home + "/events", "", "type=Warning", store_.events());

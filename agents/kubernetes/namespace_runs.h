@@ -16,6 +16,7 @@
 #include "agents/kubernetes/api/object_watch.h"
 #include "agents/kubernetes/cluster/access.h"
 #include "agents/kubernetes/cluster/inventory.h"
+#include "agents/kubernetes/file_room.h"
 #include "agents/kubernetes/run_store.h"
 
 namespace muster::kubernetes {
@@ -36,8 +37,9 @@ class NamespaceRuns {
   RunStore& store() { return store_; }
   const RunStore& store() const { return store_; }
 
-  // Begins to watch its Jobs, pods and Events; once. `api` must outlive this object.
-  void Watch(Api* api);
+  // Begins to watch its Jobs, pods and Events; once. Both must outlive this object; `room` hears of
+  // the Jobs, too.
+  void Watch(Api* api, FileRoom* room);
   // Waits for the first lists, or why there are none.
   void AwaitFirstAnswers(absl::Time deadline);
 
@@ -82,6 +84,7 @@ class NamespaceRuns {
   mutable std::mutex mutex_;
   std::optional<Forbidden> forbidden_;  // guarded by mutex_
   std::set<std::string> unmade_;        // run keys; empty unless forbidden_; guarded by mutex_
+  std::unique_ptr<ObjectSink> jobs_;    // of the watch of Jobs
   // Last, so that they end first.
   std::vector<std::unique_ptr<ObjectWatch>> watches_;
 };

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "agents/files/tar_stream.h"
 #include "agents/kubernetes/manifest/run_secret.h"
 #include "contract/errors.h"
@@ -23,16 +24,30 @@ std::string NameOfPart(const std::string& run_key, size_t index) {
   return fmt::format("{}-files-{}", run_key, index);
 }
 
+uint64_t ArchiveBytesOf(const Json& job) {
+  const Json& annotations = At(job, "metadata/annotations");
+  uint64_t bytes = 0;
+  if (annotations.is_object() && annotations.contains(kArchiveAnnotation) &&
+      annotations[kArchiveAnnotation].is_string() &&
+      absl::SimpleAtoi(annotations[kArchiveAnnotation].get<std::string>(), &bytes))
+    return bytes;
+  return 0;
+}
+
+absl::Status CheckArchive(const v1::FileTree& tree) {
+  const uint64_t bytes = uploads::TarBytes(tree);
+  if (bytes <= kMaxArchiveBytes) return absl::OkStatus();
+  return contract::BadField(
+      "uploads",
+      fmt::format("they make an archive of {}, and Kubernetes can be given {}; leave some out by a "
+                  ".musterignore file, put data onto a volume (kubernetes.volumes), or build it "
+                  "into the image",
+                  contract::FormatBytes(bytes), contract::FormatBytes(kMaxArchiveBytes)));
+}
+
 absl::StatusOr<std::vector<std::string>> PackFiles(const uploads::LocalFiles& files,
                                                    uploads::FileCache* cache) {
-  if (const uint64_t bytes = uploads::TarBytes(files.tree); bytes > kMaxArchiveBytes) {
-    return contract::BadField(
-        "uploads",
-        fmt::format("they make an archive of {}, and Kubernetes can be given {}; leave "
-                    "some out by a .musterignore file, put data onto a volume "
-                    "(kubernetes.volumes), or build it into the image",
-                    contract::FormatBytes(bytes), contract::FormatBytes(kMaxArchiveBytes)));
-  }
+  if (absl::Status status = CheckArchive(files.tree); !status.ok()) return status;
   std::vector<std::string> parts;
   const absl::Status status = uploads::WriteTar(files, cache, [&](std::string_view bytes) {
     while (!bytes.empty()) {

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "agents/files/job_files.h"
+#include "agents/kubernetes/api/json_fields.h"
 #include "agents/kubernetes/manifest/pod_volumes.h"
 
 namespace muster::kubernetes {
@@ -19,12 +20,19 @@ inline constexpr uint64_t kMaxArchiveBytes = uint64_t{8} << 20;
 // Of a Secret, which holds kMaxSecretBytes with all that is around it.
 inline constexpr size_t kMaxPartBytes = size_t{900} << 10;
 
+// Of a Job: the bytes of its archive, in decimal digits.
+inline constexpr char kArchiveAnnotation[] = "muster.dev/archive-bytes";
+// What that says; 0: it has no archive.
+uint64_t ArchiveBytesOf(const Json& job);
+
+// INVALID_ARGUMENT: they are too many, with the remedy.
+absl::Status CheckArchive(const v1::FileTree& tree);
+
 // The only key of such a Secret.
 inline constexpr char kPartFile[] = "part";
 std::string NameOfPart(const std::string& run_key, size_t index);
 
-// The archive's parts. INVALID_ARGUMENT: they are too many, with the remedy. UNAVAILABLE: a cached
-// file was damaged.
+// The archive's parts. Errors as of CheckArchive; UNAVAILABLE: a cached file was damaged.
 absl::StatusOr<std::vector<std::string>> PackFiles(const uploads::LocalFiles& files,
                                                    uploads::FileCache* cache);
 

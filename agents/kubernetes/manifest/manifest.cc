@@ -219,6 +219,11 @@ absl::StatusOr<RunObjects> MakeObjects(const v1::Assignment& assignment,
   objects.name = assignment.run_key();
   objects.job = MakeJob(*resolved, objects.name_space, *std::move(pod));
   objects.secret = MakeSecret(*resolved, objects.name_space, files);
+  if (!file_parts.empty()) {
+    size_t bytes = 0;
+    for (const std::string& part : file_parts) bytes += part.size();
+    objects.job["metadata"]["annotations"][kArchiveAnnotation] = std::to_string(bytes);
+  }
   objects.file_secrets = MakeFileSecrets(*resolved, objects.name_space, file_parts);
   if (PodCount(assignment.spec()) > 1) objects.service = MakeService(*resolved, objects.name_space);
   if (assignment.spec().kubernetes().gang() == v1::KUBERNETES_GANG_POD_GROUP)

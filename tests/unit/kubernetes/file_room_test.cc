@@ -1,0 +1,165 @@
+// How much of what jobs bring along may be in the API server at a time, and who waits.
+#include "agents/kubernetes/file_room.h"
+
+#include "agents/files/job_files.h"
+#include "agents/kubernetes/manifest/brought_files.h"
+#include "agents/kubernetes/objects/objects.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/agent_files/fake_source.h"
+#include "tests/unit/hosts/temp_dir.h"
+#include "tests/unit/kubernetes/scripted_cluster.h"
+
+namespace muster::kubernetes {
+namespace {
+
+using testing::HasSubstr;
+
+class CountingSink final : public ObjectSink {
+ public:
+  void OnAll(std::vector<Json> objects) override { count += objects.size(); }
+  void OnChange(Json) override { ++count; }
+  void OnDelete(Json) override { ++count; }
+
+  size_t count = 0;
+};
+
+Json MakeJob(const std::string& run_key, uint64_t bytes) {
+  return {{"metadata",
+           {{"name", run_key},
+            {"labels", {{kRunLabel, run_key}}},
+            {"annotations", {{kArchiveAnnotation, std::to_string(bytes)}}}}}};
+}
+
+class FileRoomTest : public testing::Test {
+ protected:
+  bool Takes(const std::string& run_key, uint64_t bytes) { return room_.Take(run_key, bytes).ok(); }
+
+  FileRoom room_{/*max_bytes=*/100};
+  CountingSink next_;
+  const std::unique_ptr<ObjectSink> jobs_ = room_.Listen("lab", &next_);
+  const std::unique_ptr<ObjectSink> other_jobs_ = room_.Listen("other", &next_);
+};
+
+TEST_F(FileRoomTest, TheRunBeyondTheBoundWaitsUntilAnothersJobIsGone) {
+  EXPECT_TRUE(Takes("a", 50));
+  EXPECT_TRUE(Takes("b", 50));
+  const absl::Status full = room_.Take("c", 50);
+  EXPECT_TRUE(absl::IsResourceExhausted(full));
+  EXPECT_THAT(std::string(full.message()), HasSubstr("100 of the 100"));
+  jobs_->OnChange(MakeJob("a", 50));
+  other_jobs_->OnChange(MakeJob("b", 50));
+  EXPECT_FALSE(room_.Ask("c").ok()) << "what is listed counts once";
+  jobs_->OnDelete(MakeJob("a", 50));
+  EXPECT_TRUE(room_.Ask("c").ok());
+  EXPECT_TRUE(Takes("c", 50));
+  EXPECT_FALSE(Takes("d", 1));
+  EXPECT_EQ(next_.count, 3u) << "all is passed on";
+}
+
+TEST_F(FileRoomTest, WhatAnAgentThatWasStartedAnewFindsCounts) {
+  jobs_->OnAll({MakeJob("a", 60), MakeJob("b", 30), {{"metadata", {{"name", "c"}}}}});
+  EXPECT_FALSE(Takes("d", 11));
+  EXPECT_TRUE(Takes("a", 60)) << "it has its room";
+  jobs_->OnAll({MakeJob("b", 30)});
+  EXPECT_TRUE(Takes("d", 70));
+}
+
+TEST_F(FileRoomTest, WhoCameFirstIsNotPassedByASmallerOne) {
+  EXPECT_TRUE(Takes("a", 50));
+  EXPECT_FALSE(Takes("large", 60));
+  EXPECT_FALSE(Takes("small", 1));
+  EXPECT_THAT(std::string(room_.Ask("small").message()), HasSubstr("60 wait before it"));
+  room_.Leave("large");
+  EXPECT_TRUE(room_.Ask("small").ok());
+  EXPECT_TRUE(Takes("small", 1));
+}
+
+TEST_F(FileRoomTest, ARunWhoseJobWasNotMadeGivesItsRoomBack) {
+  EXPECT_TRUE(Takes("a", 100));
+  EXPECT_TRUE(Takes("a", 100)) << "a launch that is repeated";
+  EXPECT_FALSE(Takes("b", 100));
+  room_.Leave("a");
+  EXPECT_TRUE(Takes("b", 100));
+}
+
+class FilesLaunchTest : public ScriptedClusterTest {
+ protected:
+  using Kind = agent::LaunchOutcome::Kind;
+  using Found = agent::LookupOutcome::Kind;
+
+  FilesLaunchTest() {
+    auto cache = uploads::FileCache::Open(dir_ / "cache", {.keep_free_bytes = 0}, &source_);
+    EXPECT_TRUE(cache.ok()) << cache.status();
+    cache_ = *std::move(cache);
+    job_files_.emplace(cache_.get());
+    config_.files = &*job_files_;
+    run_.set_run_key("k7m2-1-1");
+    run_.mutable_spec()->set_nodes(1);
+    run_.mutable_spec()->set_image("any");
+    run_.mutable_spec()->mutable_command()->set_script("true");
+  }
+  // Of one file, which the broker has or not.
+  void Bring(const std::string& content, bool is_there) {
+    if (is_there) source_.Add(content);
+    uploads::Bring(&source_, uploads::Tree({uploads::File("f", content)}), "", run_.mutable_spec());
+  }
+  bool HasMadeJob() {
+    for (const std::string& change : TakeChanges()) {
+      if (change.starts_with("POST /apis/batch/v1/")) return true;
+    }
+    return false;
+  }
+
+  hosts::TempDir dir_;
+  uploads::FakeSource source_;
+  std::unique_ptr<uploads::FileCache> cache_;
+  std::optional<uploads::JobFiles> job_files_;
+  v1::Assignment run_;
+};
+
+TEST_F(FilesLaunchTest, ARunWaitsWhileTheFilesOfOthersFillTheClusterAndCanBeCanceled) {
+  Bring("content", /*is_there=*/true);
+  Json other = ScriptedClusterTest::MakeJob("k7m2-9-1");
+  other["metadata"]["annotations"][kArchiveAnnotation] = std::to_string(kMaxBytesOfArchives);
+  jobs_ = Json::array({other});
+  Start({});
+  const agent::LaunchOutcome outcome = backend_->Launch(run_);
+  EXPECT_EQ(outcome.kind, Kind::kUnclear);
+  EXPECT_THAT(outcome.evidence.detail(), HasSubstr("256Mi"));
+  EXPECT_FALSE(HasMadeJob());
+  agent::RunHandle handle = Handle(run_.run_key());
+  EXPECT_EQ(backend_->Lookup(handle).kind, Found::kCouldNotAsk) << "or it is launched in vain";
+  handle.cancel_requested = true;
+  EXPECT_EQ(backend_->Lookup(handle).kind, Found::kAbsent);
+  EXPECT_TRUE(backend_->Forget(handle).ok());
+}
+
+TEST_F(FilesLaunchTest, WhatIsTooLargeIsRefusedBeforeItsContentIsFetched) {
+  Bring(std::string(kMaxArchiveBytes, 'l'), /*is_there=*/false);
+  Start({});
+  const agent::LaunchOutcome outcome = backend_->Launch(run_);
+  EXPECT_EQ(outcome.kind, Kind::kRefused);
+  EXPECT_THAT(outcome.failure.message(), HasSubstr("kubernetes.volumes"));
+  EXPECT_EQ(source_.asked().size(), 1u) << "the tree alone";
+}
+
+TEST_F(FilesLaunchTest, WhatIsWrongElsewhereIsToldBeforeAnythingIsFetched) {
+  Bring("content", /*is_there=*/true);
+  run_.mutable_spec()->mutable_kubernetes()->set_namespace_("nowhere");
+  Start({});
+  EXPECT_EQ(backend_->Launch(run_).kind, Kind::kRefused);
+  EXPECT_TRUE(source_.asked().empty());
+}
+
+TEST_F(FilesLaunchTest, APlanOfASubmitSaysThatTheFilesAreTooLarge) {
+  Bring(std::string(kMaxArchiveBytes, 'l'), /*is_there=*/false);
+  Start({});
+  const absl::StatusOr<v1::JobPlan> plan = backend_->Plan(run_.spec(), "");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->checks(0).result(), v1::CHECK_RESULT_FAIL);
+  EXPECT_THAT(plan->checks(0).seen(), HasSubstr("uploads"));
+}
+
+}  // namespace
+}  // namespace muster::kubernetes
