@@ -76,13 +76,13 @@ std::vector<LaunchOutcome> SlurmBackend::LaunchMany(
     const std::lock_guard lock(mutex_);
     max_tasks = std::min(max_array_size_, kMaxArrayTasks);
   }
-  const absl::Time files_deadline = absl::Now() + uploads::kFetchPatience;
   std::vector<std::string> scripts;
   for (const auto& assignment : assignments)
     scripts.push_back(PathsOf(assignment->run_key()).script());
   const std::vector<absl::StatusOr<hosts::FileInfo>> before = host_->StatMany(scripts);
   const absl::StatusOr<std::set<std::string>> known = KnownNodesOf(assignments);
   std::map<std::string, absl::StatusOr<ImageCache::Ready>> images;
+  const absl::Time files_deadline = absl::Now() + uploads::kFetchPatience;
   // By what they ask for, in the order of their arrival.
   std::vector<std::vector<Fresh>> groups;
   for (size_t i = 0; i < assignments.size(); ++i) {
@@ -150,6 +150,11 @@ std::optional<LaunchOutcome> SlurmBackend::LayOutFiles(const v1::Assignment& ass
   const absl::StatusOr<uploads::LocalFiles> files =
       config_.files->Fetch(assignment.spec(), deadline - absl::Now());
   if (!files.ok()) return uploads::NotLaunched(files.status());
+  // Those that are ready are submitted first: a thousand copies may take an hour.
+  if (absl::Now() >= deadline) {
+    return uploads::NotLaunched(absl::DeadlineExceededError(
+        "other runs' files were copied meanwhile; it is its turn next"));
+  }
   const absl::Status status =
       trees_->LayOut(*files, PathsOf(assignment.run_key()).work(), deadline);
   if (status.ok()) return std::nullopt;

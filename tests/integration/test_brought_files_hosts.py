@@ -91,3 +91,12 @@ def test_a_host_without_room_for_the_files_leaves_the_run_to_another(api, small_
     assert job.runs[-1].nodes == ["gpu2"] and len(job.runs) == 1
     assert not list(files_of(cluster.hosts[0], agent).glob("*/*"))
     assert not (cluster.hosts[0].run_directory(agent.cluster, job.runs[-1].run_key) / "work").exists()
+
+
+def test_an_agent_without_room_for_the_files_blames_no_host(api, cluster):
+    agent = cluster.make_agent(more="files:\n  keep_free_bytes: 1000Ti\n").start()
+    job_id = api.submit(brought(api, "./train.sh"))
+    eventually(lambda: any("where the agent leaves 1000Ti free" in run.failure.message
+                           and "free disk space there" in run.failure.suggestion for run in api.get(job_id).runs),
+               "the run is refused")
+    assert "host_starts_paused" not in agent.log()

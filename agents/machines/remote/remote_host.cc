@@ -314,7 +314,7 @@ void RemoteHost::Do(const RankStart& start) {
 }
 
 // Of a run of which nothing shows a start: one that has begun may have moved its inputs.
-absl::Status RemoteHost::PrepareStart(const RankStart& start) {
+absl::Status RemoteHost::PrepareStart(const RankStart& start, std::optional<v1::Failure>* refused) {
   // The default one is in the run's own directory, and made there.
   const bool has_results = !start.job->results_directory().starts_with(start.directory + "/");
   const bool has_files = start.job->uploads_size() > 0;
@@ -334,10 +334,10 @@ absl::Status RemoteHost::PrepareStart(const RankStart& start) {
   if (has_results) {
     if (absl::Status s = agent::MakeResultsDirectory(*start.job, ssh_.get()); !s.ok()) return s;
   }
-  return has_files ? LayOutFiles(start) : absl::OkStatus();
+  return has_files ? LayOutFiles(start, refused) : absl::OkStatus();
 }
 
-absl::Status RemoteHost::LayOutFiles(const RankStart& start) {
+absl::Status RemoteHost::LayOutFiles(const RankStart& start, std::optional<v1::Failure>* refused) {
   std::shared_ptr<uploads::HostTrees> trees;
   {
     const std::lock_guard lock(mutex_);
@@ -345,11 +345,14 @@ absl::Status RemoteHost::LayOutFiles(const RankStart& start) {
   }
   if (trees == nullptr) return absl::InvalidArgumentError("uploads: this agent takes none");
   const absl::StatusOr<uploads::LocalFiles> files = options_.files->Fetch(*start.job);
-  absl::Status status = files.status();
-  if (status.ok()) {
-    status = trees->LayOut(*files, fmt::format("{}/{}", start.directory, kWorkDirectory),
-                           absl::Now() + uploads::kFetchPatience);
+  if (!files.ok()) {
+    agent::LaunchOutcome outcome = uploads::NotLaunched(files.status());
+    if (outcome.kind == agent::LaunchOutcome::Kind::kRefused) *refused = std::move(outcome.failure);
+    return files.status();
   }
+  const absl::Status status =
+      trees->LayOut(*files, fmt::format("{}/{}", start.directory, kWorkDirectory),
+                    absl::Now() + uploads::kFetchPatience);
   if (status.ok() || absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) return status;
   if (absl::IsNotFound(status) || absl::IsInvalidArgument(status)) {
     return absl::InvalidArgumentError(
@@ -366,9 +369,10 @@ StartDone RemoteHost::StartRank(const RankStart& start) {
   }
   // A connection that is gone already has carried nothing of this.
   if (done.status.ok() && !ssh_->Connect().ok()) done.status = NoAnswer();
-  if (done.status.ok()) done.status = PrepareStart(start);
+  if (done.status.ok()) done.status = PrepareStart(start, &done.refused);
   // A host without room for the files is one that could not start it.
-  done.was_sent = start.job->uploads_size() > 0 && absl::IsFailedPrecondition(done.status);
+  done.was_sent = start.job->uploads_size() > 0 && absl::IsFailedPrecondition(done.status) &&
+                  !done.refused.has_value();
   if (!done.status.ok()) return done;
   done.was_sent = true;
   std::vector<std::string> words = {"start", start.directory, start.devices, Question()};

@@ -60,6 +60,8 @@ struct StartDone {
   size_t rank = 0;
   absl::Status status;
   bool was_sent = false;  // the host may have been asked
+  // Why the run is refused, if that is no matter of the host's.
+  std::optional<v1::Failure> refused = {};
 };
 // OK: the host has it in hand. Others: ask again.
 struct StopDone {
@@ -151,10 +153,11 @@ class RemoteHost {
   absl::Status NoAnswer() const;
   // What has to be there before a start. UNAVAILABLE: nobody knows; INVALID_ARGUMENT: the job is
   // wrong.
-  absl::Status PrepareStart(const RankStart& start);
+  absl::Status PrepareStart(const RankStart& start, std::optional<v1::Failure>* refused);
   // What the job brings along becomes the rank's working directory. DEADLINE_EXCEEDED: it is on
   // its way. UNAVAILABLE, INVALID_ARGUMENT as above; FAILED_PRECONDITION: there is no room for it.
-  absl::Status LayOutFiles(const RankStart& start);
+  // `refused`: the files could not be fetched, whatever the host.
+  absl::Status LayOutFiles(const RankStart& start, std::optional<v1::Failure>* refused);
   StartDone StartRank(const RankStart& start);
   // Runs the supervisor's program there. UNAVAILABLE: it may have run; FAILED_PRECONDITION: it says
   // that it could not.

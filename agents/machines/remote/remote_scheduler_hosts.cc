@@ -157,6 +157,8 @@ void RemoteScheduler::On(size_t host, const StartDone& event) {
   } else if (absl::IsUnavailable(event.status)) {
     // Nobody knows; the next sign of life of the host leads to another try.
     return;
+  } else if (!rank.HasBegun() && event.refused.has_value()) {
+    Refuse(&run, event.rank, *event.refused);
   } else if (!rank.HasBegun()) {
     Refuse(&run, event.rank,
            MakeFailure(
