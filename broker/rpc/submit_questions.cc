@@ -25,8 +25,9 @@ bool IsResource(const v1::GpuRequest& gpus) { return core::NamesGpuResource(gpus
 bool NeedsAsking(const v1::JobSpec& spec) {
   const auto& gpus = spec.resources().gpus();
   return std::any_of(gpus.begin(), gpus.end(), IsResource) || spec.has_kubernetes() ||
-         spec.mounts_size() > 0 || spec.inputs_size() > 0 || spec.outputs_size() > 0 ||
-         !spec.results_directory().empty() || !spec.working_directory().empty();
+         spec.mounts_size() > 0 || spec.uploads_size() > 0 || spec.inputs_size() > 0 ||
+         spec.outputs_size() > 0 || !spec.results_directory().empty() ||
+         !spec.working_directory().empty();
 }
 
 // The same for jobs against which most likely the same speaks, or nothing.

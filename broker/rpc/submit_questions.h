@@ -1,6 +1,6 @@
 // What only the agents can judge of a job, asked before it is accepted: whether its kubernetes
-// section, its shared memory, its mounts, the place of its results and GPUs by a resource's name
-// are possible there.
+// section, its shared memory, its mounts, what it brings along, the place of its results and GPUs
+// by a resource's name are possible there.
 //
 // Any thread. Most jobs have none of these and go to the engine at once. For the others each
 // cluster of kind Kubernetes that could take them is asked for a plan, once for all that are alike

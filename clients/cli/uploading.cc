@@ -87,7 +87,8 @@ absl::Status SendUploads(Session& session, client::JobFile* file,
   absl::Status status;
   for (int reading = 0; reading < kMaxReadings; ++reading) {
     const auto read = Read(session, file);
-    if (!read.ok()) return read.status();
+    if (status = read.status(); absl::IsAborted(status)) continue;
+    if (!status.ok()) return status;
     if (read->missing.files.empty()) return absl::OkStatus();
     if (status = check(); !status.ok()) return status;
     status = Send(session, read->missing);

@@ -1,8 +1,9 @@
 """Files that jobs bring along on Kubernetes: in Secrets of the run, unpacked in the pod."""
 
+import grpc
 import pytest
 
-from harness.api import FAILED, SUCCEEDED, script_spec
+from harness.api import SUCCEEDED, error_info, script_spec
 from harness.files import bring
 from harness.fixtures import kubernetes_fixture
 from harness.wait import eventually
@@ -42,6 +43,7 @@ def test_each_pod_has_its_own(api, agent):
 
 
 def test_more_than_it_can_hold_is_refused_with_the_remedy(api, agent):
-    job_id = api.submit(brought(api, "true", {b"large": b"l" * (9 << 20)}))
-    job = api.wait_state(job_id, FAILED)
-    assert "uploads" in job.failure.message and "kubernetes.volumes" in job.failure.message
+    with pytest.raises(grpc.RpcError) as refused:
+        api.submit(brought(api, "true", {b"large": b"l" * (9 << 20)}))
+    assert error_info(refused.value).reason == "CANNOT_BE_PLACED"
+    assert "uploads" in refused.value.details() and "kubernetes.volumes" in refused.value.details()

@@ -248,9 +248,9 @@ absl::Status Digest(const fs::path& source, v1::FileTreeEntry* entry) {
     digest.Add(piece);
     size_bytes += piece.size();
     if (size_bytes <= entry->size_bytes()) return absl::OkStatus();
-    return Refused(source, fmt::format("has changed: it had {} bytes a moment ago and has more "
-                                       "now; submit again when nothing writes to it, or {}",
-                                       entry->size_bytes(), kLeaveOut));
+    return absl::AbortedError(
+        ToAbsl(fmt::format("{} has changed: it had {} bytes a moment ago and has more now",
+                           source.native(), entry->size_bytes())));
   });
   if (!status.ok()) return status;
   entry->set_size_bytes(size_bytes);

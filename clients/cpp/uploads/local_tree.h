@@ -29,8 +29,8 @@ struct LocalTree {
 
 // `path`: a directory, or a file, which becomes a tree of one, under `name` if that is not empty.
 // INVALID_ARGUMENT: more than max_bytes or than a tree's entries; something that is no file,
-// directory or link; a link that leads out, before any file is read; a file that grows. Errors name
-// the entry and what would do.
+// directory or link; a link that leads out, before any file is read. ABORTED: a file has grown
+// since its size was read. Errors name the entry and what would do.
 absl::StatusOr<LocalTree> ReadLocalTree(const std::filesystem::path& path, uint64_t max_bytes,
                                         const std::string& name = "");
 

@@ -144,6 +144,24 @@ TEST(SubmitQuestions, AJobThatTheOnlyClusterRefusesIsRefusedInItsWords) {
   EXPECT_THAT(status.error_message(), HasSubstr("cluster \"gpu\": no node has disk=ssd"));
 }
 
+TEST(SubmitQuestions, AJobThatBringsMoreAlongThanTheOnlyClusterTakesIsRefused) {
+  TestBroker broker;
+  FakeAgent agent(broker);
+  ASSERT_TRUE(agent.Connect([](v1::AgentHello& hello) {
+    BeKubernetes(hello);
+    hello.mutable_inventory()->set_takes_uploads(true);
+  }));
+  v1::SubmitJobRequest request = SubmitTrue();
+  request.set_validate_only(true);  // whether the files are here is another matter
+  request.mutable_spec()->set_image("busybox:1");
+  request.mutable_spec()->add_uploads()->set_tree_sha256(std::string(64, 'a'));
+  Submitting submit(broker, request);
+  Answer(agent, "uploads: they make an archive of 20Mi");
+  const grpc::Status status = submit.status.get();
+  EXPECT_EQ(Reason(status), "CANNOT_BE_PLACED");
+  EXPECT_THAT(status.error_message(), HasSubstr("an archive of 20Mi"));
+}
+
 // What came with the answer to a submit, whose question the agent has answered with a warning.
 std::vector<std::string> WarningsOfSubmit(TestBroker& broker, FakeAgent& agent,
                                           const std::string& words, bool refuses) {
