@@ -282,8 +282,7 @@ std::string LacksImages(const v1::JobSpec& shape, const PutCluster& cluster) {
   if (cluster.kind == v1::CLUSTER_KIND_MACHINES && images != v1::IMAGE_SUPPORT_OPTIONAL) {
     return "it is of kind machines and runs no containers, and the job has an image; have the "
            "cluster's operator install podman, docker, enroot or apptainer on each machine, or "
-           "choose "
-           "another cluster";
+           "choose another cluster";
   }
   if (images == v1::IMAGE_SUPPORT_NONE) return "it runs no containers, and the job has an image";
   if (shape.image().front() == '/' && cluster.kind != v1::CLUSTER_KIND_SLURM) {
@@ -297,12 +296,9 @@ std::string LacksImages(const v1::JobSpec& shape, const PutCluster& cluster) {
 std::string LacksUploads(const v1::JobSpec& shape, const PutCluster& cluster) {
   if (shape.uploads_size() == 0 || cluster.inventory.takes_uploads()) return "";
   return "its agent takes no files that jobs bring along, as those of older versions do, and the "
-         "job "
-         "brings some (uploads: a local workdir or file_mounts); have its operator update the "
-         "agent, "
-         "or copy them there yourself and name that directory by its absolute path, or choose "
-         "another "
-         "cluster";
+         "job brings some (uploads: a local workdir or file_mounts); have its operator update the "
+         "agent, or copy them there yourself and name that directory by its absolute path, or "
+         "choose another cluster";
 }
 
 // Likewise for a share of a GPU.

@@ -277,7 +277,7 @@ void Supervisor::EndRun(ExitRecord::Cause cause, pid_t leader) {
   if (leader > 0 && family_.EndOf(leader).has_value()) return;
   exit_.cause = cause;
   kill_ms_ = Milliseconds(CLOCK_MONOTONIC) + std::max<int64_t>(spec_.grace_ms, 1);
-  if (leader <= 0) return;
+  if (leader <= 0 || TellContainer(leader)) return;
   kill(-leader, SIGTERM);
   kill(-leader, SIGCONT);  // a stopped process would not see the TERM
 }

@@ -72,6 +72,9 @@ class Supervisor {
                         const std::vector<std::string>& environment);
   // After the phase: asks how the container ended, and removes it.
   void LeaveContainer(ExitRecord::Phase phase, pid_t leader);
+  // Sends TERM to what runs in a container of podman or docker; false: there is none, or none that
+  // runs. podman itself, told so while it starts one, ends and leaves that running.
+  bool TellContainer(pid_t leader);
   // Whether something in it was killed for memory, as far as the tool can tell.
   bool WasOom(const ContainerPlan& plan, pid_t leader);
   std::string ContainerName(ExitRecord::Phase phase) const;

@@ -201,6 +201,14 @@ bool Supervisor::FinishTool(const std::vector<std::string>& words, pid_t leader)
   return end.has_value() && WIFEXITED(*end) && WEXITSTATUS(*end) == 0;
 }
 
+bool Supervisor::TellContainer(pid_t leader) {
+  const std::string& tool = spec_.container_tool;
+  const bool is_in_it =
+      exit_.phase == ExitRecord::Phase::kSetup || exit_.phase == ExitRecord::Phase::kCommand;
+  if (!is_in_it || (tool != kPodman && tool != kDocker)) return false;
+  return FinishTool({tool, "kill", "--signal=TERM", ContainerName(exit_.phase)}, leader);
+}
+
 bool Supervisor::WasOom(const ContainerPlan& plan, pid_t leader) {
   // What was killed without a limit was killed for want of memory on the machine.
   if (exit_.memory_limit_bytes == 0) return false;

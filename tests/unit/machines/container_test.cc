@@ -151,6 +151,7 @@ case "$1" in
     test "$1" != create || echo "$3" >>{0}/created
     exit 0 ;;
   inspect) cat {0}/oom 2>/dev/null || echo false; exit 0 ;;
+  kill) exit 1 ;;
   rm | remove) test ! -e {0}/stuck; exit ;;
 esac
 # run, exec, start: to the program.
