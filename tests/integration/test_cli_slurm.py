@@ -34,7 +34,7 @@ def test_a_batch_script_that_needs_nothing_of_slurm_runs_on_a_machine(world, api
 
 
 def test_one_that_needs_slurm_is_refused_where_there_is_none(world, agent):
-    for words in (["--wrap", "srun true"], ["-p", "gpu", "--wrap", "true"], ["-N2", "--wrap", "true"]):
+    for words in (["--wrap", "srun true"], ["-A", "lab", "--wrap", "true"], ["-N2", "--wrap", "true"]):
         done = world.cli("sbatch", *words, check=False)
         assert done.returncode == CANNOT_BE_PLACED, done.stderr
         assert "can ever run this job: only Slurm can take it because" in done.stderr

@@ -20,7 +20,7 @@ constexpr size_t kMaxWordsBytes = 1024;
 // as they have written to it before. (Kubernetes: kuberuntime_container.go, cri-client's logs.go,
 // and there what the container runtime and fsnotify say, which is handed on as it is. All that
 // kubelet_pods.go says by itself comes before, with status 400.)
-constexpr std::array<std::string_view, 12> kNodesWords = {
+constexpr std::array<std::string_view, 13> kNodesWords = {
     "failed to try resolving symlinks in path \"",
     "failed to open log file \"",
     "failed to read log file \"",
@@ -30,6 +30,7 @@ constexpr std::array<std::string_view, 12> kNodesWords = {
     "failed to get parse function: ",
     "unable to retrieve container logs for ",
     "container status is nil",
+    "container \"",  // "... not found": of runtimes that are part of the kubelet's process
     "context cancelled",
     "rpc error: code = ",  // the runtime has removed the container, or does not answer
     "fsnotify: queue or buffer overflow",

@@ -156,6 +156,7 @@ constexpr const char* kEndsOfLogs[] = {
     "failed to get parse function: unsupported log format: \"x\"",
     "unable to retrieve container logs for containerd://0a1b",
     "container status is nil",
+    "container \"a_b_0\" not found",
     "context cancelled",
     "rpc error: code = NotFound desc = an error occurred when try to find container \"0a\": gone",
     "rpc error: code = NotFound desc = could not find container \"0a\": ID does not exist",
