@@ -146,8 +146,9 @@ absl::Status CheckDevices(const PlacedRank& rank, const Capacity& capacity) {
   std::vector<std::string> missing;
   size_t i = 0;
   for (const auto& [index, millis] : rank.node.gpus) {
-    const auto found = std::find_if(capacity.gpus.begin(), capacity.gpus.end(),
-                                    [&](const Gpu& gpu) { return gpu.index == index; });
+    const auto found =
+        std::find_if(capacity.gpus.begin(), capacity.gpus.end(),
+                     [wanted = index](const Gpu& gpu) { return gpu.index == wanted; });
     const std::string name = i < given.size() ? given[i] : "";
     ++i;
     if (found != capacity.gpus.end() && (name.empty() || found->name == name)) continue;
