@@ -38,3 +38,10 @@ def test_of_a_program_of_many_tests_those_that_failed_are_named(world):
 def test_a_part_without_tests_is_a_failure(world):
     assert summarise(world, "").returncode == 1
     assert summarise(world, "", "--some").returncode == 1
+
+
+def test_of_a_failed_check_of_lint_the_findings_are_named(world):
+    path = world.write("lint.log", "lint.size: passed\nlint.tidy: FAILED\nnote\na.cc:1:2: error: bad [x]\n  int a;\nlint.words: passed\n")
+    done = subprocess.run([SUMMARISE, path], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.splitlines() == ["FAILED lint.tidy", "  a.cc:1:2: error: bad [x]", "2 passed, 1 failed"]
+    assert done.returncode == 1
