@@ -190,6 +190,9 @@ class FetchStream final : public grpc::ServerWriteReactor<v1::FetchFilesResponse
         job->runs(static_cast<int>(request_.run() == 0 ? runs : request_.run()) - 1);
     run_key_ = run.run_key();
     cluster_ = run.cluster();
+    if (const auto rank = static_cast<int>(request_.rank()); rank < run.nodes_size()) {
+      node_ = run.nodes(rank);
+    }
     return absl::OkStatus();
   }
 
@@ -200,6 +203,7 @@ class FetchStream final : public grpc::ServerWriteReactor<v1::FetchFilesResponse
     send.set_run_key(run_key_);
     send.set_rank(request_.rank());
     send.set_path(request_.path());
+    send.set_node(node_);
     AskCluster(context_, cluster_, std::move(question), kBeginPatience, absl::InfiniteFuture(),
                [self = shared_from_this()](const absl::StatusOr<ClusterAnswer>& answer) {
                  if (!answer.ok()) self->EndWith(answer.status());
@@ -214,6 +218,7 @@ class FetchStream final : public grpc::ServerWriteReactor<v1::FetchFilesResponse
   // Of one step after the other.
   std::string run_key_;
   std::string cluster_;
+  std::string node_;  // empty: not known
 
   std::mutex mutex_;
   std::shared_ptr<FileFeed> feed_;
