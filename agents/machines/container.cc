@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "agents/machines/split.h"
+
 namespace muster::machines {
 namespace {
 
@@ -110,13 +112,10 @@ ContainerPlan PlanOfDaemon(const ContainerRequest& request) {
 // The line of an answer that begins with one of these; empty: there is none. A tool's warnings
 // stand in other lines.
 std::string LineOf(const std::string& answer, const Words& beginnings) {
-  for (size_t begin = 0; begin < answer.size();) {
-    const size_t end = std::min(answer.find('\n', begin), answer.size());
-    const std::string line = answer.substr(begin, end - begin);
+  for (const std::string& line : LinesOf(answer)) {
     for (const std::string& beginning : beginnings) {
       if (line.starts_with(beginning)) return line;
     }
-    begin = end + 1;
   }
   return "";
 }

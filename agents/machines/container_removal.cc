@@ -16,6 +16,7 @@
 #include "agents/machines/container.h"
 #include "agents/machines/run_records.h"
 #include "agents/machines/small_file.h"
+#include "agents/machines/split.h"
 
 namespace muster::machines {
 namespace {
@@ -64,16 +65,6 @@ bool RunTool(const Words& words, const RemovalPatience& patience, std::string* s
   const ssize_t size = pread(output.get(), said->data(), said->size(), 0);
   said->resize(static_cast<size_t>(std::max<ssize_t>(size, 0)));
   return size >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-std::vector<std::string> LinesOf(const std::string& text) {
-  std::vector<std::string> lines;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return lines;
 }
 
 // Whether it is gone.

@@ -5,7 +5,8 @@
 
 #include "agents/machines/clock_now.h"
 #include "agents/machines/container_removal.h"
-#include "spdlog/spdlog.h"
+#include "daemon/log.h"
+#include "fmt/format.h"
 
 namespace muster::machines {
 namespace {
@@ -62,10 +63,12 @@ bool ContainerRemover::Try(Task* task) {
     return true;
   }
   if (!stop_ && !std::exchange(task->was_told, true)) {
-    spdlog::warn(
-        "container_not_removed run={} retry_in={}s reason=\"the tool named in {}/containers failed "
-        "or did not answer in {} s; the run counts as there until it does\"",
-        task->run_key, kRetry.count(), task->directory, kPatienceMs / 1000);
+    LogEvent(spdlog::level::warn, "container_not_removed",
+             {{"run", task->run_key},
+              {"retry_in", fmt::format("{}s", kRetry.count())},
+              {"reason", fmt::format("the tool named in {}/containers failed or did not answer in "
+                                     "{} s; the run counts as there until it does",
+                                     task->directory, kPatienceMs / 1000)}});
   }
   return false;
 }

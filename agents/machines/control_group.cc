@@ -13,6 +13,7 @@
 
 #include "agents/machines/record.h"
 #include "agents/machines/small_file.h"
+#include "agents/machines/split.h"
 
 namespace muster::machines {
 namespace {
@@ -46,20 +47,9 @@ int WriteControl(const std::string& path, const std::string& text) {
   return write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : errno;
 }
 
-// What is between these characters.
-std::vector<std::string> Split(const std::string& text, const char* separators) {
-  std::vector<std::string> words;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find_first_of(separators, begin), text.size());
-    if (end > begin) words.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return words;
-}
-
 // Of the line that begins with these words; 0: there is none.
 int64_t NumberAfter(const char* words, const std::string& text) {
-  for (const std::string& line : Split(text, "\n")) {
+  for (const std::string& line : LinesOf(text)) {
     if (line.starts_with(words)) return atoll(line.c_str() + strlen(words));
   }
   return 0;
@@ -74,7 +64,7 @@ bool MayMakeIn(const std::string& directory) { return access(directory.c_str(), 
 // The path of this process's group in the hierarchy of that controller ("": that of cgroup v2), as
 // the kernel says it: "4:cpu,cpuacct:/a/b" in each line.
 std::string OwnGroup(const std::string& lines, std::string_view controller) {
-  for (const std::string& line : Split(lines, "\n")) {
+  for (const std::string& line : LinesOf(lines)) {
     const size_t first = line.find(':');
     const size_t second = line.find(':', first + 1);
     if (second == std::string::npos) continue;
@@ -139,7 +129,7 @@ std::string LimitCores(const std::string& directory, bool is_unified, uint32_t c
 void KillAllIn(const std::string& directory) {
   if (WriteControl(directory + "/cgroup.kill", "1") == 0) return;
   // Before Linux 5.14, and on cgroup v1.
-  for (const std::string& process : Split(Load(directory + "/cgroup.procs"), "\n")) {
+  for (const std::string& process : LinesOf(Load(directory + "/cgroup.procs"))) {
     const int pid = atoi(process.c_str());
     if (pid > 1) kill(pid, SIGKILL);
   }
@@ -256,7 +246,7 @@ void RemoveGroupsOf(const std::string& run_directory) {
   const std::string prefix =
       kGroupPrefix + run_directory.substr(run_directory.rfind('/') + 1) + ".";
   bool removed = true;
-  for (const std::string& directory : Split(Load(file), "\n")) {
+  for (const std::string& directory : LinesOf(Load(file))) {
     const bool is_ours = directory.starts_with(kControlFileSystem) &&
                          directory.find("/../") == std::string::npos &&
                          directory.substr(directory.rfind('/') + 1).starts_with(prefix);

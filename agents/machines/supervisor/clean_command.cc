@@ -4,6 +4,7 @@
 #include "agents/machines/container_removal.h"
 #include "agents/machines/host_report.h"
 #include "agents/machines/run_files.h"
+#include "agents/machines/split.h"
 #include "agents/machines/supervisor/host_commands.h"
 
 namespace muster::machines {

@@ -42,8 +42,6 @@ int LimitsCommand();
 int HostError(const std::string& what, const std::string& path, int error);
 // All of standard input; false: more than max_bytes, or it cannot be read.
 bool ReadInput(size_t max_bytes, std::string* input);
-// The lines of a text.
-std::vector<std::string> LinesOf(const std::string& text);
 // The name of a run's directory, which is the run's key; empty if the path cannot be one.
 std::string RunKeyOf(const std::string& directory);
 

@@ -21,6 +21,7 @@
 #include "agents/machines/process_search.h"
 #include "agents/machines/run_records.h"
 #include "agents/machines/small_file.h"
+#include "agents/machines/split.h"
 #include "agents/machines/supervisor/host_commands.h"
 
 namespace muster::machines {

@@ -28,12 +28,6 @@ namespace {
 constexpr int kExitTries = 30;
 constexpr unsigned kExitRetrySeconds = 1;
 
-int64_t Milliseconds(clockid_t clock) {
-  timespec now;
-  clock_gettime(clock, &now);
-  return static_cast<int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
-}
-
 }  // namespace
 
 int OpenSignals() {
@@ -52,7 +46,7 @@ int Supervisor::Run() {
   TellOfClaim();
   if (Prepare()) {
     MakeGroup();
-    if (spec_.time_limit_ms > 0) limit_ms_ = Milliseconds(CLOCK_MONOTONIC) + spec_.time_limit_ms;
+    if (spec_.time_limit_ms > 0) limit_ms_ = SteadyMilliseconds() + spec_.time_limit_ms;
     if (!spec_.container_tool.empty() && !FetchImage()) {
       // The exit record says why.
     } else if (spec_.setup_words.empty() || RunPhase(ExitRecord::Phase::kSetup)) {
@@ -237,7 +231,7 @@ void Supervisor::Wait(pid_t leader) {
     const bool family_left = family_.Reap();
     const bool ending = kill_ms_ != 0;
     if (family_.EndOf(leader).has_value() && !(ending && family_left)) return;
-    const int64_t now = Milliseconds(CLOCK_MONOTONIC);
+    const int64_t now = SteadyMilliseconds();
     if (ending && now >= kill_ms_) return;
     if (!ending && limit_ms_ != 0 && now >= limit_ms_) {
       EndRun(ExitRecord::Cause::kTimeLimit, leader);
@@ -252,7 +246,7 @@ void Supervisor::Wait(pid_t leader) {
 int Supervisor::PatienceMs() const {
   const int64_t until = kill_ms_ != 0 ? kill_ms_ : limit_ms_;
   if (until == 0) return -1;
-  return static_cast<int>(std::clamp<int64_t>(until - Milliseconds(CLOCK_MONOTONIC), 0, INT_MAX));
+  return static_cast<int>(std::clamp<int64_t>(until - SteadyMilliseconds(), 0, INT_MAX));
 }
 
 void Supervisor::ReadSignals(pid_t leader) {
@@ -276,7 +270,7 @@ void Supervisor::EndRun(ExitRecord::Cause cause, pid_t leader) {
   family_.Reap();
   if (leader > 0 && family_.EndOf(leader).has_value()) return;
   exit_.cause = cause;
-  kill_ms_ = Milliseconds(CLOCK_MONOTONIC) + std::max<int64_t>(spec_.grace_ms, 1);
+  kill_ms_ = SteadyMilliseconds() + std::max<int64_t>(spec_.grace_ms, 1);
   if (leader <= 0 || TellContainer(leader)) return;
   kill(-leader, SIGTERM);
   kill(-leader, SIGCONT);  // a stopped process would not see the TERM

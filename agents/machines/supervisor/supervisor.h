@@ -85,6 +85,8 @@ class Supervisor {
   pid_t StartTool(const std::vector<std::string>& words);
   // Whether it ended well. Of the phase's program, whose end is not to be missed meanwhile.
   bool FinishTool(const std::vector<std::string>& words, pid_t leader);
+  // Likewise; by SteadyMilliseconds.
+  bool FinishToolUntil(int64_t until_ms, const std::vector<std::string>& words, pid_t leader);
   void WriteStarted(pid_t pid);
   // Until the phase's program has ended; when the run is being ended, until all its processes have.
   void Wait(pid_t leader);

@@ -11,16 +11,19 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "agents/machines/clock_now.h"
 #include "agents/machines/container_removal.h"
 #include "agents/machines/small_file.h"
+#include "agents/machines/split.h"
 #include "agents/machines/supervisor/supervisor.h"
 
 namespace muster::machines {
 namespace {
 
-// Removing a container takes a second; on a host under load it takes several. 60 s in all.
-constexpr int kToolRounds = 600;
-constexpr int kToolRoundMs = 100;
+// Removing a container takes a second; on a host under load it takes several.
+constexpr int64_t kToolPatienceMs = 60'000;
+// Between two looks at a tool, of whose end a signal tells.
+constexpr int64_t kToolRoundMs = 100;
 // Of a tool's log, which has a line for each layer of an image.
 constexpr size_t kMaxToolLogBytes = 1 << 20;
 // What an exit record has room for.
@@ -35,16 +38,6 @@ std::string ValueOf(const std::vector<std::string>& variables, std::string_view 
   return "";
 }
 
-std::vector<std::string> SplitAtCommas(const std::string& text) {
-  std::vector<std::string> words;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    words.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return words;
-}
-
 bool IsNumber(const std::string& text) {
   return std::all_of(text.begin(), text.end(),
                      [](unsigned char c) { return std::isdigit(c) != 0; });
@@ -54,7 +47,7 @@ bool IsNumber(const std::string& text) {
 void NumberAnew(std::vector<std::string>* environment) {
   for (std::string& variable : *environment) {
     if (!variable.starts_with("CUDA_VISIBLE_DEVICES=")) continue;
-    const std::vector<std::string> names = SplitAtCommas(variable.substr(variable.find('=') + 1));
+    const std::vector<std::string> names = Split(variable.substr(variable.find('=') + 1), ",");
     if (names.empty() || !std::all_of(names.begin(), names.end(), IsNumber)) return;
     variable = "CUDA_VISIBLE_DEVICES=0";
     for (size_t i = 1; i < names.size(); ++i) variable += "," + std::to_string(i);
@@ -78,7 +71,7 @@ std::string Supervisor::ContainerName(ExitRecord::Phase phase) const {
 
 std::vector<std::string> Supervisor::DeviceNames() const {
   const std::string amd = ValueOf(arguments_.variables, "ROCR_VISIBLE_DEVICES");
-  return SplitAtCommas(amd.empty() ? ValueOf(arguments_.variables, "CUDA_VISIBLE_DEVICES") : amd);
+  return Split(amd.empty() ? ValueOf(arguments_.variables, "CUDA_VISIBLE_DEVICES") : amd, ",");
 }
 
 ContainerPlan Supervisor::PlanFor(ExitRecord::Phase phase) const {
@@ -186,13 +179,20 @@ bool Supervisor::PrepareContainer(const ContainerPlan& plan, ExitRecord::Phase p
 }
 
 bool Supervisor::FinishTool(const std::vector<std::string>& words, pid_t leader) {
+  return FinishToolUntil(SteadyMilliseconds() + kToolPatienceMs, words, leader);
+}
+
+bool Supervisor::FinishToolUntil(int64_t until_ms, const std::vector<std::string>& words,
+                                 pid_t leader) {
   const ExitRecord kept = exit_;
   const pid_t tool = StartTool(words);
   exit_ = kept;
   if (tool < 0) return false;
-  for (int round = 0; round < kToolRounds && !family_.EndOf(tool).has_value(); ++round) {
+  while (!family_.EndOf(tool).has_value()) {
+    const int64_t left_ms = until_ms - SteadyMilliseconds();
+    if (left_ms <= 0) break;
     pollfd fd = {signal_fd_, POLLIN, 0};
-    poll(&fd, 1, kToolRoundMs);
+    poll(&fd, 1, static_cast<int>(std::min(left_ms, kToolRoundMs)));
     ReadSignals(leader);
     family_.Reap();
   }
@@ -206,7 +206,9 @@ bool Supervisor::TellContainer(pid_t leader) {
   const bool is_in_it =
       exit_.phase == ExitRecord::Phase::kSetup || exit_.phase == ExitRecord::Phase::kCommand;
   if (!is_in_it || (tool != kPodman && tool != kDocker)) return false;
-  return FinishTool({tool, "kill", "--signal=TERM", ContainerName(exit_.phase)}, leader);
+  // A tool that hangs does not make the grace longer.
+  return FinishToolUntil(kill_ms_, {tool, "kill", "--signal=TERM", ContainerName(exit_.phase)},
+                         leader);
 }
 
 bool Supervisor::WasOom(const ContainerPlan& plan, pid_t leader) {

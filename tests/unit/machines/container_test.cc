@@ -151,7 +151,7 @@ case "$1" in
     test "$1" != create || echo "$3" >>{0}/created
     exit 0 ;;
   inspect) cat {0}/oom 2>/dev/null || echo false; exit 0 ;;
-  kill) exit 1 ;;
+  kill) test ! -e {0}/hangs || {{ sleep 20; touch {0}/outlived; }}; exit 1 ;;
   rm | remove) test ! -e {0}/stuck; exit ;;
 esac
 # run, exec, start: to the program.
@@ -268,6 +268,18 @@ TEST_P(LimitingToolTest, ARunGoesWithoutLimitsThatTheToolCannotSet) {
                                                            "limit of memory",
                                                            GetParam())));
   EXPECT_THAT(Words(), Not(HasSubstr("--memory")));
+}
+
+TEST_P(LimitingToolTest, AToolThatHangsAtACancelIsWaitedForNoLongerThanTheGrace) {
+  config_.cancel_grace = absl::Milliseconds(300);
+  StartBackend();
+  const std::string run_key = Submit(InContainer(Script("exec sleep 1000")));
+  AwaitState(run_key, v1::RUN_STATE_RUNNING);
+  std::ofstream(dir_ / "hangs") << "";
+  Cancel(run_key);
+  EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_CANCELED);
+  EXPECT_THAT(Words(), HasSubstr("kill --signal=TERM"));
+  EXPECT_FALSE(Exists(dir_ / "outlived"));
 }
 
 using LeavingToolTest = FakeToolTest;
