@@ -39,16 +39,26 @@ bool IsPart(const std::string& name) {
   return name.rfind(std::string(kWorkDirectory) + ".part.", 0) == 0;
 }
 
-// The copies of the job's files that no run has had, which are nobody's.
-void RemoveUnusedCopies(const std::string& directory) {
-  std::vector<std::string> copies;
+// A record whose writer was killed before it had its name (small_file.h).
+bool IsUnfinished(const std::string& name) {
+  const auto is_of = [&](const char* record) {
+    return name.starts_with(std::string(record) + ".");
+  };
+  return name.ends_with(".tmp") &&
+         (is_of(kSpecFile) || is_of(kClaimFile) || is_of(kStartedFile) || is_of(kExitFile));
+}
+
+// What nobody has: unfinished records, and the copies of the job's files that no run has had.
+void RemoveUnused(const std::string& directory) {
+  std::vector<std::string> unused;
   std::error_code error;
   std::filesystem::directory_iterator entry(directory, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    if (IsPart(entry->path().filename().string())) copies.push_back(entry->path().string());
+    const std::string name = entry->path().filename().string();
+    if (IsPart(name) || IsUnfinished(name)) unused.push_back(entry->path().string());
   }
-  if (IsClosedUnstarted(directory)) copies.push_back(directory + "/" + kWorkDirectory);
-  for (const std::string& copy : copies) std::filesystem::remove_all(copy, error);
+  if (IsClosedUnstarted(directory)) unused.push_back(directory + "/" + kWorkDirectory);
+  for (const std::string& path : unused) std::filesystem::remove_all(path, error);
 }
 
 }  // namespace
@@ -60,7 +70,7 @@ int CloseWithoutStart(const std::string& directory, int64_t now_us) {
 
 void RemoveRunBookkeeping(const std::string& directory) {
   RemoveGroupsOf(directory);
-  RemoveUnusedCopies(directory);
+  RemoveUnused(directory);
   for (const char* name :
        {kSpecFile, kStartedFile, kCancelFile, kSetupFile, kCommandFile, kEnterFile,
         kContainerLogFile, kEnrootImageFile, kApptainerImageFile, kConmonOomFile})

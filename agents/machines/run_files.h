@@ -19,8 +19,9 @@ inline constexpr const char* kBaseVariables[] = {"HOME",  "LANG",   "LC_ALL", "L
 int CloseWithoutStart(const std::string& directory, int64_t now_us);
 
 // What only Muster needs, but for what is written down of containers that may still be there
-// (container_removal.h); and the copies of the job's files that no run has had: parts of one, and
-// the work/ of a run that was closed without a start. Each other work/ is the user's.
+// (container_removal.h), with records that were never finished; and the copies of the job's files
+// that no run has had: parts of one, and the work/ of a run that was closed without a start. Each
+// other work/ is the user's.
 void RemoveRunBookkeeping(const std::string& directory);
 // The rest, but for what the user has in it.
 void RemoveRunLogs(const std::string& directory);

@@ -32,6 +32,20 @@ TEST(RunBookkeeping, WhatAToolMadeOfAnImageGoesWithIt) {
   EXPECT_TRUE(Exists(dir / "stdout"));
 }
 
+TEST(RunBookkeeping, RecordsThatWereNeverFinishedGoWithItAndNoFileOfTheUsers) {
+  const hosts::TempDir dir;
+  const std::string run = dir / "k-1-1";
+  std::filesystem::create_directory(run);
+  for (const char* name : {"spec.1.2.tmp", "claim.1.2.tmp", "started.1.2.tmp", "exit.1.tmp"})
+    std::ofstream(run + "/" + name) << "x";
+  std::ofstream(run + "/mine.1.2.tmp") << "x";
+  RemoveRunBookkeeping(run);
+  RemoveRunLogs(run);
+  EXPECT_TRUE(Exists(run + "/mine.1.2.tmp"));
+  std::filesystem::remove(run + "/mine.1.2.tmp");
+  EXPECT_TRUE(std::filesystem::is_empty(run));
+}
+
 // A docker that fails to remove anything, as its older versions do what is not there.
 class RemoveContainersTest : public ::testing::Test {
  protected:
