@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "agents/core/proto_time.h"
 #include "contract/signal_name.h"
 #include "contract/units.h"
 #include "fmt/format.h"
@@ -15,12 +16,14 @@ namespace {
 
 using agent::Observation;
 
+// What shells end with.
+constexpr int kNotExecutableCode = 126;
+constexpr int kNotFoundCode = 127;
+
 v1::Evidence MakeEvidence(v1::EvidenceSource source, absl::Time now, const std::string& detail) {
   v1::Evidence evidence;
   evidence.set_source(source);
-  const timespec time = absl::ToTimespec(now);
-  evidence.mutable_observed_at()->set_seconds(time.tv_sec);
-  evidence.mutable_observed_at()->set_nanos(static_cast<int32_t>(time.tv_nsec));
+  *evidence.mutable_observed_at() = agent::ToProto(now);
   evidence.set_detail(detail);
   return evidence;
 }
@@ -94,6 +97,20 @@ std::string OomText(const ExitRecord& exit) {
                      contract::FormatBytes(exit.memory_limit_bytes));
 }
 
+// Of a setup or command that has failed by itself.
+std::string ExitRemedy(const ExitRecord& exit) {
+  if (exit.end == ExitRecord::End::kSignaled && exit.status == SIGKILL) {
+    return "if nobody killed it, the machine may have run out of memory: ask for more, or use less";
+  }
+  const bool is_missing = exit.end == ExitRecord::End::kExited &&
+                          (exit.status == kNotFoundCode || exit.status == kNotExecutableCode);
+  if (is_missing) {
+    return "read its output: a shell ends with 127 if the machine has no command of that name, and "
+           "with 126 if a file is none that it may run";
+  }
+  return "read its output";
+}
+
 // Why a run failed whose setup or command ran to its end.
 v1::Failure ProgramFailure(const ExitRecord& exit) {
   if (exit.oom_kills > 0) {
@@ -105,15 +122,12 @@ v1::Failure ProgramFailure(const ExitRecord& exit) {
         "ask for more memory (resources.memory_bytes), or use less of it, with smaller batches");
   }
   if (exit.phase == ExitRecord::Phase::kSetup) {
-    return MakeFailure(v1::FAILURE_CLASS_CONFIG, fmt::format("setup {}", EndText(exit)),
-                       "read its output: the command was not started");
+    return MakeFailure(v1::FAILURE_CLASS_CONFIG,
+                       fmt::format("setup {}, so the command was not started", EndText(exit)),
+                       ExitRemedy(exit));
   }
-  const bool killed = exit.end == ExitRecord::End::kSignaled && exit.status == SIGKILL;
-  return MakeFailure(
-      v1::FAILURE_CLASS_PROGRAM, fmt::format("the command {}", EndText(exit)),
-      killed
-          ? "if nobody killed it, the machine may have run out of memory: ask for more, or use less"
-          : "read its output");
+  return MakeFailure(v1::FAILURE_CLASS_PROGRAM, fmt::format("the command {}", EndText(exit)),
+                     ExitRemedy(exit));
 }
 
 v1::RunState StateOf(const ExitRecord& exit) {

@@ -12,6 +12,23 @@ from harness.groups import remove_groups
 from harness.wait import eventually
 
 SSHD = "/usr/sbin/sshd"
+# Runs what follows "--" where the programs that are named before it are not there, and root's shell is /bin/sh. The
+# directory is the first word; what is mounted goes with the last process.
+BARE = r"""
+directory=$1; shift
+mount -t tmpfs tmpfs "$directory" && mkdir "$directory/upper" "$directory/work" || exit
+sed 's,^\(root:.*\):[^:]*$,\1:/bin/sh,' /etc/passwd >"$directory/passwd" || exit
+mount --bind "$directory/passwd" /etc/passwd || exit
+mount -t overlay -o "lowerdir=/usr/bin,upperdir=$directory/upper,workdir=$directory/work" overlay /usr/bin || exit
+while [ "$1" != -- ]; do rm -f /usr/bin/$1; shift; done
+shift
+exec "$@"
+"""
+
+
+def without_programs(directory, patterns, argv):
+    """The command line that runs `argv` where no program of /usr/bin with such a name is; the directory is empty."""
+    return ["unshare", "--mount", "/bin/sh", "-c", BARE, "sh", str(directory), *patterns, "--", *argv]
 
 
 class SshHost:
@@ -26,6 +43,7 @@ class SshHost:
         self.home.mkdir(parents=True)
         self.process = None
         self._has_disk = False
+        self._lacks = ()
         _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.directory / "host_key")
         public = key.with_suffix(".pub").read_text()
         self.programs = self.directory / "programs"
@@ -47,9 +65,11 @@ class SshHost:
         return self.home / ".muster" / cluster / self.name / "runs" / run_key
 
     def start(self):
+        argv = [SSHD, "-D", "-e", "-f", str(self.directory / "sshd_config")]
+        if self._lacks:
+            argv = without_programs(self.directory / "bare", self._lacks, argv)
         with open(self.directory / "sshd.log", "ab") as log:
-            self.process = subprocess.Popen([SSHD, "-D", "-e", "-f", str(self.directory / "sshd_config")],
-                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+            self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         eventually(self._listens, f"sshd of {self.name} listens")
         return self
 
@@ -96,6 +116,21 @@ class SshHost:
                            "exit $code\n")
         program.chmod(0o700)
         return done
+
+    def stall(self, program, names, gate, head="true"):
+        """The first time that it is started there while a path of such a name is there, it does what the shell text `head`
+        says, and goes on once the gate is open. The file that is made in between."""
+        stalled = self.directory / f"{program}-is-stalled"
+        wrapper = self.programs / program
+        wrapper.write_text(f"#!/bin/sh\nif ls -d {names} && mkdir {stalled}.first; then\n{head} >&3\ntouch {stalled}\n"
+                           f"{gate.script()}\nfi 3>&1 >/dev/null 2>&1\nexec /usr/bin/{program} \"$@\"\n")
+        wrapper.chmod(0o755)
+        return stalled
+
+    def take_away(self, *patterns):
+        """From its next start on it has no such programs."""
+        (self.directory / "bare").mkdir(exist_ok=True)
+        self._lacks = patterns
 
     def limit_disk(self, mebibytes):
         """Before anything is there: its home is a disk of its own."""
