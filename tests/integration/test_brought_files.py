@@ -7,6 +7,7 @@ import pytest
 
 from harness.api import CANCELED, FAILED, SUCCEEDED, script_spec
 from harness.files import bring, sha256
+from harness.relay import StallingRelay
 from harness.wait import eventually
 
 CODE = {b"train.sh": b"#!/bin/sh\ncat data/in; echo more >>data/in\n", b"data/in": b"1,2,3\n", b"empty": b""}
@@ -58,15 +59,31 @@ def test_files_that_the_broker_has_lost_end_the_job_with_the_remedy(api, world, 
     assert len(job.runs) <= 1
 
 
-@pytest.mark.parametrize("after_bytes", [1, 40 << 20])
-def test_an_agent_that_is_killed_while_it_fetches_runs_the_job_once(api, agent, world, after_bytes):
+@pytest.fixture
+def stalling(world, broker, request):
+    """What is between the broker and an agent of which a fetch stands still after so many bytes, and that agent."""
+    relay = StallingRelay(broker, world.path("relay.sock"), request.param)
+    agent = world.make_agent()
+    agent.argv[agent.argv.index("--broker") + 1] = relay.address
+    yield relay, agent.start()
+    relay.close()
+
+
+def await_half(agent):
+    """Until the agent has fetched a part of the whole, and gets no more."""
+    part = cache(agent) / "incoming" / sha256(WHOLE)
+    eventually(lambda: part.exists() and part.stat().st_size > 0, "fetching has begun")
+    assert part.stat().st_size < len(WHOLE) and not (cache(agent) / "kept" / sha256(WHOLE)).exists()
+
+
+@pytest.mark.parametrize("stalling", [1 << 20, 40 << 20], indirect=True)
+def test_an_agent_that_is_killed_while_it_fetches_runs_the_job_once(api, stalling, world):
+    relay, agent = stalling
     count = world.path("count")
     job_id = api.submit(brought(api, f"echo run >>{count}; wc -c <whole", {b"whole": WHOLE}))
-    part = cache(agent) / "incoming" / sha256(WHOLE)
-    kept = cache(agent) / "kept" / sha256(WHOLE)
-    eventually(lambda: kept.exists() or (part.exists() and part.stat().st_size >= after_bytes), "fetching has begun",
-               poll_s=0.001)
+    await_half(agent)
     agent.kill()
+    relay.open()
     agent.start()
     api.wait_state(job_id, SUCCEEDED)
     assert api.stdout(job_id).split() == [str(len(WHOLE)).encode()]
@@ -74,16 +91,15 @@ def test_an_agent_that_is_killed_while_it_fetches_runs_the_job_once(api, agent, 
     assert not list((agent.state_dir / "layouts").iterdir())
 
 
-def test_a_broker_that_goes_away_meanwhile_costs_time_only(api, agent, broker, world):
+@pytest.mark.parametrize("stalling", [40 << 20], indirect=True)
+def test_a_broker_that_goes_away_meanwhile_costs_time_only(api, stalling, broker, world):
+    relay, agent = stalling
     count = world.path("count")
-    gate = world.gate()
-    # The first run keeps the agent busy until the broker is away.
-    job_id = api.submit(brought(api, f"echo run >>{count}; {gate.script()}; wc -c <whole", {b"whole": WHOLE}))
-    part = cache(agent) / "incoming" / sha256(WHOLE)
-    eventually(lambda: part.exists() or count.exists(), "fetching has begun", poll_s=0.001)
+    job_id = api.submit(brought(api, f"echo run >>{count}; wc -c <whole", {b"whole": WHOLE}))
+    await_half(agent)
     broker.kill()
+    relay.open()
     broker.start()
-    gate.open()
     api.wait_state(job_id, SUCCEEDED)
     assert count.read_text() == "run\n"
 

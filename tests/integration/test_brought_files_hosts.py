@@ -1,11 +1,12 @@
 """Files that jobs bring along on several hosts over SSH: sent to each host once, copied there for each run."""
 
+import itertools
 import subprocess
 
 import pytest
 
 from harness.api import SUCCEEDED, script_spec
-from harness.files import bring, sha256
+from harness.files import bring
 from harness.fixtures import hosts_agent_fixture, hosts_fixture
 from harness.wait import eventually
 
@@ -47,27 +48,42 @@ def test_a_tree_is_sent_to_a_host_once(api, cluster, agent):
     assert inodes(cluster, agent) == before
 
 
-def test_an_agent_that_is_killed_while_it_sends_runs_each_rank_once(api, world, cluster, agent):
-    count = world.path("count")
-    job_id = api.submit(brought(api, f"echo $NODE_RANK >>{count}; wc -c <whole", {b"whole": WHOLE}, nodes=2))
-    eventually(lambda: any(files_of(host, agent).glob("incoming/*.tar") for host in cluster.hosts) or count.exists(),
-               "a host gets the files", poll_s=0.005)
-    agent.kill()
-    agent.start()
-    api.wait_state(job_id, SUCCEEDED)
-    assert sorted(count.read_text().split()) == ["0", "1"]
-    assert api.stdout(job_id, rank=1).split() == [str(len(WHOLE)).encode()]
+# What is done on a host: the program that does it, what that has done when it is struck, and what is there meanwhile.
+STEPS = {
+    "sending": ("cat", "head -c 1000000", "files/incoming/*.tar"),
+    "unpacking": ("tar", "true", "files/trees/*.part.*"),
+    "copying": ("cp", "true", "runs/*/work.part.*"),
+}
 
 
-def test_a_host_that_goes_away_meanwhile_costs_time_only(api, world, cluster, agent):
-    count = world.path("count")
-    job_id = api.submit(brought(api, f"echo $NODE_RANK >>{count}; wc -c <whole", {b"whole": WHOLE}, nodes=2))
-    kept = agent.state_dir / "files" / "kept" / sha256(WHOLE)
-    eventually(kept.exists, "it is about to be sent", poll_s=0.005)
-    cluster.hosts[0].cut()
-    cluster.hosts[0].start()
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("strike", ["agent-killed", "host-cut"])
+def test_what_is_cut_short_on_a_host_is_done_again_and_runs_each_rank_once(api, world, cluster, agent, step, strike):
+    program, head, names = STEPS[step]
+    gate, count = world.gate(), world.path("count")
+    host = cluster.hosts[0]
+    place = files_of(host, agent).parent
+    stalled = host.stall(program, place / names, gate, head)
+    text = f"echo $NODE_RANK >>{count}; wc -c <whole; ls"
+    job_id = api.submit(brought(api, text, {b"whole": WHOLE}, nodes=2))
+    eventually(stalled.exists, f"{step} has begun")
+    (half,) = place.glob(names)
+    assert half.stat().st_size < len(WHOLE)
+    assert not count.exists() or len(count.read_text().split()) < 2
+    if strike == "agent-killed":
+        agent.kill()
+        agent.start()
+    else:
+        host.cut()
+        host.start()
+    # What has been begun there stands still meanwhile, and goes on beside it then.
     api.wait_state(job_id, SUCCEEDED)
-    assert sorted(count.read_text().split()) == ["0", "1"]
+    gate.open()
+    again = api.submit(brought(api, text, {b"whole": WHOLE}, nodes=2))
+    api.wait_state(again, SUCCEEDED)
+    assert sorted(count.read_text().split()) == ["0", "0", "1", "1"]
+    for job, rank in itertools.product((job_id, again), range(2)):
+        assert api.stdout(job, rank=rank).split() == [str(len(WHOLE)).encode(), b"results", b"whole"]
 
 
 @pytest.fixture

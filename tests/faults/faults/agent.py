@@ -8,7 +8,7 @@ from harness.daemons import BIN
 from harness.wait import eventually
 
 from faults.lab import open_kubernetes_lab, open_lab
-from faults.lives import EVERYWHERE, ON_HOSTS, ON_KUBERNETES, ON_MACHINES
+from faults.lives import BRINGING_ON_HOSTS, BRINGING_ON_MACHINES, EVERYWHERE, ON_HOSTS, ON_KUBERNETES, ON_MACHINES
 from faults.machines import Hosts, OneMachine, open_machines_lab
 
 LIBRARY = BIN / "muster_test_die.so"
@@ -42,6 +42,18 @@ def hosts_agent_killed_at_every_side_effect(repeat, toll):
     """The agent of hosts over SSH dies at the first, second, ... file, sync, rename or packet of jobs' lives, and again."""
     with open_machines_lab(Hosts(), _make_mortal_agent, nodes=2) as lab:
         _strike_all(lab, ON_HOSTS, repeat, toll)
+
+
+def machines_agent_killed_as_it_lays_files_out(repeat, toll):
+    """The agent of its own machine dies at the first, second, ... effect of lives of jobs that bring files, and again."""
+    with open_machines_lab(OneMachine(), _make_mortal_agent, nodes=1) as lab:
+        _strike_all(lab, BRINGING_ON_MACHINES, repeat, toll)
+
+
+def hosts_agent_killed_as_it_lays_files_out(repeat, toll):
+    """The agent of hosts over SSH dies at the first, second, ... effect of lives of jobs that bring files, and again."""
+    with open_machines_lab(Hosts(), _make_mortal_agent, nodes=2) as lab:
+        _strike_all(lab, BRINGING_ON_HOSTS, repeat, toll)
 
 
 def _strike_all(lab, lives, repeat, toll):

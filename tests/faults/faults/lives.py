@@ -85,21 +85,41 @@ def _canceled_while_it_runs(lab, reach):
     return job
 
 
-def _canceled_while_it_waits_for_a_gpu(lab, reach):
+def _canceled_while_it_waits_for_a_gpu(lab, reach, first=lambda lab, reach, job: None):
+    """`first` comes before the cancel."""
     job = _submit(lab, spec=lab.crowded_spec())
     reach(lambda: lab.waits(job), "it waits for a GPU")
+    first(lab, reach, job)
     lab.api.cancel(job)
     reach(lambda: lab.has_ended(job), "it is canceled")
     return job
 
 
-def _held_while_it_waits_for_a_gpu(lab, reach):
-    job = _submit(lab, spec=lab.crowded_spec())
-    reach(lambda: lab.waits(job), "it waits for a GPU")
+def _hold(lab, reach, job):
     lab.api.hold(job)
     reach(lambda: lab.is_held(job), "it is held")
+
+
+def _held_while_it_waits_for_a_gpu(lab, reach):
+    return _canceled_while_it_waits_for_a_gpu(lab, reach, first=_hold)
+
+
+def _bringing_files(lab, reach):
+    del reach
+    return _submit(lab, spec=lab.bringing_spec())
+
+
+def _bringing_files_to_two_nodes(lab, reach):
+    del reach
+    spec = lab.bringing_spec()
+    spec.nodes = 2
+    return _submit(lab, spec=spec)
+
+
+def _bringing_files_and_canceled(lab, reach):
+    job = _submit(lab, spec=lab.bringing_spec("sleep 1000"))
+    reach(lambda: lab.api.get(job).state == RUNNING and lab.has_logged(job), "it runs")
     lab.api.cancel(job)
-    reach(lambda: lab.has_ended(job), "it is canceled")
     return job
 
 
@@ -134,3 +154,9 @@ ON_MACHINES = (
     Life("canceled while it runs", _canceled_while_it_runs, End(is_canceled=True)),
 )
 ON_HOSTS = (*ON_MACHINES, Life("two nodes", _of_two_nodes, End(starts=2)))
+# Each has files that nobody has had before.
+BRINGING_ON_MACHINES = (
+    Life("files", _bringing_files),
+    Life("files, canceled while it runs", _bringing_files_and_canceled, End(is_canceled=True)),
+)
+BRINGING_ON_HOSTS = (*BRINGING_ON_MACHINES, Life("files to two nodes", _bringing_files_to_two_nodes, End(starts=2)))

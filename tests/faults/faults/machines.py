@@ -4,6 +4,7 @@ import contextlib
 
 from muster.v1 import job_pb2, job_spec_pb2
 
+from harness.files import bring
 from harness.hosts import SshCluster
 from harness.wait import eventually
 from harness.world import World
@@ -23,7 +24,7 @@ class OneMachine:
         return world.make_agent(config=f"machines:\n  cpus: 8\n  gpus: {{{GPU}: 1}}\n{SETTINGS}")
 
     @staticmethod
-    def list_runs():
+    def list_things():
         return []
 
     def close(self):
@@ -40,9 +41,10 @@ class Hosts:
         self._made = SshCluster(world, 2, gpus=1, gpu_type=GPU)
         return self._made.make_agent(more=SETTINGS.partition("\n")[2])
 
-    def list_runs(self):
-        """The directories that hosts have of runs."""
-        return [path for host in self._made.hosts for path in host.home.glob(".muster/*/*/runs/*-*-*")]
+    def list_things(self):
+        """What hosts have of runs, and of files that are on their way."""
+        patterns = ("runs/*-*-*", "files/incoming/*", "files/trees/*.part.*")
+        return [path for host in self._made.hosts for pattern in patterns for path in host.home.glob(f".muster/*/*/{pattern}")]
 
     def close(self):
         if self._made is not None:
@@ -53,6 +55,7 @@ class MachinesLab(Lab):
     """Its agent keeps nothing of runs that have ended."""
 
     crowd = 0
+    _brought = 0
 
     def take_gpus(self, nodes):
         """So that who wants one waits until the lab is closed."""
@@ -68,10 +71,20 @@ class MachinesLab(Lab):
         spec.resources.gpus.add(type=GPU, count_millis=1000)
         return spec
 
+    def bringing_spec(self, text=""):
+        """A job with files of its own, which its setup looks at and takes away: what it left would stay for ever."""
+        self._brought += 1
+        content = b"%d\n" % self._brought
+        spec = self.spec(text)
+        spec.setup = f'[ "$(cat data/in)" = {self._brought} ] && ./check && rm -r check data'
+        return bring(self.api, spec, {b"check": b"#!/bin/sh\n" + b"# \n" * 1000, b"data/in": content}, executable=[b"check"])
+
     def list_things(self):
-        runs = [*(self.agent.state_dir / "runs").glob("*-*-*"), *self.cluster.list_runs()]
+        here = self.agent.state_dir
+        things = [*(here / "runs").glob("*-*-*"), *here.glob("layouts/*"), *here.glob("files/incoming/*"),
+                  *self.cluster.list_things()]
         own = self.api.get(self.crowd).runs[-1].run_key if self.crowd else None
-        return {str(path) for path in runs if path.name != own}
+        return {str(path) for path in things if path.name != own}
 
 
 @contextlib.contextmanager
