@@ -1,8 +1,8 @@
 """Files that jobs bring along on several hosts over SSH: sent to each host once, copied there for each run."""
 
 import itertools
-import subprocess
 
+from muster.v1 import job_pb2, job_spec_pb2
 import pytest
 
 from harness.api import SUCCEEDED, script_spec
@@ -12,6 +12,8 @@ from harness.wait import eventually
 
 CODE = {b"train.sh": b"#!/bin/sh\ncat data/in; echo more >>data/in\n", b"data/in": b"1,2,3\n"}
 WHOLE = b"x" * (40 << 20)
+RUNNING = job_pb2.JOB_STATE_RUNNING
+ALL_GPUS = job_spec_pb2.Resources(gpus=[job_spec_pb2.GpuRequest(count_millis=2000)])
 
 cluster = hosts_fixture()
 agent = hosts_agent_fixture()
@@ -86,27 +88,32 @@ def test_what_is_cut_short_on_a_host_is_done_again_and_runs_each_rank_once(api, 
         assert api.stdout(job, rank=rank).split() == [str(len(WHOLE)).encode(), b"results", b"whole"]
 
 
-@pytest.fixture
-def small_disk(cluster):
-    """The first host has room for nothing large."""
-    home = cluster.hosts[0].home
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(home)], check=True)
-    yield
-    subprocess.run(["umount", "-l", str(home)], check=True)
+# What finds no room on a disk of so many MiB, and how many runs have had the files there before.
+DISKS = {"archive": (16, 0), "tree": (64, 0), "copy": (110, 1)}
 
 
-def test_a_host_without_room_for_the_files_leaves_the_run_to_another(api, small_disk, cluster):
-    cluster.cordoned = {"gpu2"}
-    cluster.write_hosts()
+@pytest.mark.parametrize("step", DISKS)
+def test_a_host_without_room_for_the_files_leaves_the_run_to_another_that_goes_on_meanwhile(api, world, cluster, step):
+    mebibytes, runs_before = DISKS[step]
+    other, full = cluster.hosts
+    full.limit_disk(mebibytes)
     agent = cluster.make_agent().start()
-    job_id = api.submit(brought(api, "wc -c <whole", {b"whole": WHOLE}))
-    eventually(lambda: "disk or quota is full" in agent.log(), "the first host has no room")
-    cluster.cordoned = set()
-    cluster.write_hosts()
+    for _ in range(runs_before):
+        api.wait_state(api.submit(brought(api, "true", {b"whole": WHOLE}, nodes=2)), SUCCEEDED)
+    trees = set(files_of(full, agent).glob("*/*"))
+    gate = world.gate()
+    blocking = api.wait_state(api.submit(script_spec(gate.script(), resources=ALL_GPUS)), RUNNING)
+    assert list(blocking.runs[-1].nodes) == [other.name], "the first of those that are alike"
+    job_id = api.submit(brought(api, "wc -c <whole", {b"whole": WHOLE}, resources=ALL_GPUS))
+    eventually(lambda: "disk or quota is full" in world.cli("clusters", "lab", "-o", "wide").stdout, "it is shown")
+    assert "failing" in world.cli("clusters", "lab").stdout
+    job = api.wait_state(api.submit(script_spec("true")), SUCCEEDED)
+    assert list(job.runs[-1].nodes) == [other.name]
+    gate.open()
     job = api.wait_state(job_id, SUCCEEDED)
-    assert job.runs[-1].nodes == ["gpu2"] and len(job.runs) == 1
-    assert not list(files_of(cluster.hosts[0], agent).glob("*/*"))
-    assert not (cluster.hosts[0].run_directory(agent.cluster, job.runs[-1].run_key) / "work").exists()
+    assert [list(run.nodes) for run in job.runs] == [[other.name]]
+    assert set(files_of(full, agent).glob("*/*")) == trees
+    assert not (full.run_directory(agent.cluster, job.runs[-1].run_key) / "work").exists()
 
 
 def test_an_agent_without_room_for_the_files_blames_no_host(api, cluster):
