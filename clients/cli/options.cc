@@ -33,18 +33,11 @@ std::string Range(int64_t min, int64_t max) {
 // "42", "42_5" for the task 5 of the array 42, "42_[1-3]" for three of them, "42_*" for all. Empty:
 // it is none of these.
 std::vector<JobRef> ParseJobs(std::string_view text) {
-  JobRef ref;
-  const size_t bar = text.find('_');
-  if (!ParseNumber(text.substr(0, bar), &ref.job) || ref.job == 0) return {};
-  if (bar == text.npos) return {ref};
-  ref.is_every_task = text.substr(bar + 1) == "*";
-  if (ref.is_every_task) return {ref};
-  std::vector<JobRef> tasks;
-  for (const uint32_t task : ParseTasks(text.substr(bar + 1))) {
-    ref.task = task;
-    tasks.push_back(ref);
-  }
-  return tasks;
+  const bool is_every_task = text.ends_with("_*");
+  std::vector<JobRef> refs;
+  for (const JobName& name : ParseJobNames(text))
+    refs.push_back({.job = name.number, .task = name.task, .is_every_task = is_every_task});
+  return refs;
 }
 
 std::vector<JobRef> ParseJobRefs(const std::string& text, bool runs) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "agents/core/proto_time.h"
 #include "agents/kubernetes/api/endpoint.h"
 #include "agents/kubernetes/cluster/cluster_identity.h"
 #include "agents/kubernetes/cluster/inventory.h"
@@ -12,19 +13,12 @@
 #include "agents/kubernetes/objects/kept_objects.h"
 #include "contract/text.h"
 #include "fmt/format.h"
-#include "google/protobuf/util/time_util.h"
 
 namespace muster::kubernetes {
 namespace {
 
-using google::protobuf::util::TimeUtil;
-
 // For each of the first lists: a busy server answers within it, and who asks is still there.
 constexpr absl::Duration kFirstListTimeout = absl::Seconds(20);
-
-google::protobuf::Timestamp TimestampOf(absl::Time time) {
-  return TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(time));
-}
 
 class Snapshot final : public RoomLeft {
  public:
@@ -83,7 +77,7 @@ class ClusterView::Impl {
     v1::Inventory inventory;
     inventory.set_identity(*identity);
     inventory.set_scheduler_version("kubernetes " + *version);
-    *inventory.mutable_observed_at() = TimestampOf(absl::Now());
+    *inventory.mutable_observed_at() = agent::ToProto(absl::Now());
     inventory.set_takes_uploads(config_.files != nullptr);
     inventory.set_images(config_.default_image.empty() ? v1::IMAGE_SUPPORT_REQUIRED
                                                        : v1::IMAGE_SUPPORT_OPTIONAL);
@@ -106,7 +100,7 @@ class ClusterView::Impl {
     if (!seen.knows_nodes && !absl::IsPermissionDenied(seen.nodes_problem))
       return absl::UnavailableError(seen.nodes_problem.message());
     v1::ClusterDetails details = DetailsOf(seen, config_);
-    *details.mutable_observed_at() = TimestampOf(absl::Now());
+    *details.mutable_observed_at() = agent::ToProto(absl::Now());
     return details;
   }
 

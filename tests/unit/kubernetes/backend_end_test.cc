@@ -37,6 +37,15 @@ class BackendEndTest : public ScriptedClusterTest {
     return PodOf(run_key, R"({"phase": "Running", "containerStatuses": [
         {"name": "main", "state": {"running": {"startedAt": "2026-01-01T00:00:30Z"}}}]})");
   }
+  // The status of a pod whose program has.
+  static std::string Ended(int code) {
+    return absl::StrCat(R"({"phase": ")", code == 0 ? "Succeeded" : "Failed",
+                        R"(", "containerStatuses": [{"name": "main", "state": {"terminated": {
+                          "exitCode": )",
+                        code, R"(, "reason": ")", code == 0 ? "Completed" : "Error",
+                        R"(", "startedAt": "2026-01-01T00:00:30Z",
+                          "finishedAt": "2026-01-01T00:00:31Z"}}}]})");
+  }
   // A run whose image can never be had, and one that is well.
   void AddHopeless(const std::string& run_key) {
     jobs_.push_back(MakeJob(run_key));
@@ -180,9 +189,7 @@ TEST_F(BackendEndTest, WhatIsBeingDeletedAlreadyIsNotDeletedAgain) {
 TEST_F(BackendEndTest, AGangOfWhichARankHasNeverStartedIsTakenAwayThoughAnotherHasRunAndEnded) {
   AddHopeless(kHopeless);
   jobs_[0]["spec"]["completions"] = 2;
-  Json ended = PodOf(kHopeless, R"({"phase": "Failed", "containerStatuses": [
-      {"name": "main", "state": {"terminated": {"exitCode": 3, "reason": "Error",
-       "startedAt": "2026-01-01T00:00:30Z", "finishedAt": "2026-01-01T00:00:31Z"}}}]})");
+  Json ended = PodOf(kHopeless, Ended(3));
   Json running = RunningPod(kHopeless);
   for (Json* pod : {&ended, &running}) {
     (*pod)["metadata"]["name"] = std::string(kHopeless) + "-1";
@@ -259,19 +266,13 @@ TEST_F(BackendLateDeletionTest, AProgramThatBeginsBeforeItsDeletionHasItsTurnGoe
 }
 
 TEST_F(BackendLateDeletionTest, AProgramThatHasSucceededBeforeItsDeletionHasItsTurnKeepsItsEnd) {
-  constexpr char kSucceeded[] = R"({"phase": "Succeeded", "containerStatuses": [
-      {"name": "main", "state": {"terminated": {"exitCode": 0, "reason": "Completed",
-       "startedAt": "2026-01-01T00:00:30Z", "finishedAt": "2026-01-01T00:00:31Z"}}}]})";
   const std::string words = "its pods have ended";
-  EXPECT_EQ(AwaitLast(kSucceeded, v1::RUN_STATE_FINISHING, words).reason, words);
+  EXPECT_EQ(AwaitLast(Ended(0), v1::RUN_STATE_FINISHING, words).reason, words);
 }
 
 TEST_F(BackendLateDeletionTest, AProgramThatHasFailedBeforeItsDeletionHasItsTurnKeepsItsEnd) {
-  constexpr char kFailed[] = R"({"phase": "Failed", "containerStatuses": [
-      {"name": "main", "state": {"terminated": {"exitCode": 3, "reason": "Error",
-       "startedAt": "2026-01-01T00:00:30Z", "finishedAt": "2026-01-01T00:00:31Z"}}}]})";
   const std::string words = "a pod of it has failed";
-  EXPECT_EQ(AwaitLast(kFailed, v1::RUN_STATE_FINISHING, words).reason, words);
+  EXPECT_EQ(AwaitLast(Ended(3), v1::RUN_STATE_FINISHING, words).reason, words);
 }
 
 }  // namespace
