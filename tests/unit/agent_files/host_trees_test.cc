@@ -48,16 +48,16 @@ class TestHost : public hosts::LocalHost {
 
  private:
   void Leave(const hosts::Command& command) {
-    is_over = false;
+    is_over_ = false;
     left = std::thread([this, command] {
       (void)LocalHost::Run(command);
-      is_over = true;
+      is_over_ = true;
     });
-    while (!is_over && !is_on_its_way()) std::this_thread::yield();
-    if (!is_over) ++broken_on_their_way;
+    while (!is_over_ && !is_on_its_way()) std::this_thread::yield();
+    if (!is_over_) ++broken_on_their_way;
   }
 
-  std::atomic<bool> is_over = false;
+  std::atomic<bool> is_over_ = false;
 };
 
 class HostTreesTest : public FilesTest {

@@ -21,7 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 // Takes what is sent, as "KIND PATH", or "+BYTES" of content.
 class TakingLink final : public FilesLink {
