@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/time/clock.h"
+#include "tests/unit/rpc/await_loss.h"
 #include "tests/unit/rpc/harness.h"
 
 namespace muster::broker {
@@ -21,19 +21,6 @@ std::vector<std::string> WarningsWith(TestBroker& broker, const v1::SubmitJobReq
   v1::SubmitJobResponse response;
   EXPECT_TRUE(broker.jobs().SubmitJob(call.get(), request, &response).ok());
   return WarningsOf(*call);
-}
-
-// Until the broker knows that the cluster's agent has gone.
-void AwaitLoss(TestBroker& broker, const std::string& name) {
-  v1::GetClusterRequest request;
-  request.set_name(name);
-  const absl::Time deadline = absl::Now() + absl::Seconds(60);
-  while (absl::Now() < deadline) {
-    v1::GetClusterResponse response;
-    ASSERT_TRUE(broker.clusters().GetCluster(Call().get(), request, &response).ok());
-    if (response.cluster().state() == v1::CLUSTER_STATE_DISCONNECTED) return;
-  }
-  FAIL() << name << " is still connected";
 }
 
 TEST(SubmitWarnings, AJobWhosePoolTakesNoJobsIsAcceptedWithAWarningAndListedWithTheReason) {
@@ -70,7 +57,7 @@ TEST(SubmitWarnings, AJobForAClusterWhoseAgentIsGoneIsAcceptedWithAWarning) {
   request.mutable_spec()->mutable_placement()->add_clusters("gpu");
   EXPECT_THAT(WarningsWith(broker, request), IsEmpty());
   agent.Drop();
-  AwaitLoss(broker, "gpu");
+  ASSERT_TRUE(AwaitLoss(broker, "gpu"));
   EXPECT_THAT(WarningsWith(broker, request),
               ElementsAre("job 2 waits: cluster \"gpu\": it fits, and its agent is not connected"));
 }
