@@ -142,6 +142,8 @@ class RunningBroker final : public Broker {
     context.fetches = &fetches_;
     context.users = &users_;
     context.log_grace = options_.log_grace;
+    context.fetch_begin_patience = options_.fetch.begin_patience;
+    context.fetch_max_silence = options_.fetch.max_silence;
     services_.push_back(MakeJobsService(context));
     services_.push_back(MakeClustersService(context));
     services_.push_back(MakeFilesService(context));

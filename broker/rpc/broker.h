@@ -15,6 +15,7 @@
 #include "broker/engine/engine.h"
 #include "broker/files/file_store.h"
 #include "broker/logs/archive.h"
+#include "broker/rpc/fetches.h"
 #include "broker/rpc/submit_questions.h"
 #include "broker/rpc/worker_pool.h"
 #include "broker/store/store.h"
@@ -33,6 +34,7 @@ struct BrokerOptions {
   // complete this long after it has heard of the end, or of the last bytes.
   absl::Duration log_grace = absl::Seconds(30);
   SubmitBounds submit;
+  FetchBounds fetch;
   core::Options core;
   // affects performance
   EngineOptions engine;

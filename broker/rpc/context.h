@@ -47,7 +47,9 @@ struct Context {
   SubmitQuestions* submit_questions = nullptr;
   Fetches* fetches = nullptr;
   const Users* users = nullptr;
-  absl::Duration log_grace;  // as in BrokerOptions
+  absl::Duration log_grace;             // as in BrokerOptions
+  absl::Duration fetch_begin_patience;  // as in FetchBounds
+  absl::Duration fetch_max_silence;     // likewise
 };
 
 std::unique_ptr<grpc::Service> MakeJobsService(const Context& context);

@@ -27,12 +27,6 @@
 namespace muster::broker {
 namespace {
 
-// From the call to the agent's first message: it looks at a file, over SSH at worst.
-constexpr absl::Duration kBeginPatience = absl::Seconds(30);
-// Between two pieces, of either side: a client that takes nothing holds a thread of the agent, and
-// an agent whose file system hangs holds the client.
-constexpr std::chrono::seconds kMaxSilence{60};
-
 absl::Status Validate(const v1::FetchFilesRequest& request) {
   if (request.job_id() == 0) return contract::BadField("job_id", "is missing; give a job's number");
   const std::string_view wrong =
@@ -113,14 +107,15 @@ class FetchStream final : public grpc::ServerWriteReactor<v1::FetchFilesResponse
     {
       const std::lock_guard lock(mutex_);
       has_begun = feed_ != nullptr;
-      const auto most = has_begun ? kMaxSilence : absl::ToChronoSeconds(kBeginPatience);
-      if (ended_ || now - since_ < most) return;
+      const absl::Duration most =
+          has_begun ? context_.fetch_max_silence : context_.fetch_begin_patience;
+      if (ended_ || absl::FromChrono(now - since_) < most) return;
     }
     EndWith(contract::Error(
         absl::StatusCode::kDeadlineExceeded, "FETCH_SILENT",
         has_begun ? fmt::format("nothing more went for {} s, because nobody took it or because the "
                                 "cluster's file system hangs; try again",
-                                kMaxSilence.count())
+                                absl::ToInt64Seconds(context_.fetch_max_silence))
                   : std::string("the agent has not begun to send; try again")));
   }
 
@@ -204,7 +199,8 @@ class FetchStream final : public grpc::ServerWriteReactor<v1::FetchFilesResponse
     send.set_rank(request_.rank());
     send.set_path(request_.path());
     send.set_node(node_);
-    AskCluster(context_, cluster_, std::move(question), kBeginPatience, absl::InfiniteFuture(),
+    AskCluster(context_, cluster_, std::move(question), context_.fetch_begin_patience,
+               absl::InfiniteFuture(),
                [self = shared_from_this()](const absl::StatusOr<ClusterAnswer>& answer) {
                  if (!answer.ok()) self->EndWith(answer.status());
                });

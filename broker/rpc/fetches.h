@@ -12,6 +12,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "muster/v1/files_service.pb.h"
 
 namespace muster::broker {
@@ -19,6 +20,16 @@ namespace muster::broker {
 // At the same time, of all clients. Each has one message of up to 256 KiB here and what gRPC keeps
 // of it on its way, and holds a thread of its agent.
 inline constexpr size_t kMaxFetches = 64;
+
+// How long a client waits.
+struct FetchBounds {
+  // From the call to the agent's first message: it dials the broker at once.
+  absl::Duration begin_patience = absl::Seconds(30);
+  // Between two pieces, of either side: a client that takes nothing holds a thread of the agent,
+  // and an agent whose file system hangs holds the client. Longer than an agent waits for a host,
+  // so that it can say which one is silent.
+  absl::Duration max_silence = absl::Seconds(60);
+};
 
 // Where the pieces come from: an agent's stream. Any thread; no method is called with locks held.
 class FileFeed {

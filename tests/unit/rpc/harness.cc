@@ -210,13 +210,14 @@ void FakeAgent::AwaitAck(uint64_t sequence) {
 }
 
 uint64_t FakeAgent::Report(const std::string& run_key, v1::RunState state, bool logs_complete,
-                           absl::Duration ended_ago) {
+                           absl::Duration ended_ago, const std::vector<std::string>& nodes) {
   v1::ConnectRequest request;
   v1::RunEvent& event = *request.mutable_events()->add_events();
   event.set_sequence(next_sequence);
   event.set_run_key(run_key);
   event.set_state(state);
   event.set_logs_complete(logs_complete);
+  event.mutable_nodes()->Assign(nodes.begin(), nodes.end());
   event.mutable_evidence()->set_source(v1::EVIDENCE_SOURCE_PROCESS);
   *event.mutable_evidence()->mutable_observed_at() =
       google::protobuf::util::TimeUtil::GetCurrentTime();

@@ -123,9 +123,10 @@ class FakeAgent {
     return stream_->Write(request);
   }
   // Sends one event with the next number and returns the number. `ended_ago`: by the node's clock,
-  // if the event is the end.
+  // if the event is the end. `nodes`: rank 0 first.
   uint64_t Report(const std::string& run_key, v1::RunState state, bool logs_complete = false,
-                  absl::Duration ended_ago = absl::ZeroDuration());
+                  absl::Duration ended_ago = absl::ZeroDuration(),
+                  const std::vector<std::string>& nodes = {});
   // Takes the run through to SUCCEEDED with its logs complete, acknowledged.
   void Succeed(const std::string& run_key);
   // Ends the stream from this side, or reads what ended it.

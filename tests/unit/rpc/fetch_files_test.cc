@@ -1,0 +1,179 @@
+// Files of runs: what the broker asks the run's agent, and when it stops waiting for it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+#include <utility>
+
+#include "contract/errors.h"
+#include "muster/v1/file_link.grpc.pb.h"
+#include "rpc/status.h"
+#include "tests/unit/rpc/harness.h"
+
+namespace muster::broker {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string Reason(const grpc::Status& status) {
+  const auto info = contract::GetErrorInfo(rpc::FromGrpc(status));
+  return info ? info->reason() : "";
+}
+
+bool ConnectSender(FakeAgent& agent) {
+  return agent.Connect(
+      [](v1::AgentHello& hello) { hello.mutable_inventory()->set_sends_files(true); });
+}
+
+// A call of FetchFiles that goes on beside the test.
+struct Fetch {
+  Fetch(TestBroker& broker, uint64_t job, uint32_t run = 0, uint32_t rank = 0)
+      : status(std::async(std::launch::async, [&broker, job, run, rank, this] {
+          v1::FetchFilesRequest request;
+          request.set_job_id(job);
+          request.set_run(run);
+          request.set_rank(rank);
+          const auto context = Call();
+          const auto stream = broker.files().FetchFiles(context.get(), request);
+          for (v1::FetchFilesResponse piece; stream->Read(&piece);) chunks.push_back(piece.chunk());
+          return stream->Finish();
+        })) {}
+  std::vector<std::string> chunks;  // once there is a status
+  std::future<grpc::Status> status;
+};
+
+v1::AgentQuestion NextQuestion(FakeAgent& agent) {
+  while (auto message = agent.Read()) {
+    if (message->has_question()) return message->question();
+  }
+  ADD_FAILURE() << "the stream ended: " << agent.Finish().error_message();
+  return {};
+}
+
+void Accept(FakeAgent& agent, const v1::AgentQuestion& question) {
+  v1::ConnectRequest answer;
+  answer.mutable_answer()->set_id(question.id());
+  answer.mutable_answer()->mutable_send_files();
+  ASSERT_TRUE(agent.Write(answer));
+}
+
+// The agent's stream with the files.
+struct Feed {
+  Feed(TestBroker& broker, const FakeAgent& agent, const v1::AgentQuestion& question)
+      : stub(v1::FileLink::NewStub(broker.NewChannel())),
+        stream(stub->SendFiles(context.get(), &response)) {
+    v1::SendFilesRequest hello;
+    hello.mutable_hello()->set_protocol_version(1);
+    hello.mutable_hello()->set_cluster("gpu");
+    hello.mutable_hello()->set_journal_id(agent.journal_id);
+    hello.mutable_hello()->set_ticket(question.send_files().ticket());
+    EXPECT_TRUE(stream->Write(hello));
+  }
+  void Send(const std::string& chunk) {
+    v1::SendFilesRequest message;
+    message.set_chunk(chunk);
+    EXPECT_TRUE(stream->Write(message));
+  }
+  std::unique_ptr<grpc::ClientContext> context = Call();
+  v1::SendFilesResponse response;
+  std::unique_ptr<v1::FileLink::Stub> stub;
+  std::unique_ptr<grpc::ClientWriter<v1::SendFilesRequest>> stream;
+};
+
+// Two nodes, which the agent has told of if they are named.
+uint64_t RunOnTwoNodes(TestBroker& broker, FakeAgent& agent, std::vector<std::string> nodes,
+                       std::string* run_key) {
+  v1::SubmitJobRequest submit = SubmitTrue();
+  submit.mutable_spec()->set_nodes(2);
+  const uint64_t job = broker.Submit(submit);
+  *run_key = agent.ReadAssignments(1).at(0).run_key();
+  agent.Report(*run_key, v1::RUN_STATE_LAUNCHING);
+  agent.AwaitAck(agent.Report(*run_key, v1::RUN_STATE_RUNNING, false, absl::ZeroDuration(), nodes));
+  return job;
+}
+
+TEST(FetchFiles, TheAgentIsToldTheNodeOfTheRankThatIsAskedFor) {
+  TestBroker broker;
+  FakeAgent agent(broker);
+  ASSERT_TRUE(ConnectSender(agent));
+  std::string run_key;
+  const uint64_t job = RunOnTwoNodes(broker, agent, {"gpu8", "gpu3"}, &run_key);
+  const std::vector<std::string> nodes = {"gpu8", "gpu3"};
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    Fetch fetch(broker, job, /*run=*/1, rank);
+    const v1::AgentQuestion question = NextQuestion(agent);
+    EXPECT_EQ(question.send_files().run_key(), run_key);
+    EXPECT_EQ(question.send_files().rank(), rank);
+    EXPECT_EQ(question.send_files().node(), nodes[rank]);
+    v1::ConnectRequest refusal;
+    refusal.mutable_answer()->set_id(question.id());
+    refusal.mutable_answer()->mutable_error()->set_code(grpc::StatusCode::RESOURCE_EXHAUSTED);
+    ASSERT_TRUE(agent.Write(refusal));
+    EXPECT_EQ(fetch.status.get().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  }
+}
+
+TEST(FetchFiles, ANodeThatNobodyHasToldOfIsEmpty) {
+  TestBroker broker;
+  FakeAgent agent(broker);
+  ASSERT_TRUE(ConnectSender(agent));
+  std::string run_key;
+  const uint64_t job = RunOnTwoNodes(broker, agent, {"gpu8"}, &run_key);
+  Fetch fetch(broker, job, /*run=*/0, /*rank=*/1);
+  const v1::AgentQuestion question = NextQuestion(agent);
+  EXPECT_EQ(question.send_files().rank(), 1u);
+  EXPECT_EQ(question.send_files().node(), "");
+  agent.Drop();
+  EXPECT_EQ(fetch.status.get().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST(FetchFiles, AnAgentThatNeverBeginsIsGivenUp) {
+  TestBroker broker(
+      [](BrokerOptions& options) { options.fetch.begin_patience = absl::Seconds(1); });
+  FakeAgent agent(broker);
+  ASSERT_TRUE(ConnectSender(agent));
+  std::string run_key;
+  Fetch fetch(broker, RunOnTwoNodes(broker, agent, {}, &run_key));
+  Accept(agent, NextQuestion(agent));
+  const grpc::Status status = fetch.status.get();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(Reason(status), "FETCH_SILENT");
+  EXPECT_THAT(status.error_message(), HasSubstr("the agent has not begun to send"));
+}
+
+TEST(FetchFiles, AnAgentThatFallsSilentIsCutOffAndTold) {
+  TestBroker broker([](BrokerOptions& options) { options.fetch.max_silence = absl::Seconds(1); });
+  FakeAgent agent(broker);
+  ASSERT_TRUE(ConnectSender(agent));
+  std::string run_key;
+  Fetch fetch(broker, RunOnTwoNodes(broker, agent, {}, &run_key));
+  const v1::AgentQuestion question = NextQuestion(agent);
+  Feed feed(broker, agent, question);
+  Accept(agent, question);
+  feed.Send("the first");
+  const grpc::Status status = fetch.status.get();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(Reason(status), "FETCH_SILENT");
+  EXPECT_THAT(status.error_message(), HasSubstr("nothing more went for 1 s"));
+  EXPECT_THAT(fetch.chunks, ElementsAre("the first"));
+  EXPECT_EQ(feed.stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
+}
+
+TEST(FetchFiles, OnKubernetesTheRefusalSaysWhereFilesCanStay) {
+  TestBroker broker;
+  FakeAgent agent(broker);
+  ASSERT_TRUE(
+      agent.Connect([](v1::AgentHello& hello) { hello.set_kind(v1::CLUSTER_KIND_KUBERNETES); }));
+  std::string run_key;
+  Fetch fetch(broker, RunOnTwoNodes(broker, agent, {}, &run_key));
+  const grpc::Status status = fetch.status.get();
+  EXPECT_EQ(Reason(status), "CLUSTER_SENDS_NO_FILES");
+  EXPECT_EQ(status.error_message(),
+            "cluster \"gpu\": a pod's files go with the pod. Let the command write what is to stay "
+            "to a volume (kubernetes: {volumes: [...]}) or below results_directory, and read it "
+            "there");
+}
+
+}  // namespace
+}  // namespace muster::broker
