@@ -60,14 +60,20 @@ class Walk {
     Send(message);
   }
 
-  // What is below the directory that was asked for. One file that cannot be read is no reason to
-  // send none of the others.
+  // One file that cannot be read is no reason to send none of the others; a host that is away is.
+  absl::Status LeaveOut(const std::string& path, const absl::Status& error) {
+    if (absl::IsUnavailable(error)) return error;
+    LeaveOut(path, ToStd(error.message()));
+    return absl::OkStatus();
+  }
+
+  // What is below the directory that was asked for.
   absl::Status Visit(const std::string& path) {
     if (const std::string_view wrong = contract::WhatIsWrongWithTreePath(path); !wrong.empty())
       return LeaveOut(path, wrong), absl::OkStatus();
     auto entry = files_.LookAt(Join(base_, path), /*follow=*/false);
     if (absl::IsNotFound(entry.status())) return absl::OkStatus();  // it went meanwhile
-    if (!entry.ok()) return LeaveOut(path, ToStd(entry.status().message())), absl::OkStatus();
+    if (!entry.ok()) return LeaveOut(path, entry.status());
     if (entry->kind() == v1::FILE_KIND_UNSPECIFIED)
       return LeaveOut(path, "is a device, a pipe or a socket"), absl::OkStatus();
     if (entry->kind() == v1::FILE_KIND_SYMLINK) {
@@ -98,7 +104,7 @@ class Walk {
       if (read.ok()) first = *std::move(read);
     }
     if (!status.ok() && path.empty()) return status;
-    if (!status.ok()) return LeaveOut(path, ToStd(status.message())), absl::OkStatus();
+    if (!status.ok()) return LeaveOut(path, status);
     v1::SendFilesRequest message;
     *message.mutable_entry() = std::move(entry);
     message.mutable_entry()->set_path(path);
@@ -220,7 +226,8 @@ absl::Status FileSender::SendTo(FilesLink* link, const v1::SendFilesQuestion& qu
   if (const std::string& path = question.path();
       !path.empty() && !contract::WhatIsWrongWithTreePath(path).empty())
     return contract::BadField("path", "is no path relative to the run's working directory");
-  const auto files = ways_.open(question.run_key(), question.rank());
+  const auto files =
+      ways_.open({.run_key = question.run_key(), .rank = question.rank(), .node = question.node()});
   if (!files.ok()) return files.status();
   const auto sent = SendFiles(files->get(), question.path(), link);
   if (!sent.ok()) return sent.status();

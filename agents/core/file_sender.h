@@ -26,10 +26,6 @@ inline constexpr int kMaxSends = 4;
 // Entries of one request; what has more is better packed in the job.
 inline constexpr uint64_t kMaxSentEntries = 1'000'000;
 
-// The files of a rank of a run. RUN_HAS_NO_FILES, NOT_FOUND and so on: there are none.
-using OpenRunFiles = std::function<absl::StatusOr<std::unique_ptr<RunFiles>>(
-    const std::string& run_key, uint32_t rank)>;
-
 // Sends what is at the path, and what is below it. The end is the caller's to tell. False: the
 // broker wants no more.
 absl::StatusOr<bool> SendFiles(RunFiles* files, const std::string& path, FilesLink* link);

@@ -14,30 +14,16 @@
 
 #include "agents/core/run_files.h"
 #include "agents/hosts/fd.h"
-#include "contract/characters.h"
-#include "contract/errors.h"
 #include "contract/file_tree.h"
 #include "contract/text.h"
 
 namespace muster::agent {
 namespace {
 
-using contract::Quoted;
 using hosts::Fd;
 
 // How often a path is tried whose directories are renamed while the kernel walks it.
 constexpr int kMaxTries = 10;
-
-absl::Status Failed(int error, const std::string& path) {
-  if (error == ENOENT || error == ENOTDIR) return PathNotFound(path);
-  // EXDEV: beyond the directory. ELOOP: by a link of /proc, or round in circles.
-  if (error == EXDEV || error == ELOOP) return PathLeadsOut(path);
-  if (error == EACCES || error == EPERM) {
-    return absl::PermissionDeniedError(
-        ToAbsl(fmt::format("the agent's user may not read {}", Quoted(path))));
-  }
-  return absl::ErrnoToStatus(error, ToAbsl(fmt::format("cannot read {}", Quoted(path))));
-}
 
 // Relative to the directory and never beyond it; with `resolve` more.
 absl::StatusOr<Fd> OpenBeneath(int directory, const std::string& path, int flags,
@@ -53,7 +39,7 @@ absl::StatusOr<Fd> OpenBeneath(int directory, const std::string& path, int flags
     error = errno;
     if (error != EAGAIN && error != EINTR) break;
   }
-  return Failed(error, path);
+  return RunFileError(error, path);
 }
 
 v1::FileKind KindOf(const struct stat& info) {
@@ -71,7 +57,7 @@ class LocalRunFiles final : public RunFiles {
         OpenBeneath(directory_.get(), path, O_PATH | (follow || path.empty() ? 0 : O_NOFOLLOW));
     if (!there.ok()) return there.status();
     struct stat info {};
-    if (fstat(there->get(), &info) != 0) return Failed(errno, path);
+    if (fstat(there->get(), &info) != 0) return RunFileError(errno, path);
     v1::FileTreeEntry entry;
     entry.set_kind(KindOf(info));
     if (entry.kind() == v1::FILE_KIND_FILE) {
@@ -81,7 +67,7 @@ class LocalRunFiles final : public RunFiles {
     } else if (entry.kind() == v1::FILE_KIND_SYMLINK) {
       char target[contract::kMaxTreePathBytes + 1];
       const ssize_t bytes = readlinkat(there->get(), "", target, sizeof(target));
-      if (bytes < 0) return Failed(errno, path);
+      if (bytes < 0) return RunFileError(errno, path);
       entry.set_link_target(target, static_cast<size_t>(bytes));
     }
     return entry;
@@ -94,7 +80,7 @@ class LocalRunFiles final : public RunFiles {
     const int own = fcntl(opened->get(), F_DUPFD_CLOEXEC, 0);
     const std::unique_ptr<DIR, int (*)(DIR*)> directory(own < 0 ? nullptr : fdopendir(own),
                                                         closedir);
-    if (directory == nullptr) return Failed(errno, path);
+    if (directory == nullptr) return RunFileError(errno, path);
     std::vector<std::string> names;
     while (true) {
       errno = 0;
@@ -108,7 +94,7 @@ class LocalRunFiles final : public RunFiles {
       }
       names.emplace_back(name);
     }
-    if (errno != 0) return Failed(errno, path);
+    if (errno != 0) return RunFileError(errno, path);
     std::sort(names.begin(), names.end());
     return names;
   }
@@ -120,7 +106,7 @@ class LocalRunFiles final : public RunFiles {
       auto file = OpenBeneath(directory_.get(), path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
       if (!file.ok()) return file.status();
       struct stat info {};
-      if (fstat(file->get(), &info) != 0) return Failed(errno, path);
+      if (fstat(file->get(), &info) != 0) return RunFileError(errno, path);
       if (!S_ISREG(info.st_mode)) return PathNotFound(path);
       file_ = *std::move(file);
       file_path_ = path;
@@ -131,7 +117,7 @@ class LocalRunFiles final : public RunFiles {
       const ssize_t got = pread(file_->get(), bytes.data() + count, max_bytes - count,
                                 static_cast<off_t>(offset + count));
       if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return Failed(errno, path);
+      if (got < 0) return RunFileError(errno, path);
       if (got == 0) break;
       count += static_cast<size_t>(got);
     }
@@ -147,20 +133,6 @@ class LocalRunFiles final : public RunFiles {
 };
 
 }  // namespace
-
-absl::Status PathNotFound(const std::string& path) {
-  return contract::Error(
-      absl::StatusCode::kNotFound, "PATH_NOT_FOUND",
-      path.empty() ? std::string("the run has no working directory any more, or none yet")
-                   : fmt::format("there is no {} in the run's working directory", Quoted(path)));
-}
-
-absl::Status PathLeadsOut(const std::string& path) {
-  return contract::Error(absl::StatusCode::kPermissionDenied, "PATH_LEADS_OUT",
-                         fmt::format("{} leads out of the run's working directory by a link; name "
-                                     "what is inside, or copy it there in the job",
-                                     Quoted(path)));
-}
 
 absl::StatusOr<std::unique_ptr<RunFiles>> OpenLocalRunFiles(const std::string& root,
                                                             const std::string& directory) {

@@ -18,12 +18,14 @@
 #include "agents/core/agent_config.h"
 #include "agents/core/check_report.h"
 #include "agents/core/credentials_command.h"
+#include "agents/core/host_run_files.h"
 #include "agents/core/journal.h"
 #include "agents/core/machine_hosts.h"
 #include "agents/files/broker_files.h"
 #include "agents/files/file_cache.h"
 #include "agents/files/job_files.h"
 #include "agents/hosts/ssh_host.h"
+#include "agents/machines/remote/remote_run_files.h"
 #include "agents/machines/run_records.h"
 #include "clients/cpp/address.h"
 #include "contract/text.h"
@@ -54,25 +56,32 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeRemoteSlurmBackend(AgentConfig conf
   return slurm::CreateSlurmBackend(config.slurm, config.state_dir, *std::move(host));
 }
 
-absl::StatusOr<std::unique_ptr<Backend>> MakeMachinesBackend(AgentConfig config,
+// What the settings of machines say together with others.
+machines::MachinesConfig MachinesConfigOf(const AgentConfig& config) {
+  machines::MachinesConfig machines = config.machines;
+  machines.cluster = config.cluster;
+  if (config.machine_hosts_file.empty()) return machines;
+  machines.read_hosts = [file = config.machine_hosts_file, ssh = config.machine_ssh] {
+    return ReadMachineHosts(file, ssh);
+  };
+  return machines;
+}
+
+absl::StatusOr<std::unique_ptr<Backend>> MakeMachinesBackend(const AgentConfig& config,
                                                              uploads::JobFiles* files) {
-  config.machines.cluster = config.cluster;
-  config.machines.files = files;
-  if (!config.machine_hosts_file.empty()) {
-    config.machines.read_hosts = [file = config.machine_hosts_file, ssh = config.machine_ssh] {
-      return ReadMachineHosts(file, ssh);
-    };
-    absl::StatusOr<std::vector<machines::HostConfig>> hosts = config.machines.read_hosts();
+  machines::MachinesConfig machines = MachinesConfigOf(config);
+  machines.files = files;
+  if (machines.read_hosts != nullptr) {
+    absl::StatusOr<std::vector<machines::HostConfig>> hosts = machines.read_hosts();
     if (!hosts.ok()) return hosts.status();
-    config.machines.hosts = *std::move(hosts);
+    machines.hosts = *std::move(hosts);
   }
-  return machines::CreateMachinesBackend(config.machines, config.state_dir);
+  return machines::CreateMachinesBackend(machines, config.state_dir);
 }
 
 // `files`: null for a backend that is only looked at.
 absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(AgentConfig config, uploads::JobFiles* files) {
-  if (config.kind == v1::CLUSTER_KIND_MACHINES)
-    return MakeMachinesBackend(std::move(config), files);
+  if (config.kind == v1::CLUSTER_KIND_MACHINES) return MakeMachinesBackend(config, files);
   if (config.kind == v1::CLUSTER_KIND_KUBERNETES) {
     config.kubernetes.cluster = config.cluster;
     config.kubernetes.files = files;
@@ -94,21 +103,39 @@ int LaunchParallelism(v1::ClusterKind kind, const AgentOptions& options) {
   return kind == v1::CLUSTER_KIND_KUBERNETES ? kKubernetesLaunches : options.launch_parallelism;
 }
 
-// Where the files of runs are, if they can be reached from this machine: its own, or a directory
-// that it shares with the nodes.
-OpenRunFiles RunFilesOf(const AgentConfig& config) {
-  const bool is_machine =
-      config.kind == v1::CLUSTER_KIND_MACHINES && config.machine_hosts_file.empty();
-  const bool is_login_node =
-      config.kind == v1::CLUSTER_KIND_SLURM && config.slurm_ssh.hosts.empty();
-  if (!is_machine && !is_login_node) return nullptr;
-  const std::string runs = is_login_node && !config.slurm.run_dir.empty()
-                               ? config.slurm.run_dir
-                               : config.state_dir + "/runs";
-  // Both kinds call the directory so.
-  return [runs](const std::string& run_key, uint32_t) {
-    return OpenLocalRunFiles(runs, fmt::format("{}/{}", run_key, machines::kWorkDirectory));
+// Machines and Slurm call the directory alike.
+std::string WorkOf(const RankOfRun& of) {
+  return fmt::format("{}/{}", of.run_key, machines::kWorkDirectory);
+}
+
+// Over a connection of its own, so that what is copied does not hold up Slurm's commands.
+OpenRunFiles RunFilesOnLoginHost(const AgentConfig& config) {
+  return [ssh = config.slurm_ssh, runs = config.slurm.run_dir](
+             const RankOfRun& of) -> absl::StatusOr<std::unique_ptr<RunFiles>> {
+    absl::StatusOr<std::unique_ptr<hosts::SshHost>> host = hosts::SshHost::Create(ssh);
+    if (!host.ok()) return host.status();
+    return MakeHostRunFiles(
+        *std::move(host), {.host_title = "the login host", .root = runs, .directory = WorkOf(of)});
   };
+}
+
+// Where the files of runs are. None: on Kubernetes they go with the pod.
+OpenRunFiles RunFilesOf(const AgentConfig& config) {
+  const std::string own = config.state_dir + "/runs";
+  std::string runs = own;
+  if (config.kind == v1::CLUSTER_KIND_MACHINES) {
+    if (!config.machine_hosts_file.empty()) {
+      return [machines = MachinesConfigOf(config), own](const RankOfRun& of) {
+        return machines::OpenRemoteRunFiles(machines, own, of);
+      };
+    }
+  } else if (config.kind == v1::CLUSTER_KIND_SLURM) {
+    if (!config.slurm_ssh.hosts.empty()) return RunFilesOnLoginHost(config);
+    if (!config.slurm.run_dir.empty()) runs = config.slurm.run_dir;
+  } else {
+    return nullptr;
+  }
+  return [runs](const RankOfRun& of) { return OpenLocalRunFiles(runs, WorkOf(of)); };
 }
 
 AgentOptions OptionsOf(const AgentConfig& config) {

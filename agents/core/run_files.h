@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,10 +15,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "muster/v1/file_tree.pb.h"
-
-namespace muster::hosts {
-class Host;
-}  // namespace muster::hosts
 
 namespace muster::agent {
 
@@ -40,6 +37,17 @@ class RunFiles {
                                            size_t max_bytes) = 0;
 };
 
+// Whose files are wanted.
+struct RankOfRun {
+  std::string run_key;
+  uint32_t rank = 0;
+  std::string node = {};  // as the broker has it; empty: it does not know
+};
+
+// Opens the files of a rank of a run; may block. RUN_HAS_NO_FILES, NOT_FOUND and so on: there are
+// none.
+using OpenRunFiles = std::function<absl::StatusOr<std::unique_ptr<RunFiles>>(const RankOfRun& of)>;
+
 // Of this machine, below `root`, which is trusted, while `directory` (relative to it) and what is
 // in it belong to the run. The kernel resolves each path beneath the directory (openat2), so that a
 // run that exchanges a directory for a link while it is read wins nothing. NOT_FOUND: there is no
@@ -49,6 +57,8 @@ absl::StatusOr<std::unique_ptr<RunFiles>> OpenLocalRunFiles(const std::string& r
 
 absl::Status PathNotFound(const std::string& path);
 absl::Status PathLeadsOut(const std::string& path);
+// By what the operating system says of a path.
+absl::Status RunFileError(int error, const std::string& path);
 
 }  // namespace muster::agent
 

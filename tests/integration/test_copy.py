@@ -1,7 +1,6 @@
 """muster cp: files that a run has made, from its cluster to the user's machine."""
 
 import os
-import pathlib
 
 import grpc
 from muster.v1 import files_service_pb2
@@ -29,11 +28,6 @@ def refusal(call):
     with pytest.raises(grpc.RpcError) as caught:
         call()
     return caught.value
-
-
-def peak_bytes(daemon):
-    status = pathlib.Path(f"/proc/{daemon.process.pid}/status").read_text()
-    return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) << 10
 
 
 def test_a_directory_comes_back_as_it_is(world, agent):
@@ -104,11 +98,11 @@ def test_files_of_a_run_that_goes_on_can_be_read(world, agent, api):
 
 def test_a_large_file_needs_little_memory_and_a_client_that_goes_away_ends_it(world, broker, agent, api):
     job = finished(world, f"truncate -s {LARGE_BYTES} large; echo x > small")
-    before = [peak_bytes(daemon) for daemon in (broker, agent)]
+    before = [daemon.peak_bytes() for daemon in (broker, agent)]
     world.cli("cp", f"{job}:large", ".")
     assert world.path("large").stat().st_size == LARGE_BYTES
     for daemon, peak in zip((broker, agent), before):
-        assert peak_bytes(daemon) - peak < MEMORY_BYTES
+        assert daemon.peak_bytes() - peak < MEMORY_BYTES
     # More clients that stop reading than the agent sends to at the same time: when they are gone, others get theirs.
     calls = [api.files.FetchFiles(files_service_pb2.FetchFilesRequest(job_id=int(job), path=b"large")) for _ in range(4)]
     for call in calls:

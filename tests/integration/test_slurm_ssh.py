@@ -59,6 +59,18 @@ def test_data_and_results_are_those_of_the_login_host(api, slurm, agent):
     assert "inputs[1].uri" in job.failure.message and "inputs[0].uri" not in job.failure.message
 
 
+def test_what_a_job_has_made_on_a_node_comes_back_over_ssh(world, api, agent):
+    job_id = api.submit(script_spec("mkdir out; echo model >out/model.bin; ln -s model.bin out/latest; printf x >'out/new\nline'\n"
+                                    "ln -s /etc/passwd out/leads-out; truncate -s 20M out/large; id -un >&2"))
+    api.wait_state(job_id, SUCCEEDED)
+    done = world.cli("cp", f"{job_id}:out", ".", check=False)
+    assert "left out: leads-out" in done.stderr
+    out = world.path("out")
+    assert sorted(path.name for path in out.iterdir()) == ["large", "latest", "model.bin", "new\nline"]
+    assert (out / "latest").read_text() == "model\n" and (out / "large").stat().st_size == 20 << 20
+    assert world.cli("cp", f"{job_id}:out/new\nline", "-").stdout == "x"
+
+
 def test_many_jobs_each_with_its_whole_log(api, agent):
     jobs = [api.submit(script_spec(f"seq {n * 1000}")) for n in range(MANY_JOBS)]
     for number, job_id in enumerate(jobs):

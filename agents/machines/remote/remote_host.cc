@@ -6,6 +6,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "agents/core/job_storage.h"
+#include "agents/machines/remote/host_directory.h"
 #include "contract/text.h"
 #include "daemon/log.h"
 #include "fmt/format.h"
@@ -198,7 +199,9 @@ absl::StatusOr<std::optional<HostIsUp>> RemoteHost::Prepare() {
     if (prepared_) return std::nullopt;
   }
   if (absl::Status s = ssh_->Connect(); !s.ok()) return s;
-  absl::StatusOr<std::string> directory = FindDirectory();
+  absl::StatusOr<std::string> directory =
+      HostDirectory(options_.directory, options_.cluster, options_.config.name, ssh_.get(),
+                    hosts::kDefaultCommandTimeout);
   if (!directory.ok()) return directory.status();
   const absl::StatusOr<std::string> program =
       PutSupervisor(*options_.program, *directory, ssh_.get());
@@ -222,20 +225,6 @@ absl::StatusOr<std::optional<HostIsUp>> RemoteHost::Prepare() {
                                                   options_.files->cache());
   }
   return HostIsUp{.machine = *std::move(machine), .directory = *std::move(directory)};
-}
-
-absl::StatusOr<std::string> RemoteHost::FindDirectory() {
-  // A home that several hosts share is no reason to meet there.
-  const std::string own = fmt::format("{}/{}", options_.cluster, options_.config.name);
-  if (!options_.directory.empty()) return fmt::format("{}/{}", options_.directory, own);
-  const absl::StatusOr<hosts::CommandResult> home =
-      ssh_->Run({.argv = {"/bin/sh", "-c", "printf %s \"$HOME\""}});
-  if (!home.ok()) return absl::UnavailableError(home.status().message());
-  if (!home->ok() || !home->stdout_data.starts_with('/')) {
-    return absl::FailedPreconditionError(
-        "the user has no home directory there; set machines.host_directory");
-  }
-  return fmt::format("{}/.muster/{}", home->stdout_data, own);
 }
 
 absl::StatusOr<LimitsFound> RemoteHost::FindLimits(const std::string& program) {

@@ -125,7 +125,6 @@ class RemoteHost {
   void ReportLoop();
   // What is to be said once the host has reported, if it was not prepared before.
   absl::StatusOr<std::optional<HostIsUp>> Prepare();
-  absl::StatusOr<std::string> FindDirectory();
   // UNAVAILABLE: the host could not be asked.
   absl::StatusOr<LimitsFound> FindLimits(const std::string& program);
   // Asks, and tells the answer.

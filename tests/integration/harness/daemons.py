@@ -70,6 +70,11 @@ class Daemon:
         self.process = None
         return code
 
+    def peak_bytes(self):
+        """The most memory that it has had."""
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) << 10
+
     def restart(self):
         self.kill()
         self.start()

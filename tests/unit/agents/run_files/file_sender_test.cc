@@ -3,18 +3,13 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <filesystem>
-#include <fstream>
-#include <string>
 #include <thread>
-#include <vector>
 
-#include "contract/errors.h"
+#include "tests/unit/agents/run_files/run_files_fixture.h"
 
 namespace muster::agent {
 namespace {
@@ -22,61 +17,11 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 
-// Takes what is sent, as "KIND PATH", or "+BYTES" of content.
-class TakingLink final : public FilesLink {
- public:
-  explicit TakingLink(size_t room) : room_(room) {}
-  bool Send(const v1::SendFilesRequest& message) override {
-    if (taken_.size() == room_) return false;
-    if (message.has_entry()) {
-      taken_.push_back(std::string("-fdl").substr(message.entry().kind(), 1) + " " +
-                       message.entry().path());
-    } else if (message.has_left_out()) {
-      taken_.push_back("! " + message.left_out().path());
-    } else {
-      taken_.push_back("+" + message.chunk());
-    }
-    return true;
-  }
-  absl::Status Finish() override { return absl::OkStatus(); }
-  void Cancel() override {}
-
-  const size_t room_;
-  std::vector<std::string> taken_;
-};
-
-class FileSenderTest : public testing::Test {
+class FileSenderTest : public RunFilesTest {
  protected:
-  FileSenderTest() {
-    std::string name = (fs::temp_directory_path() / "muster-sender-XXXXXX").string();
-    root_ = mkdtemp(name.data());
-    work_ = root_ / "run/work";
-    fs::create_directories(work_);
+  std::vector<std::string> Sent(const std::string& path) {
+    return RunFilesTest::Sent(OpenLocal().get(), path);
   }
-  ~FileSenderTest() override { fs::remove_all(root_); }
-
-  void Write(const std::string& path, const std::string& content) {
-    fs::create_directories((work_ / path).parent_path());
-    std::ofstream(work_ / path, std::ios::binary) << content;
-  }
-  std::unique_ptr<RunFiles> Open() {
-    auto files = OpenLocalRunFiles(root_, "run/work");
-    EXPECT_TRUE(files.ok()) << files.status();
-    return *std::move(files);
-  }
-  static std::string ReasonOf(const absl::Status& status) {
-    const auto info = contract::GetErrorInfo(status);
-    return info ? info->reason() : std::string(status.message());
-  }
-  std::vector<std::string> Sent(const std::string& path, size_t room = 1000) {
-    TakingLink link(room);
-    const auto sent = SendFiles(Open().get(), path, &link);
-    EXPECT_TRUE(sent.ok()) << sent.status();
-    return link.taken_;
-  }
-
-  fs::path root_;
-  fs::path work_;
 };
 
 TEST_F(FileSenderTest, ATreeIsSentInOrderWithWhatIsLeftOut) {
@@ -105,7 +50,7 @@ TEST_F(FileSenderTest, WhenNobodyWantsMoreReadingEnds) {
   Write("a", "1");
   Write("b", "2");
   TakingLink link(2);
-  const auto sent = SendFiles(Open().get(), "", &link);
+  const auto sent = SendFiles(OpenLocal().get(), "", &link);
   ASSERT_TRUE(sent.ok());
   EXPECT_FALSE(*sent);
   EXPECT_EQ(link.taken_.size(), 2u);
@@ -117,7 +62,7 @@ TEST_F(FileSenderTest, NoPathLeadsOutOfTheWorkingDirectory) {
   fs::create_symlink("../../secret", work_ / "relative");
   fs::create_directory_symlink("../..", work_ / "above");
   fs::create_directory_symlink("/proc/self/root", work_ / "magic");
-  const auto files = Open();
+  const auto files = OpenLocal();
   for (const char* path : {"absolute", "relative", "above/secret", "magic/etc", "../../secret"}) {
     EXPECT_EQ(ReasonOf(files->LookAt(path, true).status()), "PATH_LEADS_OUT") << path;
     EXPECT_EQ(ReasonOf(files->Read(path, 0, 10).status()), "PATH_LEADS_OUT") << path;
@@ -130,7 +75,7 @@ TEST_F(FileSenderTest, ADirectoryThatTheRunExchangesForALinkGivesNothingAway) {
   std::ofstream(root_ / "secret") << "hush";
   Write("d/secret", "mine");
   fs::create_directory_symlink(root_, work_ / "l");
-  const auto files = Open();
+  const auto files = OpenLocal();
   std::atomic<bool> stop = false;
   std::thread exchanging([&] {
     while (!stop) {
@@ -155,7 +100,7 @@ TEST_F(FileSenderTest, AWorkingDirectoryThatIsALinkIsNone) {
 
 TEST_F(FileSenderTest, APipeInPlaceOfAFileIsNotWaitedFor) {
   mkfifo((work_ / "pipe").c_str(), 0600);
-  EXPECT_EQ(ReasonOf(Open()->Read("pipe", 0, 10).status()), "PATH_NOT_FOUND");
+  EXPECT_EQ(ReasonOf(OpenLocal()->Read("pipe", 0, 10).status()), "PATH_NOT_FOUND");
 }
 
 }  // namespace

@@ -1,0 +1,44 @@
+// The files of runs on a host that is reached by commands alone: over SSH.
+#ifndef MUSTER_AGENTS_CORE_HOST_RUN_FILES_H_
+#define MUSTER_AGENTS_CORE_HOST_RUN_FILES_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "absl/time/time.h"
+#include "agents/core/run_files.h"
+#include "agents/hosts/host.h"
+
+namespace muster::agent {
+
+// For one answer of the host, a connection to it included. With the time that a command over its
+// time is given to be killed it is less than the broker waits for the next piece, so that people
+// hear which host is silent.
+inline constexpr absl::Duration kHostFilesPatience = absl::Seconds(30);
+
+// What is read ahead by one command. A command costs the host a dozen processes, so that more at a
+// time is quicker; a slow line must bring it within the patience.
+inline constexpr size_t kMinReadAheadBytes = 256 << 10;
+inline constexpr size_t kFirstReadAheadBytes = 1 << 20;
+inline constexpr size_t kMaxReadAheadBytes = 8 << 20;
+
+// Where the files of one run are.
+struct RunPlace {
+  std::string host_title;  // for messages: "host gpu1"
+  std::string root;        // absolute, and trusted
+  std::string directory;   // relative to it; what is there belongs to the run
+};
+
+// Reads them by short scripts with the host's coreutils, the same on each host. A script goes to a
+// directory first and then asks the kernel where it is; from there it opens a name that is no link.
+// So a run that exchanges a directory for a link meanwhile wins nothing, as on this machine: not
+// even one that sees less of the host than the user of its agent, since it is in a container.
+//
+// Whatever keeps the host from answering is UNAVAILABLE and names it. ABORTED: a file was replaced
+// by another one while it was read.
+std::unique_ptr<RunFiles> MakeHostRunFiles(std::unique_ptr<hosts::Host> host, RunPlace place);
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_HOST_RUN_FILES_H_

@@ -1,0 +1,40 @@
+#include "agents/core/run_files.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+
+#include "contract/characters.h"
+#include "contract/errors.h"
+#include "contract/text.h"
+
+namespace muster::agent {
+
+using contract::Quoted;
+
+absl::Status PathNotFound(const std::string& path) {
+  return contract::Error(
+      absl::StatusCode::kNotFound, "PATH_NOT_FOUND",
+      path.empty() ? std::string("the run has no working directory any more, or none yet")
+                   : fmt::format("there is no {} in the run's working directory", Quoted(path)));
+}
+
+absl::Status PathLeadsOut(const std::string& path) {
+  return contract::Error(absl::StatusCode::kPermissionDenied, "PATH_LEADS_OUT",
+                         fmt::format("{} leads out of the run's working directory by a link; name "
+                                     "what is inside, or copy it there in the job",
+                                     Quoted(path)));
+}
+
+absl::Status RunFileError(int error, const std::string& path) {
+  if (error == ENOENT || error == ENOTDIR) return PathNotFound(path);
+  // EXDEV: beyond the directory. ELOOP: by a link of /proc, or round in circles.
+  if (error == EXDEV || error == ELOOP) return PathLeadsOut(path);
+  if (error == EACCES || error == EPERM) {
+    return absl::PermissionDeniedError(
+        ToAbsl(fmt::format("the agent's user may not read {}", Quoted(path))));
+  }
+  return absl::ErrnoToStatus(error, ToAbsl(fmt::format("cannot read {}", Quoted(path))));
+}
+
+}  // namespace muster::agent
