@@ -46,7 +46,8 @@ pid_t Spawn(const Words& words, int output) {
   return error == 0 ? pid : -1;
 }
 
-// Whether it has ended well, in time, and what it said.
+// Whether it has ended well, in time, and what it said. In processes that reap their children by
+// number; a supervisor's family reaps all (Supervisor::FinishTool).
 bool RunTool(const Words& words, const RemovalPatience& patience, std::string* said) {
   const hosts::Fd output(memfd_create("said", MFD_CLOEXEC));
   if (!output.valid() || IsOver(patience)) return false;
