@@ -44,6 +44,7 @@ KubernetesBackend::KubernetesBackend(KubernetesConfig config, Endpoint endpoint,
              }),
       things_(&api_),
       given_up_(state_dir + "/given-up"),
+      file_room_({.path = state_dir + "/archive-bytes"}),
       logs_(state_dir + "/logs", &api_,
             [this] {
               log_news_ = true;

@@ -114,11 +114,14 @@ class KubernetesBackend final : public agent::Backend {
   // What a look-up is to answer at once of a run that waits for room for that; nothing: it does
   // not.
   std::optional<agent::LookupOutcome> LookUpRoomless(const agent::RunHandle& run);
-  // What speaks against what the job brings along, as far as the agent can know now.
-  absl::Status CheckBroughtFiles(const v1::JobSpec& spec) const;
+  // The bytes of the archive of what the job brings along; 0: nothing; none: the broker has not got
+  // the list of the files. An error: what speaks against them.
+  absl::StatusOr<std::optional<uint64_t>> BroughtBytes(const v1::JobSpec& spec) const;
+  // Whether there is room for so much now.
+  bool WarnOfFileRoom(uint64_t archive_bytes, agent::CheckList* checks) const;
   // The rest of a plan: what the API server says of the objects, and when the run would start.
-  void PlanOnServer(const v1::Assignment& planned, const RunObjects& objects, v1::JobPlan* plan,
-                    agent::CheckList* checks);
+  void PlanOnServer(const v1::Assignment& planned, const RunObjects& objects, bool has_file_room,
+                    v1::JobPlan* plan, agent::CheckList* checks);
   // What the job names that is not there yet. Whether there is such.
   bool WarnOfAwaited(const v1::JobSpec& spec, const std::string& name_space,
                      agent::CheckList* checks);
@@ -252,12 +255,12 @@ class KubernetesBackend final : public agent::Backend {
   std::atomic<bool> inventory_news_ = false;
 
   GivenUpRuns given_up_;
+  FileRoom file_room_;
   agent::FailureLog failures_;  // of the sweep
   LogFollower logs_;
   ClusterView view_;
   QueueView queues_;
   StartQueue queue_;
-  FileRoom file_room_;
 
   std::set<std::string> asked_for_pods_;  // of the observing thread
   // Run keys with the version of the Job that the API server itself has given, of those that seem

@@ -11,6 +11,7 @@
 #include "agents/kubernetes/api/yaml_text.h"
 #include "agents/kubernetes/backend.h"
 #include "agents/kubernetes/checks/preflight.h"
+#include "agents/kubernetes/manifest/brought_files.h"
 #include "agents/kubernetes/objects/kueue.h"
 #include "agents/kubernetes/verdict/gang.h"
 #include "contract/characters.h"
@@ -35,6 +36,7 @@ Json WithoutContents(Json secret) {
 
 std::string ManifestOf(const RunObjects& objects) {
   std::string text = YamlOf(objects.job) + "---\n" + YamlOf(WithoutContents(objects.secret));
+  for (const Json& part : objects.file_secrets) text += "---\n" + YamlOf(WithoutContents(part));
   for (const std::optional<Json>& more : {objects.service, objects.pod_group}) {
     if (more.has_value()) text += "---\n" + YamlOf(*more);
   }
@@ -104,6 +106,9 @@ void TellUnseen(const v1::JobSpec& spec, agent::CheckList* checks) {
   }
 }
 
+constexpr char kUnknownFiles[] =
+    "the broker has no list of the files yet, so that neither their size is judged nor their "
+    "Secrets are part of this plan";
 constexpr char kMayBeQueued[] =
     "the Job is made with the queue muster-held, which there is not, so that Kueue cannot start it "
     "half made; if its namespace has a queue default, which cannot be seen from here, it goes "
@@ -158,6 +163,8 @@ absl::StatusOr<v1::Inventory> KubernetesBackend::Inventory() {
   queues_.Learn(absl::ZeroDuration());
   for (std::string& warning : queues_.Warnings()) inventory->add_warnings(std::move(warning));
   for (std::string& warning : Sweep()) inventory->add_warnings(std::move(warning));
+  if (std::string waits = file_room_.Settle(); !waits.empty())
+    inventory->add_warnings(std::move(waits));
   if (const absl::Status health = logs_.health(); !health.ok())
     inventory->add_warnings(std::string(ToStd(health.message())));
   return inventory;
@@ -190,21 +197,28 @@ absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
   *planned.mutable_spec() = spec;
   v1::JobPlan plan;
   agent::CheckList checks;
-  const absl::StatusOr<RunObjects> objects = Prepare(planned, {});
+  const absl::StatusOr<std::optional<uint64_t>> bytes = BroughtBytes(spec);
+  const uint64_t known_bytes = bytes.ok() ? bytes->value_or(0) : 0;
+  // A submit only asks what is wrong, which no Secret of the archive's tells.
+  const absl::StatusOr<RunObjects> objects =
+      Prepare(planned, user.empty() ? std::vector<std::string>() : BlankParts(known_bytes));
   if (absl::IsUnavailable(objects.status())) return objects.status();
   if (!objects.ok()) {
     checks.Fail("the job", agent::WhatIsWrong(objects.status()), "Correct the job.");
-  } else if (const absl::Status files = CheckBroughtFiles(spec); !files.ok()) {
-    checks.Fail("the job", agent::WhatIsWrong(files), "Bring less along.");
+  } else if (!bytes.ok()) {
+    checks.Fail("the job", agent::WhatIsWrong(bytes.status()), "Bring less along.");
   } else if (user.empty()) {
     checks.Ok("the job",
               "nothing that the agent knows stands against it; the API server was not asked");
     WarnOfWhatIsOtherwise(spec, *objects, &checks);
     WarnOfAwaited(spec, objects->name_space, &checks);
+    WarnOfFileRoom(known_bytes, &checks);
   } else {
     v1::JobSpec spelled = spec;
     if (view_.SpellGpuType(&spelled).ok()) TellGpuType(spec, spelled, &checks);
-    PlanOnServer(planned, *objects, &plan, &checks);
+    if (!bytes->has_value()) checks.Skip("uploads", kUnknownFiles);
+    const bool has_file_room = !WarnOfFileRoom(known_bytes, &checks);
+    PlanOnServer(planned, *objects, has_file_room, &plan, &checks);
   }
   *plan.mutable_checks() = checks.checks().checks();
   return plan;
@@ -221,8 +235,15 @@ bool KubernetesBackend::WarnOfAwaited(const v1::JobSpec& spec, const std::string
   return !awaited.empty();
 }
 
+bool KubernetesBackend::WarnOfFileRoom(uint64_t archive_bytes, agent::CheckList* checks) const {
+  const absl::Status room = archive_bytes > 0 ? file_room_.Try(archive_bytes) : absl::OkStatus();
+  if (!room.ok()) checks->Warn("uploads", std::string(ToStd(room.message())));
+  return !room.ok();
+}
+
 void KubernetesBackend::PlanOnServer(const v1::Assignment& planned, const RunObjects& objects,
-                                     v1::JobPlan* plan, agent::CheckList* checks) {
+                                     bool has_file_room, v1::JobPlan* plan,
+                                     agent::CheckList* checks) {
   const StartQueue::AssignmentPtr placed =
       InPlace(std::make_shared<const v1::Assignment>(planned), objects.name_space);
   const std::string& queue = placed->spec().kubernetes().queue();
@@ -243,7 +264,7 @@ void KubernetesBackend::PlanOnServer(const v1::Assignment& planned, const RunObj
                                        : "there is room for all of its pods");
   // When Kueue will let a run go, only Kueue knows.
   const bool starts = refusal.ok() && !refusal->has_value() && !waits.has_value();
-  if (starts && !is_awaited && !may_be_queued)
+  if (starts && has_file_room && !is_awaited && !may_be_queued)
     *plan->mutable_estimated_start_time() = agent::ToProto(absl::Now());
 }
 

@@ -78,12 +78,15 @@ LaunchEnd KubernetesBackend::PackBroughtFiles(const std::string& run_key, const 
   return std::nullopt;
 }
 
-absl::Status KubernetesBackend::CheckBroughtFiles(const v1::JobSpec& spec) const {
-  if (spec.uploads_size() == 0 || config_.files == nullptr) return absl::OkStatus();
+absl::StatusOr<std::optional<uint64_t>> KubernetesBackend::BroughtBytes(
+    const v1::JobSpec& spec) const {
+  if (spec.uploads_size() == 0 || config_.files == nullptr) return 0;
   const absl::StatusOr<v1::FileTree> tree =
       uploads::FetchTree(spec, config_.files->cache(), absl::Now() + kAnswerPatience);
-  // A plan uploads nothing, and what the broker cannot give now says nothing of the job.
-  return tree.ok() ? CheckArchive(*tree) : absl::OkStatus();
+  // What the broker cannot give now says nothing of the job.
+  if (!tree.ok()) return std::nullopt;
+  if (absl::Status good = CheckArchive(*tree); !good.ok()) return good;
+  return uploads::TarBytes(*tree);
 }
 
 absl::StatusOr<RunObjects> KubernetesBackend::Prepare(const v1::Assignment& assignment,
@@ -118,7 +121,8 @@ LaunchOutcome KubernetesBackend::Launch(const v1::Assignment& assignment) {
       outcome.kind == LaunchOutcome::Kind::kUnclear &&
       HomeOf(kubernetes::NamespaceOf(run->spec(), config_.name_space)).is_forbidden();
   const bool is_refused = outcome.kind == LaunchOutcome::Kind::kRefused;
-  if (is_refused || is_forbidden) file_room_.Leave(assignment.run_key());
+  // The Job comes before its archive, and a Job that there is the watch tells of.
+  if (is_refused || is_forbidden) file_room_.GiveBack(assignment.run_key());
   if (is_refused || is_forbidden || !file_room_.Ask(assignment.run_key()).ok()) {
     queue_.Remove(assignment.run_key());
     Wake();  // those behind it

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/numbers.h"
 #include "agents/kubernetes/manifest/brought_files.h"
 #include "agents/kubernetes/objects/objects.h"
 #include "contract/text.h"
@@ -10,6 +11,9 @@
 
 namespace muster::kubernetes {
 namespace {
+
+// A number of 20 digits at most.
+constexpr size_t kMaxWrittenBytes = 32;
 
 uint64_t SumOf(const std::map<std::string, uint64_t>& bytes) {
   uint64_t sum = 0;
@@ -50,14 +54,28 @@ class FileRoom::Sink final : public ObjectSink {
   ObjectSink& next_;
 };
 
+FileRoom::FileRoom(FileRoomOptions options) : options_(std::move(options)), start_(options_.now()) {
+  if (options_.path.empty()) return;
+  const absl::StatusOr<std::string> text = host_.ReadFile(options_.path, kMaxWrittenBytes);
+  // Without the file there was nothing.
+  if (text.ok() && absl::SimpleAtoi(*text, &unlisted_bytes_)) written_bytes_ = unlisted_bytes_;
+}
+
 std::unique_ptr<ObjectSink> FileRoom::Listen(std::string name_space, ObjectSink* next) {
   return std::make_unique<Sink>(this, std::move(name_space), next);
 }
 
 void FileRoom::SetListed(const std::string& name_space, RunBytes jobs) {
   const std::lock_guard lock(mutex_);
-  for (const auto& [run_key, bytes] : jobs) taken_.erase(run_key);
+  const bool is_first = !listed_.contains(name_space);
   RunBytes& known = listed_[name_space];
+  for (const auto& [run_key, bytes] : jobs) {
+    // What another took before is of before the start.
+    if (taken_.erase(run_key) == 0 && is_first) unlisted_bytes_ -= std::min(unlisted_bytes_, bytes);
+  }
+  for (const auto& [run_key, bytes] : known) {
+    if (!jobs.contains(run_key)) LoseLocked(bytes);
+  }
   listed_bytes_ += SumOf(jobs) - SumOf(known);
   known = std::move(jobs);
 }
@@ -70,6 +88,7 @@ void FileRoom::SetListed(const std::string& name_space, const std::string& run_k
   const auto job = known.find(run_key);
   if (job != known.end()) {
     listed_bytes_ -= job->second;
+    if (bytes == 0) LoseLocked(job->second);
     known.erase(job);
   }
   if (bytes == 0) return;
@@ -77,33 +96,61 @@ void FileRoom::SetListed(const std::string& name_space, const std::string& run_k
   listed_bytes_ += bytes;
 }
 
-bool FileRoom::IsListedLocked(const std::string& run_key) const {
-  return std::any_of(listed_.begin(), listed_.end(),
+bool FileRoom::HasRoomLocked(const std::string& run_key) const {
+  return taken_.contains(run_key) ||
+         std::any_of(listed_.begin(), listed_.end(),
                      [&](const auto& jobs) { return jobs.second.contains(run_key); });
 }
 
+void FileRoom::LoseLocked(uint64_t bytes) {
+  const absl::Time now = options_.now();
+  while (!gone_.empty() && gone_.front().until <= now) gone_.pop_front();
+  gone_.push_back({now + kUntilCompacted, bytes});
+}
+
+uint64_t FileRoom::UsedLocked() const {
+  const absl::Time now = options_.now();
+  uint64_t used = listed_bytes_ + SumOf(taken_);
+  for (const Gone& gone : gone_) used += gone.until > now ? gone.bytes : 0;
+  return now < start_ + kUntilCompacted ? used + unlisted_bytes_ : used;
+}
+
 absl::Status FileRoom::AskLocked(const Waiting& who) const {
-  const uint64_t used = listed_bytes_ + SumOf(taken_);
+  const uint64_t used = UsedLocked();
   uint64_t before = 0;
   for (const auto& [run_key, other] : waiting_) {
-    if (other.turn < who.turn) before += other.bytes;
+    if (other.turn < who.turn && who.bytes > kSmallArchiveBytes) before += other.bytes;
   }
-  if (used + before + who.bytes <= max_bytes_) return absl::OkStatus();
+  if (used + before + who.bytes <= options_.max_bytes) return absl::OkStatus();
   using contract::FormatBytes;
   return absl::ResourceExhaustedError(ToAbsl(fmt::format(
       "the job brings an archive of {} along; those of other Jobs here have {} of the {} that "
-      "Kubernetes may be given at a time{}; it waits until some of them are gone (cancel, or a "
-      "shorter kubernetes.time_to_live; data belongs onto a volume, or into the image)",
-      FormatBytes(who.bytes), FormatBytes(used), FormatBytes(max_bytes_),
-      before > 0 ? fmt::format(", and {} wait before it", FormatBytes(before)) : "")));
+      "Kubernetes may be given at a time{}; it waits until some of them are gone, and {} longer, "
+      "which is when the cluster's etcd gives them up (data belongs onto a volume, or into the "
+      "image)",
+      FormatBytes(who.bytes), FormatBytes(used), FormatBytes(options_.max_bytes),
+      before > 0 ? fmt::format(", and {} wait before it", FormatBytes(before)) : "",
+      contract::FormatDuration(kUntilCompacted))));
+}
+
+absl::Status FileRoom::WriteLocked(uint64_t used) {
+  if (options_.path.empty() || used == written_bytes_) return absl::OkStatus();
+  absl::Status status =
+      host_.WriteFile(options_.path, std::to_string(used), {.mode = 0600, .sync = true});
+  if (status.ok()) written_bytes_ = used;
+  return status;
 }
 
 absl::Status FileRoom::Take(const std::string& run_key, uint64_t bytes) {
   const std::lock_guard lock(mutex_);
-  if (taken_.contains(run_key) || IsListedLocked(run_key)) return absl::OkStatus();
+  if (HasRoomLocked(run_key)) {
+    waiting_.erase(run_key);
+    return absl::OkStatus();
+  }
   const auto [entry, is_new] = waiting_.try_emplace(run_key, Waiting{bytes, next_turn_});
   if (is_new) ++next_turn_;
   if (absl::Status status = AskLocked(entry->second); !status.ok()) return status;
+  if (absl::Status status = WriteLocked(UsedLocked() + bytes); !status.ok()) return status;
   waiting_.erase(entry);
   taken_[run_key] = bytes;
   return absl::OkStatus();
@@ -112,13 +159,45 @@ absl::Status FileRoom::Take(const std::string& run_key, uint64_t bytes) {
 absl::Status FileRoom::Ask(const std::string& run_key) const {
   const std::lock_guard lock(mutex_);
   const auto entry = waiting_.find(run_key);
-  return entry == waiting_.end() ? absl::OkStatus() : AskLocked(entry->second);
+  if (entry == waiting_.end() || HasRoomLocked(run_key)) return absl::OkStatus();
+  return AskLocked(entry->second);
+}
+
+absl::Status FileRoom::Try(uint64_t bytes) const {
+  const std::lock_guard lock(mutex_);
+  return AskLocked({bytes, next_turn_});
 }
 
 void FileRoom::Leave(const std::string& run_key) {
   const std::lock_guard lock(mutex_);
   waiting_.erase(run_key);
+  const auto taken = taken_.find(run_key);
+  if (taken == taken_.end()) return;
+  // Nobody tells how much of it was sent.
+  LoseLocked(taken->second);
+  taken_.erase(taken);
+}
+
+void FileRoom::GiveBack(const std::string& run_key) {
+  const std::lock_guard lock(mutex_);
+  waiting_.erase(run_key);
   taken_.erase(run_key);
+}
+
+std::string FileRoom::Settle() {
+  const std::lock_guard lock(mutex_);
+  const uint64_t used = UsedLocked();
+  if (const absl::Status status = used < written_bytes_ ? WriteLocked(used) : absl::OkStatus();
+      !status.ok())
+    return fmt::format("{} cannot be written: {}", options_.path, ToStd(status.message()));
+  if (waiting_.empty()) return "";
+  uint64_t bytes = 0;
+  for (const auto& [run_key, waiting] : waiting_) bytes += waiting.bytes;
+  return fmt::format(
+      "{} runs wait, because what they bring along ({}) and what others have brought ({}) is more "
+      "than the {} that Kubernetes may be given at a time",
+      waiting_.size(), contract::FormatBytes(bytes), contract::FormatBytes(used),
+      contract::FormatBytes(options_.max_bytes));
 }
 
 }  // namespace muster::kubernetes

@@ -30,9 +30,16 @@ bool NeedsAsking(const v1::JobSpec& spec) {
          !spec.working_directory().empty();
 }
 
+// Before a client uploads anything it may ask in vain: agents say of files that they cannot see yet
+// what they say of a job without files.
+bool MayLackFiles(const v1::JobSpec& spec, bool is_trial) {
+  return is_trial && spec.uploads_size() > 0;
+}
+
 // The same for jobs against which most likely the same speaks, or nothing.
-core::Fingerprint AlikeOf(const v1::JobSpec& spec) {
+core::Fingerprint AlikeOf(const v1::JobSpec& spec, bool is_trial) {
   v1::JobSpec part = spec;
+  if (MayLackFiles(spec, is_trial)) part.clear_uploads();
   part.clear_name();
   part.clear_setup();
   part.clear_command();
@@ -100,8 +107,10 @@ void SubmitQuestions::Submit(const Context& context, core::Submit submit, Warned
     const v1::JobSpec& spec = *submit.items[i].spec;
     asking->bytes += spec.ByteSizeLong();
     if (!NeedsAsking(spec)) continue;
-    const core::Fingerprint alike = AlikeOf(spec);
-    if (!IsRemembered(alike)) asking->alike[alike].push_back({i, core::FingerprintOf(spec)});
+    const bool is_trial = submit.validate_only;
+    const core::Fingerprint alike = AlikeOf(spec, is_trial);
+    if (MayLackFiles(spec, is_trial) || !IsRemembered(alike))
+      asking->alike[alike].push_back({i, core::FingerprintOf(spec)});
   }
   if (asking->alike.empty() || !Enter(asking->bytes)) {
     return context.engine->Submit(std::move(submit), [done = std::move(done)](auto result) {

@@ -72,13 +72,30 @@ absl::Status Send(Session& session, const MissingFiles& missing) {
   return status;
 }
 
+// What is wrong with the files, clusters can tell by their list alone, which is small: the broker
+// has it before it is asked.
+absl::Status SendTrees(Session& session, MissingFiles* missing) {
+  MissingFiles trees;
+  MissingFiles others;
+  for (client::FileToSend& file : missing->files) {
+    MissingFiles& sort = file.path.empty() ? trees : others;
+    sort.bytes += file.size_bytes;
+    sort.files.push_back(std::move(file));
+  }
+  *missing = std::move(others);
+  if (trees.files.empty()) return absl::OkStatus();
+  return client::SendFiles(&session.client, trees, [](uint64_t) {});
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ReadUploads(Session& session, client::JobFile* file) {
   if (file->local_uploads.empty()) return "";
-  const auto reading = Read(session, file);
+  auto reading = Read(session, file);
   if (!reading.ok()) return reading.status();
-  return Summary(*reading);
+  const std::string summary = Summary(*reading);
+  if (absl::Status status = SendTrees(session, &reading->missing); !status.ok()) return status;
+  return summary;
 }
 
 absl::Status SendUploads(Session& session, client::JobFile* file,
@@ -86,10 +103,11 @@ absl::Status SendUploads(Session& session, client::JobFile* file,
   if (file->local_uploads.empty()) return absl::OkStatus();
   absl::Status status;
   for (int reading = 0; reading < kMaxReadings; ++reading) {
-    const auto read = Read(session, file);
+    auto read = Read(session, file);
     if (status = read.status(); absl::IsAborted(status)) continue;
     if (!status.ok()) return status;
     if (read->missing.files.empty()) return absl::OkStatus();
+    if (status = SendTrees(session, &read->missing); !status.ok()) return status;
     if (status = check(); !status.ok()) return status;
     status = Send(session, read->missing);
     if (!absl::IsAborted(status)) return status;

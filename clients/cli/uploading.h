@@ -15,12 +15,13 @@ namespace muster::cli {
 // How often files that change while they are read are read anew.
 inline constexpr int kMaxReadings = 3;
 
-// Reads what the jobs bring along and names it in their specs; nothing is sent. What it is and how
-// much of it the broker lacks, a sentence; empty: they bring nothing.
+// Reads what the jobs bring along and names it in their specs; the broker gets the list of the
+// files, and none of them. What it is and how much of it the broker lacks, a sentence; empty: they
+// bring nothing.
 absl::StatusOr<std::string> ReadUploads(Session& session, client::JobFile* file);
 
-// The same, and sends what the broker lacks. `check` is asked before the first byte: a job that
-// nobody takes needs no files.
+// The same, and sends what the broker lacks. `check` is asked when it has the list, before the
+// first file: a job that nobody takes needs none.
 absl::Status SendUploads(Session& session, client::JobFile* file,
                          const std::function<absl::Status()>& check);
 

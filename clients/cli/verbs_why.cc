@@ -119,7 +119,7 @@ int Plan(Session& session) {
     const int one = PlanOne(session, jobs.specs[job], jobs.places, job);
     if (code == kOk) code = one;
   }
-  if (!found->empty()) session.terminal.Note("it " + *found + "; nothing was uploaded");
+  if (!found->empty()) session.terminal.Note("it " + *found + "; no file was uploaded");
   return code;
 }
 

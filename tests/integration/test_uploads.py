@@ -55,10 +55,10 @@ def test_a_skypilot_task_finds_its_workdir_and_its_file_mounts(world, agent, pro
         "hello from my machine\n")
 
 
-def test_a_plan_uploads_nothing(world, broker, agent, project):
+def test_a_plan_uploads_the_list_of_the_files_alone(world, broker, agent, project):
     done = world.cli("plan", "--workdir", "project", "--", "ls")
-    assert "brings 4 files of" in done.stderr and "nothing was uploaded" in done.stderr
-    assert not list((broker.state_dir / "files" / "kept").iterdir())
+    assert "brings 4 files of" in done.stderr and "no file was uploaded" in done.stderr
+    assert len(list((broker.state_dir / "files" / "kept").iterdir())) == 1
 
 
 def test_a_directory_over_the_cap_is_refused_with_its_largest_files(world, project):

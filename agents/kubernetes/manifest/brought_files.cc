@@ -1,5 +1,6 @@
 #include "agents/kubernetes/manifest/brought_files.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -59,6 +60,13 @@ absl::StatusOr<std::vector<std::string>> PackFiles(const uploads::LocalFiles& fi
     return absl::OkStatus();
   });
   if (!status.ok()) return status;
+  return parts;
+}
+
+std::vector<std::string> BlankParts(uint64_t archive_bytes) {
+  std::vector<std::string> parts;
+  for (; archive_bytes > 0; archive_bytes -= parts.back().size())
+    parts.emplace_back(std::min<uint64_t>(archive_bytes, kMaxPartBytes), '\0');
   return parts;
 }
 

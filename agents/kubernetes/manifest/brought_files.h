@@ -36,6 +36,9 @@ std::string NameOfPart(const std::string& run_key, size_t index);
 absl::StatusOr<std::vector<std::string>> PackFiles(const uploads::LocalFiles& files,
                                                    uploads::FileCache* cache);
 
+// As long as the parts of an archive of so many bytes, which nobody has: for a plan.
+std::vector<std::string> BlankParts(uint64_t archive_bytes);
+
 // Shows the parts to the container that looks at the storage, and has it unpack them. Pure.
 void AddBroughtFiles(const std::string& run_key, size_t parts, PodVolumes* volumes);
 

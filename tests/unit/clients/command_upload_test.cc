@@ -24,7 +24,7 @@ TEST_F(UploadTest, AWorkdirOfThisMachineIsUploadedOnceAndNamedByTheJob) {
   const Outcome first = RunAtHome({"submit", file});
   EXPECT_EQ(first.code, 0) << first.err;
   EXPECT_EQ(first.out, "42\n");
-  EXPECT_THAT(first.err, HasSubstr("muster: uploaded 3 files of "));
+  EXPECT_THAT(first.err, HasSubstr("muster: uploaded 2 files of "));
   EXPECT_EQ(TreeOf(0), ".musterignore=*.bin\n train.py=1 ");
   EXPECT_EQ(submitted_.back().spec().working_directory(), "");
   ASSERT_EQ(submitted_.size(), 2u) << "it is checked before anything is sent";
@@ -82,11 +82,14 @@ TEST_F(UploadTest, OfASkyPilotTaskEveryWorkdirIsThisMachines) {
   EXPECT_THAT(outcome.err, HasSubstr("muster submit --workdir"));
 }
 
-TEST_F(UploadTest, PlanAndValidateTellWhatWouldBeUploadedAndUploadNothing) {
+TEST_F(UploadTest, PlanAndValidateTellWhatWouldBeUploadedAndUploadTheListAlone) {
   Write("project/train.py", "12345");
   Write("project/other.py", "123");
-  broker_.plan_job = [](const v1::PlanJobRequest& request) -> absl::StatusOr<v1::PlanJobResponse> {
+  broker_.plan_job =
+      [this](const v1::PlanJobRequest& request) -> absl::StatusOr<v1::PlanJobResponse> {
     EXPECT_NE(request.spec().uploads(0).tree_sha256(), client::kUnreadTree);
+    const std::lock_guard lock(mutex_);
+    EXPECT_TRUE(kept_.contains(request.spec().uploads(0).tree_sha256())) << "clusters ask for it";
     v1::PlanJobResponse response;
     response.add_plans()->set_cluster("box");
     return response;
@@ -94,7 +97,7 @@ TEST_F(UploadTest, PlanAndValidateTellWhatWouldBeUploadedAndUploadNothing) {
   const std::string file = WriteFile("run: x\nworkdir: ~/project\n");
   EXPECT_THAT(RunAtHome({"plan", file}).err,
               HasSubstr("it brings 2 files of 8B along, of which the broker lacks 2 files of 8B; "
-                        "nothing was uploaded"));
+                        "no file was uploaded"));
   EXPECT_THAT(RunAtHome({"submit", "--validate", file}).err,
               HasSubstr("it brings 2 files of 8B along"));
   EXPECT_EQ(uploads_, 0);
@@ -131,6 +134,7 @@ TEST_F(UploadTest, AJobThatNoClusterTakesUploadsNothing) {
   const Outcome outcome = RunAtHome({"run", "--workdir", "~/project", "--", "x"});
   EXPECT_EQ(outcome.code, 13);
   EXPECT_EQ(uploads_, 0);
+  EXPECT_EQ(kept_.size(), 1u) << "the list, by which clusters judge the job";
 }
 
 TEST_F(UploadTest, FilesThatWentBetweenUploadAndSubmitAreUploadedAgain) {
@@ -172,8 +176,9 @@ TEST_F(UploadTest, AFileThatNeverRestsIsNamed) {
   Write("project/a", "1");
   broker_.upload_files = [this](const auto& read) -> absl::StatusOr<v1::UploadFilesResponse> {
     v1::UploadFilesRequest request;
-    while (read(&request)) {
-    }
+    bool brings_it = false;
+    while (read(&request)) brings_it = brings_it || request.head().sha256() == Sha256Of("1");
+    if (!brings_it) return v1::UploadFilesResponse();
     ++uploads_;
     return contract::Error(absl::StatusCode::kInvalidArgument, "WRONG_SIZE", "changed",
                            {{"sha256", Sha256Of("1")}});

@@ -35,7 +35,14 @@ class FileRoomTest : public testing::Test {
  protected:
   bool Takes(const std::string& run_key, uint64_t bytes) { return room_.Take(run_key, bytes).ok(); }
 
-  FileRoom room_{/*max_bytes=*/100};
+  void PassCompaction() { now_ += kUntilCompacted; }
+  FileRoomOptions Options(uint64_t max_bytes) {
+    return {.max_bytes = max_bytes, .path = dir_ / "archive-bytes", .now = [this] { return now_; }};
+  }
+
+  hosts::TempDir dir_;
+  absl::Time now_ = absl::UnixEpoch() + absl::Hours(24 * 365 * 50);
+  FileRoom room_{Options(/*max_bytes=*/100)};
   CountingSink next_;
   const std::unique_ptr<ObjectSink> jobs_ = room_.Listen("lab", &next_);
   const std::unique_ptr<ObjectSink> other_jobs_ = room_.Listen("other", &next_);
@@ -51,6 +58,8 @@ TEST_F(FileRoomTest, TheRunBeyondTheBoundWaitsUntilAnothersJobIsGone) {
   other_jobs_->OnChange(MakeJob("b", 50));
   EXPECT_FALSE(room_.Ask("c").ok()) << "what is listed counts once";
   jobs_->OnDelete(MakeJob("a", 50));
+  EXPECT_FALSE(room_.Ask("c").ok()) << "etcd has it still";
+  PassCompaction();
   EXPECT_TRUE(room_.Ask("c").ok());
   EXPECT_TRUE(Takes("c", 50));
   EXPECT_FALSE(Takes("d", 1));
@@ -62,25 +71,75 @@ TEST_F(FileRoomTest, WhatAnAgentThatWasStartedAnewFindsCounts) {
   EXPECT_FALSE(Takes("d", 11));
   EXPECT_TRUE(Takes("a", 60)) << "it has its room";
   jobs_->OnAll({MakeJob("b", 30)});
+  EXPECT_FALSE(Takes("d", 70)) << "it went while nobody watched, maybe just now";
+  PassCompaction();
   EXPECT_TRUE(Takes("d", 70));
 }
 
-TEST_F(FileRoomTest, WhoCameFirstIsNotPassedByASmallerOne) {
-  EXPECT_TRUE(Takes("a", 50));
-  EXPECT_FALSE(Takes("large", 60));
-  EXPECT_FALSE(Takes("small", 1));
-  EXPECT_THAT(std::string(room_.Ask("small").message()), HasSubstr("60 wait before it"));
-  room_.Leave("large");
-  EXPECT_TRUE(room_.Ask("small").ok());
-  EXPECT_TRUE(Takes("small", 1));
+TEST_F(FileRoomTest, WhatWentWhileNoAgentRanCountsAsGoneNow) {
+  EXPECT_TRUE(Takes("a", 60));
+  EXPECT_TRUE(Takes("b", 30));
+  FileRoom again(Options(100));
+  const std::unique_ptr<ObjectSink> jobs = again.Listen("lab", &next_);
+  EXPECT_FALSE(again.Take("c", 11).ok()) << "nothing is listed yet";
+  again.Leave("c");
+  jobs->OnAll({MakeJob("b", 30)});
+  EXPECT_FALSE(again.Take("c", 11).ok()) << "60 are gone, 30 are there";
+  PassCompaction();
+  EXPECT_TRUE(again.Take("c", 70).ok());
 }
 
-TEST_F(FileRoomTest, ARunWhoseJobWasNotMadeGivesItsRoomBack) {
+TEST_F(FileRoomTest, WhatWasGivenUpLongBeforeARestartCountsNoMore) {
+  EXPECT_TRUE(Takes("a", 90));
+  jobs_->OnChange(MakeJob("a", 90));
+  jobs_->OnDelete(MakeJob("a", 90));
+  PassCompaction();
+  EXPECT_EQ(room_.Settle(), "");
+  FileRoom again(Options(100));
+  EXPECT_TRUE(again.Take("b", 100).ok());
+}
+
+TEST_F(FileRoomTest, NobodyTakesRoomThatARestartWouldForget) {
+  FileRoom room({.max_bytes = 100, .path = dir_ / "missing/archive-bytes"});
+  EXPECT_FALSE(room.Take("a", 1).ok());
+  EXPECT_TRUE(room.Ask("a").ok()) << "it is tried again";
+}
+
+TEST_F(FileRoomTest, WhoCameFirstIsPassedByATinyOneAlone) {
+  constexpr uint64_t kMiB = uint64_t{1} << 20;
+  FileRoom room(Options(100 * kMiB));
+  EXPECT_TRUE(room.Take("a", 50 * kMiB).ok());
+  EXPECT_FALSE(room.Take("large", 60 * kMiB).ok());
+  EXPECT_FALSE(room.Take("small", kMiB).ok());
+  EXPECT_THAT(std::string(room.Ask("small").message()), HasSubstr("60Mi wait before it"));
+  EXPECT_THAT(room.Settle(), HasSubstr("2 runs wait"));
+  EXPECT_TRUE(room.Take("tiny", kSmallArchiveBytes).ok());
+  EXPECT_FALSE(room.Try(kMiB).ok()) << "it would be the last";
+  room.Leave("large");
+  EXPECT_TRUE(room.Try(kMiB).ok());
+  EXPECT_TRUE(room.Ask("small").ok());
+  EXPECT_TRUE(room.Take("small", kMiB).ok());
+}
+
+TEST_F(FileRoomTest, ARunOfWhichNothingWasSentGivesItsRoomBackAtOnce) {
   EXPECT_TRUE(Takes("a", 100));
   EXPECT_TRUE(Takes("a", 100)) << "a launch that is repeated";
   EXPECT_FALSE(Takes("b", 100));
-  room_.Leave("a");
+  room_.GiveBack("a");
   EXPECT_TRUE(Takes("b", 100));
+  room_.Leave("b");
+  EXPECT_FALSE(Takes("c", 100)) << "some of it may have been sent";
+  PassCompaction();
+  EXPECT_TRUE(Takes("c", 100));
+}
+
+TEST_F(FileRoomTest, ARunThatWaitsForItsOwnBytesWaitsForNothing) {
+  EXPECT_TRUE(Takes("a", 100));
+  EXPECT_FALSE(Takes("b", 60));
+  jobs_->OnChange(MakeJob("b", 60));
+  EXPECT_TRUE(room_.Ask("b").ok());
+  EXPECT_TRUE(Takes("b", 60));
+  EXPECT_EQ(room_.Settle(), "");
 }
 
 class FilesLaunchTest : public ScriptedClusterTest {

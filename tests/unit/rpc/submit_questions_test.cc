@@ -144,22 +144,41 @@ TEST(SubmitQuestions, AJobThatTheOnlyClusterRefusesIsRefusedInItsWords) {
   EXPECT_THAT(status.error_message(), HasSubstr("cluster \"gpu\": no node has disk=ssd"));
 }
 
+void TakeUploads(v1::AgentHello& hello) {
+  BeKubernetes(hello);
+  hello.mutable_inventory()->set_takes_uploads(true);
+}
+
+// Whether the files are at the broker does not matter to it.
+v1::SubmitJobRequest TrialWithFiles() {
+  v1::SubmitJobRequest request = SubmitTrue();
+  request.set_validate_only(true);
+  request.mutable_spec()->set_image("busybox:1");
+  request.mutable_spec()->add_uploads()->set_tree_sha256(std::string(64, 'a'));
+  return request;
+}
+
 TEST(SubmitQuestions, AJobThatBringsMoreAlongThanTheOnlyClusterTakesIsRefused) {
   TestBroker broker;
   FakeAgent agent(broker);
-  ASSERT_TRUE(agent.Connect([](v1::AgentHello& hello) {
-    BeKubernetes(hello);
-    hello.mutable_inventory()->set_takes_uploads(true);
-  }));
-  v1::SubmitJobRequest request = SubmitTrue();
-  request.set_validate_only(true);  // whether the files are here is another matter
-  request.mutable_spec()->set_image("busybox:1");
-  request.mutable_spec()->add_uploads()->set_tree_sha256(std::string(64, 'a'));
-  Submitting submit(broker, request);
+  ASSERT_TRUE(agent.Connect(TakeUploads));
+  Submitting submit(broker, TrialWithFiles());
   Answer(agent, "uploads: they make an archive of 20Mi");
   const grpc::Status status = submit.status.get();
   EXPECT_EQ(Reason(status), "CANNOT_BE_PLACED");
   EXPECT_THAT(status.error_message(), HasSubstr("an archive of 20Mi"));
+}
+
+TEST(SubmitQuestions, WhatWasSaidBeforeTheFilesCameIsAskedAgain) {
+  TestBroker broker;
+  FakeAgent agent(broker);
+  ASSERT_TRUE(agent.Connect(TakeUploads));
+  Submitting before(broker, TrialWithFiles());
+  Answer(agent, "");
+  ASSERT_TRUE(before.status.get().ok());
+  Submitting after(broker, TrialWithFiles());
+  Answer(agent, "uploads: they make an archive of 20Mi");
+  EXPECT_EQ(Reason(after.status.get()), "CANNOT_BE_PLACED");
 }
 
 // What came with the answer to a submit, whose question the agent has answered with a warning.
