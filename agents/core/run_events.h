@@ -23,6 +23,10 @@ inline constexpr absl::Duration kMinEstimateMove = absl::Minutes(5);
 // changes sooner than this after the last ones were told is told together.
 inline constexpr absl::Duration kMinReplicasInterval = absl::Seconds(2);
 
+// Why nobody can tell what became of a launch may change with each look-up, which comes every few
+// seconds; people read it, and each telling is a write at the broker.
+inline constexpr absl::Duration kMinWhyUnknownInterval = absl::Minutes(1);
+
 // Moves what an observation says and `told` does not yet have into both `told` and `event`, but for
 // the replicas: external id, reason, nodes, times, restarts, the estimated start, exit and failure.
 // Returns whether there was anything.

@@ -168,6 +168,8 @@ void RunTable::OnLaunched(Launched launched, const Step& step) {
     case LaunchOutcome::Kind::kUnclear: {
       v1::RunEvent event = EventWith(std::move(evidence));
       event.set_reason(event.evidence().detail());
+      run->told.set_reason(event.reason());
+      run->why_unknown_told = step.now;
       Change(*run, std::move(event), v1::RUN_STATE_LAUNCH_UNKNOWN, step);
       return;
     }
@@ -188,9 +190,22 @@ void RunTable::OnLookedUp(LookedUp looked_up, const Step& step) {
       return;
     case LookupOutcome::Kind::kCouldNotAsk:
       run->absent_since = absl::InfiniteFuture();
+      TellWhyUnknown(*run, std::move(evidence), step);
       SetDue(*run, step.now + options_.lookup_interval);
       return;
   }
+}
+
+void RunTable::TellWhyUnknown(Run& run, v1::Evidence evidence, const Step& step) {
+  if (run.record.state != v1::RUN_STATE_LAUNCH_UNKNOWN || evidence.detail().empty() ||
+      evidence.detail() == run.told.reason() ||
+      step.now < run.why_unknown_told + kMinWhyUnknownInterval)
+    return;
+  v1::RunEvent event = EventWith(std::move(evidence));
+  event.set_reason(event.evidence().detail());
+  run.told.set_reason(event.reason());
+  run.why_unknown_told = step.now;
+  Tell(run, std::move(event), step);
 }
 
 void RunTable::OnAbsent(Run& run, v1::Evidence evidence, const Step& step) {
@@ -350,15 +365,18 @@ void RunTable::Adopt(Run& run, const std::string& external_id, v1::Evidence evid
 void RunTable::Change(Run& run, v1::RunEvent event, v1::RunState state, const Step& step) {
   run.record.state = state;
   changed_.emplace(run.record.order, run.key());
-  if (!run.released) {
-    event.set_run_key(run.key());
-    event.set_state(state);
-    event.set_logs_complete(run.record.logs_complete);
-    CleanTexts(&event);
-    const uint64_t sequence = events_.Append(std::move(event), &step.out->changes);
-    if (run.record.logs_complete) logs_event_.emplace(sequence, run.key());
-  }
+  Tell(run, std::move(event), step);
   AfterChange(run, step);
+}
+
+void RunTable::Tell(const Run& run, v1::RunEvent event, const Step& step) {
+  if (run.released) return;
+  event.set_run_key(run.key());
+  event.set_state(run.record.state);
+  event.set_logs_complete(run.record.logs_complete);
+  CleanTexts(&event);
+  const uint64_t sequence = events_.Append(std::move(event), &step.out->changes);
+  if (run.record.logs_complete) logs_event_.emplace(sequence, run.key());
 }
 
 void RunTable::EndUnlaunched(Run& run, v1::RunEvent event, v1::RunState state, const Step& step) {

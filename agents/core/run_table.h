@@ -93,6 +93,7 @@ class RunTable {
     std::optional<bool> told_held;
     std::string hold_error;  // the last one that was reported
     absl::Time replicas_told = absl::InfinitePast();
+    absl::Time why_unknown_told = absl::InfinitePast();
     bool ships_logs = false;
     bool released = false;  // the broker does not want it: no events, gone at its end
     bool let_go = false;    // gone as soon as the backend is done with it
@@ -121,6 +122,8 @@ class RunTable {
   // Tells the cluster what the broker wants, if it matters now and the cluster may not know it.
   void AskHold(Run& run, const Step& step);
   void Adopt(Run& run, const std::string& external_id, v1::Evidence evidence, const Step& step);
+  // A launch of which nothing is known still.
+  void TellWhyUnknown(Run& run, v1::Evidence evidence, const Step& step);
   void OnAbsent(Run& run, v1::Evidence evidence, const Step& step);
   void Observe(Run& run, const Observation& seen, const Step& step);
   // Puts replicas that are news into the event, at once if the run `moves` to another state, else
@@ -133,6 +136,8 @@ class RunTable {
   void Change(Run& run, v1::RunEvent event, v1::RunState state, const Step& step);
   // A terminal state of a run that the cluster never had: there are no logs to wait for.
   void EndUnlaunched(Run& run, v1::RunEvent event, v1::RunState state, const Step& step);
+  // To the broker, with the state that the run is in.
+  void Tell(const Run& run, v1::RunEvent event, const Step& step);
   void AfterChange(Run& run, const Step& step);
   void LetGo(Run& run, const Step& step);
   // What the backend could not forget, again; as late_replicas_.

@@ -19,6 +19,9 @@ namespace {
 constexpr uint32_t kMaxActiveRuns = 1'000'000;  // as AgentHello says
 // Bounds what one agent makes the broker keep in memory and on disk.
 constexpr size_t kMaxInventoryBytes = 1 << 20;
+// How much earlier than it was a broker that was started anew may say that a cluster was heard of:
+// heartbeats come every few seconds, and each time that is written down is a write.
+constexpr absl::Duration kLastSeenGranularity = absl::Minutes(1);
 
 // What decides where jobs fit or is shown of a cluster, without the time at which it was read.
 std::string Essence(const v1::Inventory& inventory) {
@@ -247,6 +250,10 @@ void Core::Impl::On(AgentBeat& in, Step& step) {
   v1::AgentHeartbeat& beat = in.heartbeat;
   if (beat.has_scheduler_observed_at()) {
     cluster->scheduler_observed_at = ToTime(beat.scheduler_observed_at());
+  }
+  if (step.now - cluster->saved.last_seen >= kLastSeenGranularity) {
+    cluster->saved.last_seen = step.now;
+    PutNow(*cluster, step);
   }
   cluster->scheduler_error = beat.scheduler_error();
   for (const auto& [command, calls] : beat.scheduler_calls()) {

@@ -43,6 +43,20 @@ bool UsedUpItsRuns(const v1::Run& latest, const v1::Job& job) {
          latest.number() > 1 && latest.failure().retriable() && !job.cancel_requested();
 }
 
+constexpr char kHeld[] = "held";
+
+// In the words of Slurm's reasons, or in those of the other agents.
+bool SaysHeld(std::string_view reason) {
+  return reason.find("(JobHeld") != reason.npos || reason.starts_with("held:");
+}
+
+// A cluster that was only asked to hold its run may start it yet.
+std::string WhyHeld(const v1::Run* latest, const v1::Job& job) {
+  const bool is_placed = job.state() != v1::JOB_STATE_QUEUED && latest != nullptr;
+  if (!is_placed || SaysHeld(latest->reason())) return kHeld;
+  return latest->reason().empty() ? "asked to hold" : "asked to hold; " + latest->reason();
+}
+
 }  // namespace
 
 void ShowState(const v1::Run* latest, v1::Job* job) {
@@ -58,11 +72,11 @@ void ShowState(const v1::Run* latest, v1::Job* job) {
     }
     if (job->has_retry_time()) job->set_reason(WhyItWaits(latest->number() + 1, *job));
   }
-  if (job->held()) job->set_reason("held");
+  if (job->held()) job->set_reason(WhyHeld(latest, *job));
 }
 
 void ShowHold(const v1::Transition& step, v1::Job* job) {
-  job->set_reason(step.evidence().detail());
+  if (job->reason() == kHeld) job->set_reason(step.evidence().detail());
 }
 
 std::vector<std::string> FailedNodes(const google::protobuf::RepeatedPtrField<v1::Run>& runs) {

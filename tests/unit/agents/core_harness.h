@@ -150,9 +150,10 @@ class CoreHarness {
     launched.outcome.kind = kind;
     return Do(std::move(launched));
   }
-  const Output& LookupEnds(uint64_t job, LookupOutcome::Kind kind) {
+  const Output& LookupEnds(uint64_t job, LookupOutcome::Kind kind, const std::string& detail = "") {
     LookedUp looked_up{Key(job), {}};
     looked_up.outcome.kind = kind;
+    looked_up.outcome.evidence.set_detail(detail);
     looked_up.outcome.external_id = "pid-found";
     return Do(std::move(looked_up));
   }

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "agents/core/run_events.h"
 #include "tests/unit/agents/core_harness.h"
 
 namespace muster::agent {
@@ -142,6 +143,25 @@ TEST_F(LaunchTest, AnotherAnswerBetweenStartsTheGracePeriodAgain) {
   After(absl::Seconds(30));
   LookupEnds(1, LookupOutcome::Kind::kAbsent);
   EXPECT_THAT(Effects<DoLaunch>(), SizeIs(1));
+}
+
+TEST_F(LaunchTest, WhyNobodyCanTellIsToldAnewButNotWithEachLookUp) {
+  HaveUnknown(1);
+  After(kMinWhyUnknownInterval);
+  LookupEnds(1, LookupOutcome::Kind::kCouldNotAsk, "others have 9 of 10");
+  ASSERT_THAT(NewEvents(), SizeIs(1));
+  EXPECT_EQ(NewEvents()[0].reason(), "others have 9 of 10");
+  EXPECT_EQ(NewEvents()[0].state(), v1::RUN_STATE_LAUNCH_UNKNOWN);
+  EXPECT_THAT(Effects<DoLookup>(), IsEmpty()) << "the next one comes in its time";
+  After(options().lookup_interval);
+  LookupEnds(1, LookupOutcome::Kind::kCouldNotAsk, "others have 8 of 10");
+  EXPECT_THAT(NewEvents(), IsEmpty());
+  After(kMinWhyUnknownInterval);
+  LookupEnds(1, LookupOutcome::Kind::kCouldNotAsk, "others have 9 of 10");
+  EXPECT_THAT(NewEvents(), IsEmpty()) << "that has been told";
+  After(kMinWhyUnknownInterval);
+  LookupEnds(1, LookupOutcome::Kind::kCouldNotAsk, "others have 8 of 10");
+  EXPECT_THAT(NewEvents(), SizeIs(1));
 }
 
 TEST_F(LaunchTest, OneAbsentIsNeverEnoughEvenWithoutAGracePeriod) {

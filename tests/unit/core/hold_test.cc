@@ -108,7 +108,7 @@ TEST_F(HoldTest, TheClusterOfAPendingJobIsToldAndToldAgain) {
   const uint64_t id = MustSubmit(Spec());
   EXPECT_TRUE(Hold({id}).ok());
   EXPECT_THAT(ToldToHold(session), ElementsAre(Key(id)));
-  EXPECT_EQ(Job(id).reason(), "held by bob: not yet");
+  EXPECT_EQ(Job(id).reason(), "asked to hold") << "it may start yet";
   Restart();
   v1::AgentHello hello = Hello("a");
   hello.add_runs()->set_run_key(Key(id));

@@ -250,6 +250,19 @@ TEST_F(SessionsTest, AHeartbeatIsAnsweredWithWhatIsAcknowledged) {
   EXPECT_EQ(Acked(session), 1u);
 }
 
+TEST_F(SessionsTest, WhenAClusterWasHeardOfIsKnownToTheMinuteAfterARestart) {
+  const SessionId session = Connect("a");
+  for (int i = 0; i < 14; ++i) {
+    now_ += absl::Seconds(5);
+    Beat(session);
+    EXPECT_EQ(CountChanges<PutCluster>(), i == 11 ? 1 : 0) << i;
+  }
+  const absl::Time heard = now_;
+  Restart();
+  const ClustersReply reply = ListClusters({});
+  EXPECT_GT(reply.clusters[0].last_seen().seconds(), absl::ToUnixSeconds(heard) - 60);
+}
+
 TEST_F(SessionsTest, ASilentConnectionIsClosedAfterThreeIntervals) {
   const SessionId session = Connect("a");
   now_ += absl::Seconds(15) - absl::Nanoseconds(1);

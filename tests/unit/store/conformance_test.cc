@@ -232,6 +232,23 @@ TEST_P(StoreTest, AHeldJobSaysByWhomAndComesBackHeld) {
   EXPECT_EQ(Restore().jobs[0].hold, core::HoldState::kReleased);
 }
 
+TEST_P(StoreTest, AJobWhoseClusterHasOnlyBeenAskedToHoldItDoesNotSayThatItIsHeld) {
+  core::UpdateJob update;
+  update.id = 1;
+  update.state = v1::JOB_STATE_PENDING;
+  update.runs = 1;
+  update.cluster = "here";
+  update.hold = core::HoldState::kHeld;
+  core::Change run = RunOf(1, 1, v1::RUN_STATE_LAUNCH_UNKNOWN);
+  std::get<core::PutRun>(run).run.set_reason("no answer");
+  Commit({Insert(1), run, update});
+  EXPECT_EQ(store().GetJob(1)->reason(), "asked to hold; no answer");
+  EXPECT_EQ(store().GetJobs({1})->front().reason(), "asked to hold; no answer");
+  std::get<core::PutRun>(run).run.set_reason("held: muster release lets it go on");
+  Commit({run});
+  EXPECT_EQ(store().GetJobs({1})->front().reason(), "held");
+}
+
 TEST_P(StoreTest, AnEarlierRunWhoseLogsAreNotCompleteIsRestoredBesideTheLatest) {
   Commit({Insert(1), RunOf(1, 1, v1::RUN_STATE_FAILED, false), RunOf(1, 2, v1::RUN_STATE_PENDING),
           Update(1, v1::JOB_STATE_PENDING, 2, "here")});
