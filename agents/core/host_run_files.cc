@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <future>
 #include <map>
 #include <optional>
 #include <utility>
@@ -125,10 +126,17 @@ class HostRunFiles final : public RunFiles {
     std::vector<Wanted> files;
     bool are_whole = false;
   };
+  // What the host says of a batch.
+  struct Answer {
+    Batch batch;
+    std::string mark;  // behind each part
+    absl::StatusOr<std::string> content;
+    std::chrono::steady_clock::duration time;
+  };
   using Listing = std::map<std::string, v1::FileTreeEntry>;  // by name
 
   absl::StatusOr<std::string> Ask(std::string_view verb, const std::string& path,
-                                  std::vector<std::string> words, size_t max_bytes);
+                                  std::vector<std::string> words, size_t max_bytes) const;
   absl::Status NoAnswer(std::string_view words) const;
   absl::Status ErrorOf(int code, std::string_view words, const std::string& path) const;
   absl::Status Malformed() const { return NoAnswer("its answer is not whole"); }
@@ -136,8 +144,13 @@ class HostRunFiles final : public RunFiles {
   const v1::FileTreeEntry* Known(const std::string& path) const;
   Batch WhatToRead(const std::string& path, uint64_t offset, size_t max_bytes) const;
   void AddNeighbours(const std::string& path, std::vector<Wanted>* files) const;
+  Answer Fetch(Batch batch) const;
+  // The one that is on its way, if it is for this batch.
+  Answer TakeAnswer(Batch batch);
   // From the host into `ahead_`.
-  absl::Status ReadAhead(const Batch& batch);
+  absl::Status ReadAhead(Batch batch);
+  // So that the host reads what comes next while this is sent.
+  void FetchWhatFollows(const Wanted& wanted, const Part& part);
   absl::StatusOr<Part> TakePart(const Wanted& wanted, bool is_whole, const std::string& mark,
                                 std::string_view* rest);
   // Which file it is that is read piece by piece, and whether it still is.
@@ -153,6 +166,11 @@ class HostRunFiles final : public RunFiles {
   // The file that is read piece by piece, and which one it was at its first piece.
   std::string watched_path_;
   std::string watched_identity_;
+  // The file that was looked at last.
+  std::string looked_at_;
+  uint64_t looked_at_bytes_ = 0;
+  // On its way, if it is valid. Last: it uses the others until it is there.
+  std::future<Answer> coming_;
 };
 
 // ---- the host
@@ -182,7 +200,8 @@ absl::Status HostRunFiles::ErrorOf(int code, std::string_view words,
 }
 
 absl::StatusOr<std::string> HostRunFiles::Ask(std::string_view verb, const std::string& path,
-                                              std::vector<std::string> words, size_t max_bytes) {
+                                              std::vector<std::string> words,
+                                              size_t max_bytes) const {
   hosts::Command command;
   command.argv = {
       "/bin/sh",        "-c", std::string(RunFilesScript()), "sh", std::string(verb), place_.root,
@@ -219,6 +238,8 @@ absl::StatusOr<v1::FileTreeEntry> HostRunFiles::LookAt(const std::string& path, 
   const auto mode = NumberIn<uint32_t>(Cut(" ", &rest), 16);
   const auto size = NumberIn<uint64_t>(Cut("\n", &rest));
   if (!mode.has_value() || !size.has_value()) return Malformed();
+  looked_at_ = path;
+  looked_at_bytes_ = *size;
   return EntryOf(*mode & S_IFMT, *mode & ALLPERMS, *size, std::string(rest));
 }
 
@@ -310,8 +331,7 @@ absl::StatusOr<HostRunFiles::Part> HostRunFiles::TakePart(const Wanted& wanted, 
   return part;
 }
 
-absl::Status HostRunFiles::ReadAhead(const Batch& batch) {
-  ahead_.clear();
+HostRunFiles::Answer HostRunFiles::Fetch(Batch batch) const {
   const std::string nonce = hosts::NewNonce();
   std::vector<std::string> words = {nonce};
   size_t max_bytes = 0;
@@ -322,18 +342,48 @@ absl::Status HostRunFiles::ReadAhead(const Batch& batch) {
     max_bytes += wanted.bytes + kFrameBytes;
   }
   const auto begin = std::chrono::steady_clock::now();
-  const absl::StatusOr<std::string> answer =
+  absl::StatusOr<std::string> content =
       Ask("read", batch.files.front().path, std::move(words), max_bytes);
-  if (!answer.ok()) return answer.status();
-  Pace(answer->size(), std::chrono::steady_clock::now() - begin);
-  std::string_view rest = *answer;
-  for (const Wanted& wanted : batch.files) {
-    absl::StatusOr<Part> part =
-        TakePart(wanted, batch.are_whole, fmt::format("\n{} ", nonce), &rest);
+  return {.batch = std::move(batch),
+          .mark = fmt::format("\n{} ", nonce),
+          .content = std::move(content),
+          .time = std::chrono::steady_clock::now() - begin};
+}
+
+HostRunFiles::Answer HostRunFiles::TakeAnswer(Batch batch) {
+  if (coming_.valid()) {
+    Answer answer = coming_.get();
+    const Wanted& has = answer.batch.files.front();
+    const Wanted& wants = batch.files.front();
+    if (has.path == wants.path && has.offset == wants.offset) return answer;
+  }
+  return Fetch(std::move(batch));
+}
+
+absl::Status HostRunFiles::ReadAhead(Batch batch) {
+  ahead_.clear();
+  const Answer answer = TakeAnswer(std::move(batch));
+  if (!answer.content.ok()) return answer.content.status();
+  Pace(answer.content->size(), answer.time);
+  std::string_view rest = *answer.content;
+  for (const Wanted& wanted : answer.batch.files) {
+    absl::StatusOr<Part> part = TakePart(wanted, answer.batch.are_whole, answer.mark, &rest);
     if (!part.ok()) return part.status();
+    FetchWhatFollows(wanted, *part);
     ahead_[wanted.path] = *std::move(part);
   }
   return absl::OkStatus();
+}
+
+void HostRunFiles::FetchWhatFollows(const Wanted& wanted, const Part& part) {
+  if (!part.status.ok() || part.is_last) return;
+  const v1::FileTreeEntry* known = Known(wanted.path);
+  uint64_t size = wanted.path == looked_at_ ? looked_at_bytes_ : 0;
+  if (known != nullptr) size = known->size_bytes();
+  const uint64_t end = wanted.offset + part.bytes.size();
+  if (end >= size) return;
+  coming_ = std::async(std::launch::async,
+                       [this, next = WhatToRead(wanted.path, end, 0)] { return Fetch(next); });
 }
 
 void HostRunFiles::Pace(size_t bytes, std::chrono::steady_clock::duration time) {

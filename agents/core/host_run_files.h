@@ -35,6 +35,9 @@ struct RunPlace {
 // So a run that exchanges a directory for a link meanwhile wins nothing, as on this machine: not
 // even one that sees less of the host than the user of its agent, since it is in a container.
 //
+// Of a file that is read piece by piece the next piece comes while the last one is being sent; the
+// object's end waits for it.
+//
 // Whatever keeps the host from answering is UNAVAILABLE and names it. ABORTED: a file was replaced
 // by another one while it was read.
 std::unique_ptr<RunFiles> MakeHostRunFiles(std::unique_ptr<hosts::Host> host, RunPlace place);

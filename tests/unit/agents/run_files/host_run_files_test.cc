@@ -123,6 +123,24 @@ TEST_F(HostRunFilesTest, ADirectoryThatTheRunExchangesForALinkGivesNothingAway) 
   exchanging.join();
 }
 
+TEST_F(HostRunFilesTest, AFileThatTheRunExchangesForALinkGivesNothingAway) {
+  std::ofstream(root_ / "secret") << "hush";
+  Write("f", "mine");
+  fs::create_symlink("../../secret", work_ / "l");
+  std::atomic<bool> stop = false;
+  std::thread exchanging([&] {
+    while (!stop) {
+      renameat2(AT_FDCWD, (work_ / "f").c_str(), AT_FDCWD, (work_ / "l").c_str(), RENAME_EXCHANGE);
+    }
+  });
+  for (int i = 0; i < 150; ++i) {
+    const auto read = Open()->Read(i % 2 == 0 ? "f" : "l", 0, 10);
+    EXPECT_EQ(read.ok() ? *read : "mine", "mine");
+  }
+  stop = true;
+  exchanging.join();
+}
+
 TEST_F(HostRunFilesTest, AWorkingDirectoryThatIsALinkOrGoneIsNone) {
   fs::remove_all(work_);
   EXPECT_THAT(Open()->LookAt("x", true).status().message(),
@@ -142,6 +160,20 @@ TEST_F(HostRunFilesTest, ManySmallFilesCostFewCommands) {
   Write("files/30-in-between/x", "1");
   EXPECT_EQ(Sent(Open().get(), "files").size(), 2 * 601 + 2u);
   EXPECT_LE(commands_, 8);
+}
+
+TEST_F(HostRunFilesTest, TheNextPieceIsReadWhileThisOneIsSentAndNoneBehindTheEnd) {
+  Write("large", std::string(3 * kFirstReadAheadBytes, 'a'));
+  auto files = Open();
+  ASSERT_TRUE(files->LookAt("large", true).ok());
+  ASSERT_TRUE(files->Read("large", 0, 10).ok());
+  // Its end waits for what is on its way.
+  files.reset();
+  EXPECT_EQ(commands_, 3);
+  files = Open();
+  EXPECT_EQ(Sent(files.get(), "large").size(), 1 + 12u);
+  files.reset();
+  EXPECT_EQ(commands_, 3);
 }
 
 TEST_F(HostRunFilesTest, AFileThatIsReplacedWhileItIsReadIsAnErrorAndNoMixture) {
