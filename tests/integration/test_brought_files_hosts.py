@@ -5,7 +5,7 @@ import itertools
 from muster.v1 import job_pb2, job_spec_pb2
 import pytest
 
-from harness.api import SUCCEEDED, script_spec
+from harness.api import CANCELED, SUCCEEDED, script_spec
 from harness.files import bring
 from harness.fixtures import hosts_agent_fixture, hosts_fixture
 from harness.wait import eventually
@@ -123,3 +123,29 @@ def test_an_agent_without_room_for_the_files_blames_no_host(api, cluster):
                            and "free disk space there" in run.failure.suggestion for run in api.get(job_id).runs),
                "the run is refused")
     assert "host_starts_paused" not in agent.log()
+
+
+def test_a_copy_on_a_host_holds_up_neither_starts_nor_ends_there(api, world, cluster):
+    cluster.cordoned = {"gpu2"}
+    cluster.write_hosts()
+    agent = cluster.make_agent().start()
+    host = cluster.hosts[0]
+    running = api.submit(script_spec("sleep 1000"))
+    api.wait_state(running, RUNNING)
+    gate, copies, done, ran = world.gate(), world.path("copies"), world.path("copied"), world.path("ran")
+    (host.programs / "cp").write_text(f'#!/bin/sh\ntouch {copies}\n{gate.script()}\n/bin/cp "$@"; code=$?\n'
+                                      f"touch {done}; exit $code\n")
+    (host.programs / "cp").chmod(0o755)
+    copying = api.submit(brought(api, f"touch {ran}"))
+    eventually(copies.exists, "the files are being copied")
+    api.wait_state(api.submit(script_spec("true")), SUCCEEDED)
+    api.cancel(running)
+    api.wait_state(running, CANCELED)
+    api.cancel(copying)
+    job = api.wait_state(copying, CANCELED)
+    gate.open()
+    eventually(done.exists, "the copy ends")
+    work = host.run_directory(agent.cluster, job.runs[-1].run_key) / "work"
+    eventually(lambda: not work.exists() and not list(work.parent.glob("work.part.*")), "the copy is removed")
+    api.wait_state(api.submit(script_spec("true")), SUCCEEDED)
+    assert not ran.exists()

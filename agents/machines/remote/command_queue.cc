@@ -13,19 +13,46 @@ T TakeFirst(std::deque<T>* queue) {
   return first;
 }
 
+template <typename Rank>
+bool IsOf(const Rank& rank, const RankStop& stop) {
+  return rank.run_key == stop.run_key && rank.rank == stop.rank;
+}
+
+// The start that the stop is for, out of the queue.
+std::optional<RankStart> Take(const RankStop& stop, std::deque<RankStart>* starts) {
+  const auto found = std::find_if(starts->begin(), starts->end(),
+                                  [&](const RankStart& start) { return IsOf(start, stop); });
+  if (found == starts->end()) return std::nullopt;
+  RankStart start = std::move(*found);
+  starts->erase(found);
+  return start;
+}
+
 }  // namespace
 
+void CommandQueue::Push(RankStart start) {
+  const bool has_files = start.job != nullptr && start.job->uploads_size() > 0;
+  (has_files && !start.is_prepared ? layouts_ : starts_).push_back(std::move(start));
+}
+
 std::optional<RankStart> CommandQueue::Push(RankStop stop) {
-  const auto found = std::find_if(starts_.begin(), starts_.end(), [&](const RankStart& start) {
-    return start.run_key == stop.run_key && start.rank == stop.rank;
-  });
-  std::optional<RankStart> start;
-  if (found != starts_.end()) {
-    start = std::move(*found);
-    starts_.erase(found);
-  }
+  std::optional<RankStart> start = Take(stop, &starts_);
+  if (!start.has_value()) start = Take(stop, &layouts_);
+  if (laying_out_.has_value() && IsOf(*laying_out_, stop)) is_layout_wanted_ = false;
   stops_.push_back(std::move(stop));
   return start;
+}
+
+RankStart CommandQueue::BeginLayout() {
+  RankStart start = TakeFirst(&layouts_);
+  laying_out_ = {.run_key = start.run_key, .rank = start.rank};
+  is_layout_wanted_ = true;
+  return start;
+}
+
+bool CommandQueue::EndLayout() {
+  laying_out_.reset();
+  return is_layout_wanted_;
 }
 
 void CommandQueue::Clean(const std::string& directory, bool logs) {

@@ -1,6 +1,7 @@
 // What is to be done on one host over SSH, one command after the other, in the order in which it
 // matters to people: ends, then questions, then starts. What is cleaned up comes last, many runs at
-// a time. Pure; its owner guards it.
+// a time. Starts that bring files along have these laid out first, one after the other and beside
+// the commands, which do not wait for them. Pure; its owner guards it.
 #ifndef MUSTER_AGENTS_MACHINES_REMOTE_COMMAND_QUEUE_H_
 #define MUSTER_AGENTS_MACHINES_REMOTE_COMMAND_QUEUE_H_
 
@@ -32,6 +33,7 @@ struct RankStart {
   std::vector<std::string> device_variables;
   RunSpec spec;
   std::shared_ptr<const v1::JobSpec> job;  // with this host's paths
+  bool is_prepared = false;                // all that it needs is there
 };
 struct RankStop {
   std::string run_key;
@@ -48,7 +50,7 @@ using HostCommand = std::variant<RankStop, QuestionCommand, RankStart, CleanComm
 
 class CommandQueue {
  public:
-  void Push(RankStart start) { starts_.push_back(std::move(start)); }
+  void Push(RankStart start);
   // The start of that rank, if it was still waiting: the host need not hear of it.
   std::optional<RankStart> Push(RankStop stop);
   void Ask() { is_asked_ = true; }
@@ -63,11 +65,24 @@ class CommandQueue {
   // Not empty.
   HostCommand Pop();
 
+  bool HasLayout() const { return !layouts_.empty(); }
+  // The next start whose files are to be laid out. There is one, and none is under way.
+  RankStart BeginLayout();
+  // Whether that rank is still to start. It is, or is not, pushed again then.
+  bool EndLayout();
+
  private:
+  struct RankName {
+    std::string run_key;
+    size_t rank = 0;
+  };
   CleanCommand PopCleans();
 
-  std::deque<RankStop> stops_;    // at most one for each rank of the agent's active runs
-  std::deque<RankStart> starts_;  // likewise
+  std::deque<RankStop> stops_;     // at most one for each rank of the agent's active runs
+  std::deque<RankStart> starts_;   // likewise
+  std::deque<RankStart> layouts_;  // likewise
+  std::optional<RankName> laying_out_;
+  bool is_layout_wanted_ = false;  // of laying_out_
   bool is_asked_ = false;
   // Directories; true: logs, too. Together at most kMaxCleaning.
   std::map<std::string, bool> cleans_;

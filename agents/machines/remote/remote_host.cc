@@ -5,7 +5,6 @@
 
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "agents/core/job_storage.h"
 #include "agents/machines/remote/host_directory.h"
 #include "contract/text.h"
 #include "daemon/log.h"
@@ -14,8 +13,6 @@
 namespace muster::machines {
 namespace {
 
-// Starting a process, and a few small files on disk; a host under load takes seconds.
-constexpr absl::Duration kCommandPatience = absl::Seconds(60);
 // Beyond the patience of a report.
 constexpr absl::Duration kReportSlack = absl::Seconds(20);
 // A hundred thousand runs with their exit records.
@@ -68,11 +65,13 @@ RemoteHost::~RemoteHost() {
   lane_->Stop();
   if (report_thread_.joinable()) report_thread_.join();
   if (command_thread_.joinable()) command_thread_.join();
+  if (layout_thread_.joinable()) layout_thread_.join();
 }
 
 void RemoteHost::StartThreads() {
   report_thread_ = std::thread([this] { ReportLoop(); });
   command_thread_ = std::thread([this] { CommandLoop(); });
+  layout_thread_ = std::thread([this] { LayoutLoop(); });
 }
 
 void RemoteHost::Watch(const std::string& run_key, const std::string& directory, HostStage known) {
@@ -110,9 +109,7 @@ void RemoteHost::Stop(const std::string& run_key, size_t rank, const std::string
   }
   changed_.notify_all();
   if (unsent.has_value()) {
-    listener_(StartDone{.run_key = run_key,
-                        .rank = rank,
-                        .status = absl::UnavailableError("it was to end before it was started")});
+    listener_(StartDone{.run_key = run_key, .rank = rank, .status = WasToEnd()});
   }
 }
 
@@ -296,82 +293,8 @@ void RemoteHost::CommandLoop() {
 
 void RemoteHost::Do(const RankStart& start) {
   StartDone done = StartRank(start);
-  // Its files are on their way: what else is to be done there gets its turn.
-  if (absl::IsDeadlineExceeded(done.status)) return Start(start);
   if (done.status.ok()) NoteStage(start.run_key, HostStage::kClaimed);
   listener_(std::move(done));
-}
-
-// Of a run of which nothing shows a start: one that has begun may have moved its inputs.
-absl::Status RemoteHost::PrepareStart(const RankStart& start, std::optional<v1::Failure>* refused) {
-  // The default one is in the run's own directory, and made there.
-  const bool has_results = !start.job->results_directory().starts_with(start.directory + "/");
-  const bool has_files = start.job->uploads_size() > 0;
-  if (start.job->inputs_size() == 0 && !has_results && !has_files) return absl::OkStatus();
-  const absl::StatusOr<std::vector<std::string>> files = ssh_->ListDirectory(start.directory);
-  if (!files.ok() && !absl::IsNotFound(files.status()))
-    return absl::UnavailableError(files.status().message());
-  // It is there as a whole, from an earlier try.
-  if (files.ok() && std::count(files->begin(), files->end(), kWorkDirectory) > 0)
-    return absl::OkStatus();
-  const bool has_begun =
-      files.ok() && std::any_of(files->begin(), files->end(), [](const std::string& name) {
-        return !name.starts_with(kWorkDirectory);
-      });
-  if (has_begun) return absl::OkStatus();
-  if (absl::Status s = agent::CheckInputs(*start.job, ssh_.get()); !s.ok()) return s;
-  if (has_results) {
-    if (absl::Status s = agent::MakeResultsDirectory(*start.job, ssh_.get()); !s.ok()) return s;
-  }
-  return has_files ? LayOutFiles(start, refused) : absl::OkStatus();
-}
-
-absl::Status RemoteHost::LayOutFiles(const RankStart& start, std::optional<v1::Failure>* refused) {
-  std::shared_ptr<uploads::HostTrees> trees;
-  {
-    const std::lock_guard lock(mutex_);
-    trees = trees_;
-  }
-  if (trees == nullptr) return absl::InvalidArgumentError("uploads: this agent takes none");
-  const absl::StatusOr<uploads::LocalFiles> files = options_.files->Fetch(*start.job);
-  if (!files.ok()) {
-    agent::LaunchOutcome outcome = uploads::NotLaunched(files.status());
-    if (outcome.kind == agent::LaunchOutcome::Kind::kRefused) *refused = std::move(outcome.failure);
-    return files.status();
-  }
-  const absl::Status status =
-      trees->LayOut(*files, fmt::format("{}/{}", start.directory, kWorkDirectory),
-                    absl::Now() + uploads::kFetchPatience);
-  if (status.ok() || absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) return status;
-  if (absl::IsNotFound(status) || absl::IsInvalidArgument(status)) {
-    return absl::InvalidArgumentError(
-        fmt::format("uploads: {}; submit the job again from where its files are", Words(status)));
-  }
-  return absl::FailedPreconditionError(Words(status));
-}
-
-StartDone RemoteHost::StartRank(const RankStart& start) {
-  StartDone done = {.run_key = start.run_key, .rank = start.rank, .status = absl::OkStatus()};
-  {
-    const std::lock_guard lock(mutex_);
-    if (!prepared_) done.status = NoAnswer();
-  }
-  // A connection that is gone already has carried nothing of this.
-  if (done.status.ok() && !ssh_->Connect().ok()) done.status = NoAnswer();
-  if (done.status.ok()) done.status = PrepareStart(start, &done.refused);
-  // A host without room for the files is one that could not start it.
-  done.was_sent = start.job->uploads_size() > 0 && absl::IsFailedPrecondition(done.status) &&
-                  !done.refused.has_value();
-  if (!done.status.ok()) return done;
-  done.was_sent = true;
-  std::vector<std::string> words = {"start", start.directory, start.devices, Question()};
-  words.insert(words.end(), start.device_variables.begin(), start.device_variables.end());
-  done.status = RunSupervisor(std::move(words), start.spec.Encode(), kCommandPatience).status();
-  // The host has said that nothing of it runs, so that the copy is nobody's. What cannot be removed
-  // stays; another try takes it as it is.
-  if (!done.status.ok() && !absl::IsUnavailable(done.status) && start.job->uploads_size() > 0)
-    ssh_->RemoveTree(fmt::format("{}/{}", start.directory, kWorkDirectory)).IgnoreError();
-  return done;
 }
 
 void RemoteHost::Do(const RankStop& stop) {

@@ -1,9 +1,10 @@
 // One host over SSH: what the agent does there, and what it hears from there.
 //
-// Two threads: one asks for reports, which wait on the host until there is news, and prepares the
+// Three threads: one asks for reports, which wait on the host until there is news, and prepares the
 // host at first (the supervisor's program, the directory, what it has); one gives the commands, one
-// after the other. Both tell the scheduler through a callback, from their own threads. A third one,
-// the lane's, reads files. Methods may be called from any thread, and return at once.
+// after the other; one lays out what runs bring along before their starts are given, so that no
+// command waits for it. They tell the scheduler through a callback, from their own threads. Another
+// one, the lane's, reads files. Methods may be called from any thread, and return at once.
 #ifndef MUSTER_AGENTS_MACHINES_REMOTE_REMOTE_HOST_H_
 #define MUSTER_AGENTS_MACHINES_REMOTE_REMOTE_HOST_H_
 
@@ -37,6 +38,8 @@ namespace muster::machines {
 
 // A report without news comes after this long: a sign of life.
 inline constexpr absl::Duration kReportPatience = absl::Seconds(10);
+// Starting a process, and a few small files on disk; a host under load takes seconds.
+inline constexpr absl::Duration kCommandPatience = absl::Seconds(60);
 // Between two tries to reach a host.
 inline constexpr absl::Duration kHostRetry = absl::Seconds(1);
 
@@ -107,7 +110,7 @@ class RemoteHost {
   // Has the next question asked at once; Start does so by itself.
   void AskAnew();
   // Watch comes first. Each is answered by an event. A start that has not been sent when the rank
-  // is stopped never is.
+  // is stopped never is; one whose files are being laid out then is answered when that step ends.
   void Start(RankStart start);
   void Stop(const std::string& run_key, size_t rank, const std::string& directory);
   // Repeated until it is done, then answered, as long as the agent lives.
@@ -150,14 +153,28 @@ class RemoteHost {
   void Do(const QuestionCommand& question);
   std::string Question() const;
   absl::Status NoAnswer() const;
-  // What has to be there before a start. UNAVAILABLE: nobody knows; INVALID_ARGUMENT: the job is
-  // wrong.
-  absl::Status PrepareStart(const RankStart& start, std::optional<v1::Failure>* refused);
+  static absl::Status WasToEnd() {
+    return absl::UnavailableError("it was to end before it was started");
+  }
+
+  // ---- starts: the thread of commands, and that of layouts (remote_host_starts.cc)
+  void LayoutLoop();
+  void LayOut(RankStart start);
+  StartDone StartRank(const RankStart& start);
+  // Whether the host can be asked now.
+  absl::Status Reach();
+  // What has to be there before a start. Its answer if that is not so; DEADLINE_EXCEEDED: it is on
+  // its way. `made_work`: the files were laid out now.
+  StartDone PrepareRank(const RankStart& start, bool* made_work);
+  // UNAVAILABLE: nobody knows; INVALID_ARGUMENT: the job is wrong.
+  absl::Status PrepareStart(const RankStart& start, std::optional<v1::Failure>* refused,
+                            bool* made_work);
   // What the job brings along becomes the rank's working directory. DEADLINE_EXCEEDED: it is on
   // its way. UNAVAILABLE, INVALID_ARGUMENT as above; FAILED_PRECONDITION: there is no room for it.
   // `refused`: the files could not be fetched, whatever the host.
   absl::Status LayOutFiles(const RankStart& start, std::optional<v1::Failure>* refused);
-  StartDone StartRank(const RankStart& start);
+  // Of a rank of which nothing runs and nothing will. What cannot be removed stays.
+  void RemoveWork(const RankStart& start);
   // Runs the supervisor's program there. UNAVAILABLE: it may have run; FAILED_PRECONDITION: it says
   // that it could not.
   absl::StatusOr<std::string> RunSupervisor(std::vector<std::string> words, std::string input,
@@ -183,6 +200,7 @@ class RemoteHost {
   HostClock clock_;  // the thread of reports has it
   std::thread report_thread_;
   std::thread command_thread_;
+  std::thread layout_thread_;
 };
 
 }  // namespace muster::machines

@@ -44,6 +44,49 @@ TEST(CommandQueueTest, AStartThatWaitsIsTakenBackByTheStopOfItsRank) {
   EXPECT_TRUE(queue.IsEmpty());
 }
 
+RankStart BringingStartOf(const std::string& key) {
+  auto job = std::make_shared<v1::JobSpec>();
+  job->add_uploads();
+  RankStart start = StartOf(key);
+  start.job = std::move(job);
+  return start;
+}
+
+TEST(CommandQueueTest, FilesAreLaidOutBesideTheCommandsAndBeforeTheStart) {
+  CommandQueue queue;
+  queue.Push(BringingStartOf("a"));
+  EXPECT_TRUE(queue.IsEmpty());
+  ASSERT_TRUE(queue.HasLayout());
+  RankStart start = queue.BeginLayout();
+  EXPECT_FALSE(queue.HasLayout());
+  EXPECT_FALSE(queue.Push(StopOf("b")).has_value());
+  EXPECT_TRUE(std::holds_alternative<RankStop>(queue.Pop()));
+  EXPECT_TRUE(queue.EndLayout());
+  start.is_prepared = true;
+  queue.Push(start);
+  EXPECT_FALSE(queue.HasLayout());
+  EXPECT_EQ(std::get<RankStart>(queue.Pop()).run_key, "a");
+}
+
+TEST(CommandQueueTest, AStopIsGivenAtOnceAndItsStartNoMoreWhoseFilesAreBeingLaidOut) {
+  CommandQueue queue;
+  queue.Push(BringingStartOf("a"));
+  queue.BeginLayout();
+  EXPECT_FALSE(queue.Push(StopOf("a")).has_value()) << "it is answered when the layout ends";
+  EXPECT_TRUE(std::holds_alternative<RankStop>(queue.Pop()));
+  EXPECT_FALSE(queue.EndLayout());
+  queue.Push(BringingStartOf("b"));
+  queue.BeginLayout();
+  EXPECT_TRUE(queue.EndLayout()) << "the stop was another's";
+}
+
+TEST(CommandQueueTest, AStartWhoseFilesWaitIsTakenBackByTheStopOfItsRank) {
+  CommandQueue queue;
+  queue.Push(BringingStartOf("a"));
+  EXPECT_EQ(queue.Push(StopOf("a"))->run_key, "a");
+  EXPECT_FALSE(queue.HasLayout());
+}
+
 TEST(CommandQueueTest, RunsAreCleanedTogetherThoseWithTheirLogsApart) {
   CommandQueue queue;
   queue.Clean("/runs/a", false);
