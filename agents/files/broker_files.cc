@@ -7,6 +7,9 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
+#include <mutex>
+#include <set>
+
 #include "contract/text.h"
 #include "muster/v1/files_service.grpc.pb.h"
 #include "rpc/status.h"
@@ -52,14 +55,36 @@ class BrokerFiles final : public FileSource {
                     const ByteSink& sink) override {
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(deadline));
+    if (!Begin(&context)) return absl::UnavailableError("the agent ends");
+    absl::Status status = ReadIn(&context, sha256, offset, sink);
+    const std::lock_guard lock(mutex_);
+    reads_.erase(&context);
+    return status;
+  }
+
+  void Stop() override {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    for (grpc::ClientContext* read : reads_) read->TryCancel();
+  }
+
+ private:
+  // Whether there is still time for it.
+  bool Begin(grpc::ClientContext* context) {
+    const std::lock_guard lock(mutex_);
+    return !stopped_ && reads_.insert(context).second;
+  }
+
+  absl::Status ReadIn(grpc::ClientContext* context, const std::string& sha256, uint64_t offset,
+                      const ByteSink& sink) {
     v1::DownloadFileRequest request;
     request.set_sha256(sha256);
     request.set_offset(offset);
-    const auto reader = stub_->DownloadFile(&context, request);
+    const auto reader = stub_->DownloadFile(context, request);
     v1::DownloadFileResponse response;
     while (reader->Read(&response)) {
       if (absl::Status status = sink(response.chunk()); !status.ok()) {
-        context.TryCancel();
+        context->TryCancel();
         (void)reader->Finish();
         return status;
       }
@@ -67,8 +92,11 @@ class BrokerFiles final : public FileSource {
     return AsSourceSays(rpc::FromGrpc(reader->Finish()));
   }
 
- private:
   const std::unique_ptr<v1::Files::Stub> stub_;
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  bool stopped_ = false;
+  std::set<grpc::ClientContext*> reads_;  // one for each thread that fetches
 };
 
 }  // namespace

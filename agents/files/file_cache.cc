@@ -14,24 +14,21 @@
 #include <thread>
 #include <utility>
 
+#include "agents/files/disk_room.h"
 #include "agents/hosts/fd.h"
 #include "agents/hosts/file_error.h"
 #include "clients/cpp/backoff.h"
 #include "contract/errors.h"
 #include "contract/file_tree.h"
 #include "contract/text.h"
-#include "contract/units.h"
 #include "digest/sha256.h"
 
 namespace muster::uploads {
 namespace {
 
-using contract::FormatBytes;
 using hosts::Fd;
 using hosts::FileError;
 
-// What a file takes of the disk at least, as file systems give it.
-constexpr uint64_t kBlockBytes = 4096;
 // A use is noted on disk again only after so long: most are repeats, and each note is a write.
 constexpr absl::Duration kUseGranularity = absl::Minutes(10);
 // How long what has come of a file waits for the rest: a broker's restart, and some patience.
@@ -45,10 +42,6 @@ constexpr size_t kPieceBytes = 1 << 20;
 // Between two tries of a file.
 constexpr absl::Duration kFirstRetry = absl::Milliseconds(100);
 constexpr absl::Duration kLongestRetry = absl::Seconds(2);
-
-uint64_t Occupied(uint64_t size_bytes) {
-  return std::max<uint64_t>(1, (size_bytes + kBlockBytes - 1) / kBlockBytes) * kBlockBytes;
-}
 
 absl::Status MakeDirectory(const std::string& path) {
   if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return absl::OkStatus();
@@ -82,6 +75,12 @@ absl::Status NotAsNamed(const std::string& sha256, std::string_view what) {
                          fmt::format("what the broker sent for the file {} {}", sha256, what));
 }
 
+absl::StatusOr<uint64_t> FreeBytes(const std::string& directory) {
+  struct statvfs info {};
+  if (statvfs(directory.c_str(), &info) != 0) return FileError(errno, "look at", directory);
+  return uint64_t{info.f_bavail} * info.f_frsize;
+}
+
 void NoteUse(const std::string& path, absl::Time now) {
   const timespec time = absl::ToTimespec(now);
   const timespec times[2] = {time, time};
@@ -105,20 +104,31 @@ void FileCache::Hold::Release() {
 }
 
 FileCache::FileCache(std::string directory, CacheOptions options, FileSource* source)
-    : kept_(directory + "/kept"),
-      incoming_(directory + "/incoming"),
+    : directory_(std::move(directory)),
+      kept_(directory_ + "/kept"),
+      incoming_(directory_ + "/incoming"),
       options_(std::move(options)),
       source_(source) {}
 
 absl::StatusOr<std::unique_ptr<FileCache>> FileCache::Open(std::string directory,
                                                            CacheOptions options,
                                                            FileSource* source) {
-  std::unique_ptr<FileCache> cache(new FileCache(directory, std::move(options), source));
-  for (const std::string& path : {directory, cache->kept_, cache->incoming_}) {
-    if (absl::Status status = MakeDirectory(path); !status.ok()) return status;
-  }
+  std::unique_ptr<FileCache> cache(new FileCache(std::move(directory), std::move(options), source));
+  if (absl::Status status = cache->MakeDirectories(); !status.ok()) return status;
   if (absl::Status status = cache->Survey(); !status.ok()) return status;
   return cache;
+}
+
+absl::Status FileCache::MakeDirectories() const {
+  for (const std::string& path : {directory_, kept_, incoming_}) {
+    if (absl::Status status = MakeDirectory(path); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+void FileCache::Stop() {
+  stopped_ = true;
+  source_->Stop();
 }
 
 absl::Status FileCache::Survey() {
@@ -134,7 +144,7 @@ absl::Status FileCache::Survey() {
     used_bytes_ += bytes;
   }
   if (error) return FileError(error.value(), "list", kept_);
-  TrimLocked(options_.max_bytes);
+  TrimLocked(options_.max_bytes, options_.max_files);
   return absl::OkStatus();
 }
 
@@ -171,8 +181,13 @@ absl::StatusOr<FileCache::Hold> FileCache::Fetch(const std::vector<Wanted>& file
     }
   };
   std::vector<std::thread> threads;
-  for (size_t i = 1; i < std::min(kDownloadsAtOnce, missing.size()); ++i)
-    threads.emplace_back(work);
+  for (size_t i = 1; i < std::min(kDownloadsAtOnce, missing.size()); ++i) {
+    try {
+      threads.emplace_back(work);
+    } catch (const std::system_error&) {
+      break;  // where no more may be had, fewer do it
+    }
+  }
   work();
   for (std::thread& thread : threads) thread.join();
   if (!result.ok()) return result;
@@ -211,12 +226,15 @@ absl::Status FileCache::FetchWithRetries(const Wanted& file, absl::Time deadline
   client::Backoff backoff(kFirstRetry, kLongestRetry);
   while (true) {
     absl::Status status = FetchOnce(file, deadline);
-    if (!absl::IsUnavailable(status) || !backoff.Wait(deadline)) return status;
+    if (!absl::IsUnavailable(status) || stopped_ || !backoff.Wait(deadline)) return status;
   }
 }
 
 // One try, from where the last one has ended.
 absl::Status FileCache::FetchOnce(const Wanted& file, absl::Time deadline) {
+  if (stopped_) return absl::UnavailableError("the agent ends");
+  // Somebody may have removed them; that says nothing about the job.
+  if (absl::Status status = MakeDirectories(); !status.ok()) return status;
   const std::string path = IncomingPath(file.sha256);
   Fd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid()) return FileError(errno, "create", path);
@@ -231,7 +249,7 @@ absl::Status FileCache::FetchOnce(const Wanted& file, absl::Time deadline) {
   const uint64_t resumed = have;
   absl::Status status;
   if (resumed < file.size_bytes || !file.is_exact) {
-    status = MakeRoom(file.size_bytes - std::min(file.size_bytes, resumed));
+    status = MakeRoom(file.size_bytes - std::min(file.size_bytes, resumed), incoming_, "a file");
     if (status.ok()) {
       status = source_->Read(file.sha256, resumed, deadline, [&](std::string_view bytes) {
         if (bytes.size() > file.size_bytes - std::min(file.size_bytes, have))
@@ -263,30 +281,27 @@ absl::Status FileCache::FetchOnce(const Wanted& file, absl::Time deadline) {
   return absl::OkStatus();
 }
 
-// What the cache keeps for later gives way to what is needed now.
-absl::Status FileCache::MakeRoom(uint64_t size_bytes) {
-  const auto is_room = [&]() -> absl::StatusOr<bool> {
-    struct statvfs info {};
-    if (statvfs(incoming_.c_str(), &info) != 0) return FileError(errno, "look at", incoming_);
-    const uint64_t free_bytes = uint64_t{info.f_bavail} * info.f_frsize;
-    return free_bytes >= options_.keep_free_bytes &&
-           free_bytes - options_.keep_free_bytes >= size_bytes;
-  };
-  absl::StatusOr<bool> room = is_room();
-  if (room.ok() && !*room) {
+absl::Status FileCache::MakeRoom(uint64_t size_bytes, const std::string& directory,
+                                 std::string_view what) {
+  const uint64_t wanted = size_bytes + options_.keep_free_bytes;
+  absl::StatusOr<uint64_t> free_bytes = FreeBytes(directory);
+  if (free_bytes.ok() && *free_bytes < wanted) {
     {
       const std::lock_guard lock(mutex_);
-      TrimLocked(0);
+      TrimLocked(0, 0);
     }
-    room = is_room();
+    free_bytes = FreeBytes(directory);
   }
-  if (!room.ok()) return room.status();
-  if (*room) return absl::OkStatus();
-  return contract::Error(
-      absl::StatusCode::kResourceExhausted, "DISK_FULL",
-      fmt::format("No space left on device: a file of {} does not fit into \"{}\", where the agent "
-                  "leaves {} free; free disk space there",
-                  FormatBytes(size_bytes), incoming_, FormatBytes(options_.keep_free_bytes)));
+  if (!free_bytes.ok()) return free_bytes.status();
+  if (*free_bytes >= wanted) return absl::OkStatus();
+  return NoRoom(what, size_bytes, directory, options_.keep_free_bytes);
+}
+
+bool FileCache::MayHaveRoom(uint64_t size_bytes, const std::string& directory) const {
+  const absl::StatusOr<uint64_t> free_bytes = FreeBytes(directory);
+  // What is kept gives way, but for the files themselves, which are there twice then.
+  return !free_bytes.ok() ||
+         *free_bytes + used_bytes() >= 2 * size_bytes + options_.keep_free_bytes;
 }
 
 absl::Status FileCache::Read(const std::string& sha256, uint64_t size_bytes, const ByteSink& sink) {
@@ -349,27 +364,32 @@ void FileCache::Unhold(const std::vector<std::string>& digests) {
     const auto held = holds_.find(sha256);
     if (--held->second == 0) holds_.erase(held);
   }
-  TrimLocked(options_.max_bytes);
+  TrimLocked(options_.max_bytes, options_.max_files);
 }
 
-void FileCache::TrimLocked(uint64_t max_bytes) {
+void FileCache::TrimLocked(uint64_t max_bytes, size_t max_files) {
   const absl::Time now = options_.now();
-  if (used_bytes_ <= max_bytes && now < next_expiry_) return;
+  const bool is_too_much = used_bytes_ > max_bytes || files_.size() > max_files;
+  if (!is_too_much && now < next_expiry_) return;
   next_expiry_ = now + kExpiryInterval;
   DropOldPartsLocked();
   uint64_t held_bytes = 0;
+  size_t held_files = 0;
   const absl::Time cutoff = now - options_.retention;
   std::vector<std::pair<absl::Time, std::string>> idle;
   for (const auto& [sha256, file] : files_) {
     if (holds_.contains(sha256)) {
       held_bytes += file.bytes;
-    } else if (file.last_use < cutoff || used_bytes_ > max_bytes) {
+      ++held_files;
+    } else if (file.last_use < cutoff || is_too_much) {
       idle.emplace_back(file.last_use, sha256);
     }
   }
   std::sort(idle.begin(), idle.end());
   for (const auto& [last_use, sha256] : idle) {
-    if (last_use >= cutoff && used_bytes_ - held_bytes <= max_bytes) break;
+    const bool is_enough =
+        used_bytes_ - held_bytes <= max_bytes && files_.size() - held_files <= max_files;
+    if (last_use >= cutoff && is_enough) break;
     DropLocked(sha256);
   }
 }

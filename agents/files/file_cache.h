@@ -11,6 +11,7 @@
 #ifndef MUSTER_AGENTS_FILES_FILE_CACHE_H_
 #define MUSTER_AGENTS_FILES_FILE_CACHE_H_
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -19,6 +20,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,8 +36,10 @@ struct CacheOptions {
   // Of kept files that no launch is using, each counted in whole blocks: some twenty jobs with the
   // most that a broker takes of each.
   uint64_t max_bytes = uint64_t{20} << 30;
-  // What fetching leaves free on the disk: the agent's journal and its runs' records are there.
+  // What files leave free on the disk: the agent's journal and its runs' records are there.
   uint64_t keep_free_bytes = uint64_t{256} << 20;
+  // Kept files that no launch is using: what is known of each takes some 250 bytes of memory.
+  size_t max_files = 200'000;
   // How long a file stays that nobody has used.
   absl::Duration retention = absl::Hours(24 * 7);
   std::function<absl::Time()> now = absl::Now;
@@ -83,6 +87,17 @@ class FileCache {
   // The same, whole.
   absl::StatusOr<std::string> ReadAll(const std::string& sha256);
 
+  // What is kept for later gives way, until so many bytes fit onto the directory's disk besides
+  // what is left free there. RESOURCE_EXHAUSTED: they do not; `what` needs them.
+  absl::Status MakeRoom(uint64_t size_bytes, const std::string& directory, std::string_view what);
+  // Whether a copy of so many bytes of files, which are kept or have to be, may fit there; leaves
+  // all as it is.
+  bool MayHaveRoom(uint64_t size_bytes, const std::string& directory) const;
+  uint64_t keep_free_bytes() const { return options_.keep_free_bytes; }
+
+  // The agent ends: what fetches now is UNAVAILABLE soon, and what would fetch later at once.
+  void Stop();
+
   // Bytes of kept files, in whole blocks.
   uint64_t used_bytes() const;
 
@@ -94,28 +109,31 @@ class FileCache {
 
   FileCache(std::string directory, CacheOptions options, FileSource* source);
 
+  // Of the cache; those that are there stay.
+  absl::Status MakeDirectories() const;
   absl::Status Survey();
   // One of the files, from the source if need be.
   absl::Status Get(const Wanted& file, absl::Time deadline);
   absl::Status FetchWithRetries(const Wanted& file, absl::Time deadline);
   absl::Status FetchOnce(const Wanted& file, absl::Time deadline);
-  absl::Status MakeRoom(uint64_t size_bytes);
   // Whether it is here; then it counts as used now. The caller holds mutex_.
   bool UseLocked(const std::string& sha256);
   void Drop(const std::string& sha256);
   void DropLocked(const std::string& sha256);
   void DropOldPartsLocked();
   void Unhold(const std::vector<std::string>& digests);
-  // Removes what is old, then the longest unused until no more than so many bytes are left of what
-  // nobody holds. The caller holds mutex_.
-  void TrimLocked(uint64_t max_bytes);
+  // Removes what is old, then the longest unused until no more than so many bytes and files are
+  // left of what nobody holds. The caller holds mutex_.
+  void TrimLocked(uint64_t max_bytes, size_t max_files);
   std::string KeptPath(const std::string& sha256) const { return kept_ + "/" + sha256; }
   std::string IncomingPath(const std::string& sha256) const { return incoming_ + "/" + sha256; }
 
+  const std::string directory_;
   const std::string kept_;
   const std::string incoming_;
   const CacheOptions options_;
   FileSource* const source_;
+  std::atomic<bool> stopped_ = false;
 
   mutable std::mutex mutex_;
   std::condition_variable fetched_;

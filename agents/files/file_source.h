@@ -26,6 +26,8 @@ class FileSource {
   // `deadline`; those bytes that came are good to go on from.
   virtual absl::Status Read(const std::string& sha256, uint64_t offset, absl::Time deadline,
                             const ByteSink& sink) = 0;
+  // The agent ends: reads end soon, those that come later at once, as UNAVAILABLE.
+  virtual void Stop() {}
 };
 
 }  // namespace muster::uploads

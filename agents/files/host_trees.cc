@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "agents/files/disk_room.h"
 #include "agents/files/tar_stream.h"
 #include "agents/hosts/file_error.h"
 #include "contract/text.h"
@@ -25,12 +26,22 @@ constexpr size_t kMaxWordsBytes = 1000;
 // How the scripts end when what they work on is not as it should be.
 constexpr int kMissing = 64;
 constexpr int kDamaged = 65;
+constexpr int kNoRoom = 66;
 
 // A script goes on when its connection breaks, and the next try's runs beside it. So each fills a
 // directory of its own, a part, which gets its name when it is whole and nobody has that name yet.
 // Parts that are left go after an hour; whoever fills one is ended long before.
 
-// $1 the tree, $2 the target.
+// $1 a directory, $2 the KiB that are to be free there. Where df does not tell, they count as free.
+constexpr char kHasRoom[] = R"sh(
+has_room() {
+  free=$(df -Pk "$1" 2>/dev/null | { read -r _; read -r _ _ _ free _; echo "$free"; })
+  case $free in '' | *[!0-9]*) return 0 ;; esac
+  [ "$free" -ge "$2" ]
+}
+)sh";
+
+// $1 the tree, $2 the target, $3 the KiB that are to be free.
 constexpr char kCopyScript[] = R"sh(
 export LC_ALL=C
 rmdir "$2" 2>/dev/null
@@ -39,6 +50,7 @@ rmdir "$2" 2>/dev/null
 touch "$1" || exit
 (umask 077; mkdir -p "${2%/*}") || exit
 find "${2%/*}" -mindepth 1 -maxdepth 1 -name "${2##*/}.part.*" -mmin +60 -exec rm -rf {} +
+has_room "${2%/*}" "$3" || exit 66
 part=$(mktemp -d "$2.part.XXXXXX") || exit
 timeout --foreground 1200 cp -a --reflink=auto "$1/." "$part" || { rm -rf "$part"; exit 1; }
 chmod 755 "$part"
@@ -57,13 +69,15 @@ umask 077
 mkdir -p "${1%/*}" && truncate -s "$2" "$1" && cat >>"$1" || { rm -f "$1"; exit 1; }
 )sh";
 
-// $1 the archive, $2 its SHA-256, $3 the tree, $4 how many trees stay.
+// $1 the archive, $2 its SHA-256, $3 the tree, $4 how many trees stay, $5 the KiB that are to be
+// free.
 constexpr char kUnpackScript[] = R"sh(
 export LC_ALL=C
 archive=$(mktemp "$1.XXXXXX") || exit
 mv -T "$1" "$archive" || { rm -f "$archive"; [ -d "$3" ] || exit 65; exit 0; }
 echo "$2  $archive" | sha256sum -c --status || { rm -f "$archive"; exit 65; }
 (umask 077; mkdir -p "${3%/*}") || exit
+has_room "${3%/*}" "$5" || { rm -f "$archive"; exit 66; }
 umask 022
 part=$(mktemp -d "$3.part.XXXXXX") || exit
 chmod 755 "$part"
@@ -98,20 +112,34 @@ absl::Status HostTrees::LayOut(const LocalFiles& files, const std::string& targe
   const std::string digest = Sha256Of(files.tree.SerializeAsString());
   {
     const std::shared_lock lock(mutex_);
-    absl::Status status = Copy(digest, target);
+    absl::Status status = Copy(files, digest, target);
     if (!absl::IsNotFound(status)) return status;
   }
   const std::unique_lock lock(mutex_);
   // Another run may have sent it meanwhile.
-  absl::Status status = Copy(digest, target);
+  absl::Status status = Copy(files, digest, target);
   if (!absl::IsNotFound(status)) return status;
   status = Send(files, digest, deadline);
-  return status.ok() ? Copy(digest, target) : status;
+  return status.ok() ? Copy(files, digest, target) : status;
 }
 
-absl::Status HostTrees::Copy(const std::string& digest, const std::string& target) {
-  return RunScript(kCopyScript, {fmt::format("{}/trees/{}", directory_, digest), target}, "",
-                   kTreePatience);
+absl::Status HostTrees::Copy(const LocalFiles& files, const std::string& digest,
+                             const std::string& target) {
+  return RunWithRoom(kCopyScript, {fmt::format("{}/trees/{}", directory_, digest), target}, files,
+                     target);
+}
+
+absl::Status HostTrees::RunWithRoom(const char* script, std::vector<std::string> arguments,
+                                    const LocalFiles& files, const std::string& directory) {
+  const uint64_t bytes = Occupied(files.tree);
+  arguments.push_back(std::to_string((bytes + cache_->keep_free_bytes()) >> 10));
+  absl::Status status =
+      RunScript(std::string(kHasRoom) + script, std::move(arguments), "", kTreePatience);
+  if (!absl::IsOutOfRange(status)) return status;
+  const absl::Status no_room = NoRoom("a copy", bytes, directory, cache_->keep_free_bytes());
+  return absl::ResourceExhaustedError(
+      fmt::format("files could not be laid out on {}, whose disk or quota is full: {}",
+                  host_->Name(), ToStd(no_room.message())));
 }
 
 absl::Status HostTrees::Send(const LocalFiles& files, const std::string& digest,
@@ -148,7 +176,7 @@ absl::Status HostTrees::Send(const LocalFiles& files, const std::string& digest,
     return absl::OkStatus();
   });
   if (status.ok()) status = send_part();
-  return status.ok() ? Unpack(digest, sha256.Finish()) : status;
+  return status.ok() ? Unpack(files, digest, sha256.Finish()) : status;
 }
 
 absl::StatusOr<uint64_t> HostTrees::SentBytes(const std::string& archive) {
@@ -158,14 +186,15 @@ absl::StatusOr<uint64_t> HostTrees::SentBytes(const std::string& archive) {
   return info->size / kPartBytes * kPartBytes;
 }
 
-absl::Status HostTrees::Unpack(const std::string& digest, const std::string& archive_sha256) {
-  return RunScript(kUnpackScript,
-                   {fmt::format("{}/incoming/{}.tar", directory_, digest), archive_sha256,
-                    fmt::format("{}/trees/{}", directory_, digest), std::to_string(kMaxTrees)},
-                   "", kTreePatience);
+absl::Status HostTrees::Unpack(const LocalFiles& files, const std::string& digest,
+                               const std::string& archive_sha256) {
+  return RunWithRoom(kUnpackScript,
+                     {fmt::format("{}/incoming/{}.tar", directory_, digest), archive_sha256,
+                      fmt::format("{}/trees/{}", directory_, digest), std::to_string(kMaxTrees)},
+                     files, directory_);
 }
 
-absl::Status HostTrees::RunScript(const char* script, std::vector<std::string> arguments,
+absl::Status HostTrees::RunScript(const std::string& script, std::vector<std::string> arguments,
                                   std::string input, absl::Duration patience) {
   std::vector<std::string> argv = {"/bin/sh", "-c", script, "sh"};
   for (std::string& argument : arguments) argv.push_back(std::move(argument));
@@ -179,6 +208,7 @@ absl::Status HostTrees::RunScript(const char* script, std::vector<std::string> a
   if (result->exit_code == kMissing) return absl::NotFoundError("the tree is not there");
   if (result->exit_code == kDamaged)
     return absl::UnavailableError("what came of the files was damaged; it is sent anew");
+  if (result->exit_code == kNoRoom) return absl::OutOfRangeError("there is no room for it");
   const std::string words = result->stderr_data.substr(0, kMaxWordsBytes);
   // The last is tar's when a part of a file still fits.
   const bool is_full = words.find("No space left on device") != std::string::npos ||

@@ -42,13 +42,19 @@ class HostTrees {
 
  private:
   // NOT_FOUND: the tree is not there.
-  absl::Status Copy(const std::string& digest, const std::string& target);
+  absl::Status Copy(const LocalFiles& files, const std::string& digest, const std::string& target);
   absl::Status Send(const LocalFiles& files, const std::string& digest, absl::Time deadline);
   // How much of an archive is there, in whole parts.
   absl::StatusOr<uint64_t> SentBytes(const std::string& archive);
-  absl::Status Unpack(const std::string& digest, const std::string& archive_sha256);
-  absl::Status RunScript(const char* script, std::vector<std::string> arguments, std::string input,
-                         absl::Duration patience);
+  absl::Status Unpack(const LocalFiles& files, const std::string& digest,
+                      const std::string& archive_sha256);
+  // A script that puts a copy of the files into the directory; its last argument is what is to be
+  // free there, which is added here.
+  absl::Status RunWithRoom(const char* script, std::vector<std::string> arguments,
+                           const LocalFiles& files, const std::string& directory);
+  // OUT_OF_RANGE: less is free than the script was told.
+  absl::Status RunScript(const std::string& script, std::vector<std::string> arguments,
+                         std::string input, absl::Duration patience);
 
   hosts::Host* const host_;
   const std::string directory_;

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "agents/files/disk_room.h"
 #include "agents/files/tree_modes.h"
 #include "agents/hosts/fd.h"
 #include "agents/hosts/file_error.h"
@@ -20,11 +21,13 @@ using hosts::FileError;
 
 class Layout {
  public:
-  Layout(FileCache* cache, const std::string& directory) : cache_(cache), directory_(directory) {}
+  Layout(FileCache* cache, const std::string& directory, const std::function<bool()>& is_unwanted)
+      : cache_(cache), directory_(directory), is_unwanted_(is_unwanted) {}
 
   absl::Status Fill(const v1::FileTree& tree) const {
     for (const v1::FileTreeEntry& entry : tree.entries()) {
-      absl::Status status;
+      absl::Status status = CheckWanted();
+      if (!status.ok()) return status;
       if (entry.kind() == v1::FILE_KIND_DIRECTORY) status = MakeDirectories(entry.path() + "/");
       if (entry.kind() == v1::FILE_KIND_FILE) status = MakeFile(entry);
       if (!status.ok()) return status;
@@ -38,6 +41,11 @@ class Layout {
 
  private:
   std::string PathOf(const std::string& path) const { return directory_ + "/" + path; }
+
+  absl::Status CheckWanted() const {
+    return is_unwanted_() ? absl::CancelledError("nobody wants the files any more")
+                          : absl::OkStatus();
+  }
 
   // Those above the last '/' of the path.
   absl::Status MakeDirectories(const std::string& path) const {
@@ -55,6 +63,7 @@ class Layout {
     const Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!fd.valid()) return FileError(errno, "create", path);
     const auto write_all = [&](std::string_view bytes) -> absl::Status {
+      if (absl::Status wanted = CheckWanted(); !wanted.ok()) return wanted;
       while (!bytes.empty()) {
         const ssize_t n = write(fd.get(), bytes.data(), bytes.size());
         if (n < 0 && errno == EINTR) continue;
@@ -85,14 +94,19 @@ class Layout {
 
   FileCache* const cache_;
   const std::string& directory_;
+  const std::function<bool()>& is_unwanted_;
 };
 
 }  // namespace
 
-absl::Status LayOut(const LocalFiles& files, FileCache* cache, const std::string& directory) {
+absl::Status LayOut(const LocalFiles& files, FileCache* cache, const std::string& directory,
+                    const std::function<bool()>& is_unwanted) {
+  const std::string parent = std::filesystem::path(directory).parent_path();
+  absl::Status room = cache->MakeRoom(Occupied(files.tree), parent, "a copy");
+  if (!room.ok()) return room;
   if (mkdir(directory.c_str(), kDirectoryMode) != 0)
     return FileError(errno, "make the directory", directory);
-  absl::Status status = Layout(cache, directory).Fill(files.tree);
+  absl::Status status = Layout(cache, directory, is_unwanted).Fill(files.tree);
   if (!status.ok()) {
     std::error_code ignored;
     std::filesystem::remove_all(directory, ignored);

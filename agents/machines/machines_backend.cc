@@ -15,7 +15,6 @@
 #include "agents/core/job_storage.h"
 #include "agents/core/launch_refusal.h"
 #include "agents/core/proto_time.h"
-#include "agents/files/lay_out.h"
 #include "agents/hosts/local_host.h"
 #include "agents/machines/answers.h"
 #include "agents/machines/free_gpus.h"
@@ -25,8 +24,10 @@
 #include "agents/machines/process_search.h"
 #include "agents/machines/remote/remote_backend.h"
 #include "agents/machines/run_environment.h"
+#include "agents/machines/run_layout.h"
 #include "agents/machines/run_request.h"
 #include "agents/machines/scheduler.h"
+#include "contract/states.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -91,12 +92,13 @@ class MachinesBackend : public agent::Backend {
                   std::unique_ptr<Supervisors> supervisors)
       : config_(std::move(config)),
         runs_directory_(RunsDirectoryOf(state_dir)),
-        layouts_directory_(LayoutsDirectoryOf(state_dir)),
+        layout_(config_.files, LayoutsDirectoryOf(state_dir), runs_directory_),
         machine_(std::move(machine)),
         whole_machine_({{.name = machine_.hostname, .capacity = machine_.capacity}}),
         scheduler_({.runs_directory = runs_directory_,
                     .hostname = machine_.hostname,
-                    .keep_finished_runs = config_.keep_finished_runs},
+                    .keep_finished_runs = config_.keep_finished_runs,
+                    .lay_out = LayOut()},
                    whole_machine_.hosts(), std::move(supervisors), &board_) {}
 
   absl::Status Probe() override;
@@ -135,17 +137,21 @@ class MachinesBackend : public agent::Backend {
   // With this machine's paths in place of URIs. INVALID_ARGUMENT names the field.
   absl::StatusOr<v1::Assignment> Resolve(const v1::Assignment& assignment) const;
   RunSpec SpecOf(const v1::Assignment& assignment) const;
-  // What the job brings along becomes the run's working directory. Nothing: it is there.
-  std::optional<LaunchOutcome> LayOutFiles(const v1::Assignment& assignment) const;
+  // What jobs bring along becomes the working directories of their runs.
+  FilesLane::Work LayOut();
   // Why the machine can never run the job.
   std::optional<Misfit> RefusalOf(const v1::JobSpec& spec) const;
-  void Enqueue(const RunSpec& spec, bool held);
+  // The run enters the queue, or waits for its files first. `assignment`: null if nobody has it any
+  // more; it brings nothing then.
+  void Enqueue(const RunSpec& spec, bool held, const v1::Assignment* assignment);
+  // Whether it has ended because its files were not to be had.
+  bool WasRefusedItsFiles(const RunHandle& run, const RunFiles& files) const;
   // What the disk says about a run that is not on the board.
   absl::Status ObserveOnDisk(const RunHandle& run, std::vector<agent::Observation>* observations);
 
   const MachinesConfig config_;
   const std::string runs_directory_;
-  const std::string layouts_directory_;
+  RunLayout layout_;
   const Machine machine_;
   const Ledger whole_machine_;  // empty: only asked what could never fit
   std::atomic<uint64_t> next_order_ = 1;
@@ -251,7 +257,6 @@ absl::Status MachinesBackend::Adopt(const std::vector<RunHandle>& runs) {
   std::map<std::string, const RunHandle*> held;
   for (const RunHandle& run : runs) held[run.run_key] = &run;
   std::vector<RunningRun> running;
-  std::vector<QueuedRun> queued;
   std::vector<std::pair<int64_t, std::string>> finished;  // by end
   uint64_t last_order = 0;
   // A run may have removed its own claim.
@@ -279,6 +284,8 @@ absl::Status MachinesBackend::Adopt(const std::vector<RunHandle>& runs) {
         finished.emplace_back(files->exit.has_value() ? files->exit->end_us : 0, run_key);
     } else if (files->exit.has_value()) {
       board_.Put(EndVerdict(WitnessOf(run_key), *files->exit));
+    } else if (handle != held.end() && WasRefusedItsFiles(*handle->second, *files)) {
+      board_.PutUnseen(run_key);
     } else if (files->HasBegun() || was_seen) {
       running.push_back(
           {.run_key = run_key,
@@ -287,8 +294,7 @@ absl::Status MachinesBackend::Adopt(const std::vector<RunHandle>& runs) {
            .time_limit =
                files->spec.has_value() ? LongestLife(*files->spec) : absl::InfiniteDuration()});
     } else if (handle != held.end() && handle->second->state != v1::RUN_STATE_ASSIGNED) {
-      queued.push_back(QueuedFrom(*files->spec, handle->second->held));
-      board_.PutQuietly(PendingVerdict(WitnessOf(run_key), ""));
+      Enqueue(*files->spec, handle->second->held, handle->second->assignment.get());
       if (files->cancel_asked) scheduler_.Cancel(run_key);
     }
   }
@@ -299,7 +305,7 @@ absl::Status MachinesBackend::Adopt(const std::vector<RunHandle>& runs) {
   std::sort(finished.begin(), finished.end());
   std::deque<std::string> oldest_first;
   for (auto& [time, run_key] : finished) oldest_first.push_back(std::move(run_key));
-  scheduler_.Start(std::move(running), std::move(queued), std::move(oldest_first),
+  scheduler_.Start(std::move(running), std::move(oldest_first),
                    /*hold_starts=*/!runs.empty());
   return absl::OkStatus();
 }
@@ -328,46 +334,58 @@ LaunchOutcome MachinesBackend::Launch(const v1::Assignment& assignment) {
   hosts::LocalHost host;
   if (resolved.ok()) storage.Update(agent::CheckInputs(resolved->spec(), &host));
   if (!storage.ok()) return RefusedBecause(storage);
-  if (std::optional<LaunchOutcome> outcome = LayOutFiles(*resolved)) return *std::move(outcome);
+  const bool has_files = assignment.spec().uploads_size() > 0;
+  if (has_files && config_.files == nullptr) {
+    return Refused(v1::FAILURE_CLASS_CONFIG, "this agent takes no files that jobs bring along",
+                   "submit the job to a cluster that does");
+  }
+  // What is there is of a launch that was cut short.
+  if (has_files) directory.RemoveWork();
   RunSpec spec = SpecOf(*resolved);
   spec.order = next_order_++;
   if (const absl::Status created = directory.Create(spec); !created.ok()) {
-    if (assignment.spec().uploads_size() > 0) directory.RemoveWork();
     return Refused(v1::FAILURE_CLASS_INFRA, std::string(ToStd(created.message())),
                    absl::IsResourceExhausted(created)
                        ? "free disk space on the machine and submit the job again"
                        : "tell the machine's operator");
   }
-  if (const absl::Status made = agent::MakeResultsDirectory(resolved->spec(), &host); !made.ok()) {
-    directory.RemoveBookkeeping();
-    if (assignment.spec().uploads_size() > 0) directory.RemoveWork();
-    return RefusedBecause(made);
+  // The default one is made with the files: what is in work/ then is there as a whole.
+  if (!has_files || !assignment.spec().results_directory().empty()) {
+    const absl::Status made = agent::MakeResultsDirectory(resolved->spec(), &host);
+    if (!made.ok()) {
+      directory.RemoveBookkeeping();
+      rmdir(directory.path().c_str());
+      return RefusedBecause(made);
+    }
   }
-  Enqueue(spec, assignment.held());
-  return LaunchedAs("entered the machine's queue");
+  Enqueue(spec, assignment.held(), &assignment);
+  return LaunchedAs(has_files ? "waits for its files, and has its place in the machine's queue"
+                              : "entered the machine's queue");
 }
 
-// Aside first, and moved as a whole: a spec is written only beside all of the run's files.
-std::optional<LaunchOutcome> MachinesBackend::LayOutFiles(const v1::Assignment& assignment) const {
-  if (assignment.spec().uploads_size() == 0) return std::nullopt;
-  if (config_.files == nullptr) {
-    return Refused(v1::FAILURE_CLASS_CONFIG, "this agent takes no files that jobs bring along",
-                   "submit the job to a cluster that does");
-  }
-  const absl::StatusOr<uploads::LocalFiles> files = config_.files->Fetch(assignment.spec());
-  if (!files.ok()) return uploads::NotLaunched(files.status());
-  const std::string layout = layouts_directory_ + "/" + assignment.run_key();
-  absl::Status status = uploads::LayOut(*files, config_.files->cache(), layout);
-  if (status.ok()) status = DirectoryOf(assignment.run_key()).TakeWork(layout);
-  if (status.ok()) return std::nullopt;
-  std::error_code ignored;
-  std::filesystem::remove_all(layout, ignored);
-  return uploads::NotLaunched(status);
+FilesLane::Work MachinesBackend::LayOut() {
+  if (config_.files == nullptr) return nullptr;
+  return [this](FilesLane::Task* task, const FilesLane::Turn& turn) {
+    return layout_.Make(task, turn);
+  };
 }
 
-void MachinesBackend::Enqueue(const RunSpec& spec, bool held) {
+void MachinesBackend::Enqueue(const RunSpec& spec, bool held, const v1::Assignment* assignment) {
   board_.PutQuietly(PendingVerdict(WitnessOf(spec.run_key), ""));
-  scheduler_.Enqueue(QueuedFrom(spec, held));
+  QueuedRun run = QueuedFrom(spec, held);
+  const bool has_files = assignment != nullptr && assignment->spec().uploads_size() > 0;
+  if (!has_files || DirectoryOf(spec.run_key).HasWork()) return scheduler_.Enqueue(std::move(run));
+  RunWithFiles with_files = {.run = std::move(run),
+                             .brought = {},
+                             .makes_results = assignment->spec().results_directory().empty()};
+  *with_files.brought.mutable_uploads() = assignment->spec().uploads();
+  scheduler_.Enqueue(std::move(with_files));
+}
+
+bool MachinesBackend::WasRefusedItsFiles(const RunHandle& run, const RunFiles& files) const {
+  const bool has_files = run.assignment != nullptr && run.assignment->spec().uploads_size() > 0;
+  return has_files && contract::IsTerminal(run.state) && !files.HasBegun() &&
+         !DirectoryOf(run.run_key).HasWork();
 }
 
 LookupOutcome MachinesBackend::Lookup(const RunHandle& run) {
@@ -410,7 +428,7 @@ absl::Status MachinesBackend::ObserveOnDisk(const RunHandle& run,
   if (files->exit.has_value()) {
     observations->push_back(EndVerdict(WitnessOf(run.run_key), *files->exit));
   } else if (!files->HasBegun() && !WasSeenToBegin(run.state) && files->spec.has_value()) {
-    Enqueue(*files->spec, run.held);
+    Enqueue(*files->spec, run.held, run.assignment.get());
   } else {
     observations->push_back(LostVerdict(WitnessOf(run.run_key), directory.path()));
   }

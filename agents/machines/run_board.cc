@@ -42,6 +42,7 @@ void RunBoard::Remove(const std::string& run_key) {
   const std::lock_guard lock(mutex_);
   entries_.erase(run_key);
   held_.erase(run_key);
+  own_reasons_.erase(run_key);
 }
 
 bool RunBoard::Contains(const std::string& run_key) const {
@@ -55,6 +56,22 @@ void RunBoard::SetReasons(const std::string& first, const std::string& first_rea
   first_ = first;
   first_reason_ = first_reason;
   first_start_ = first_start;
+}
+
+void RunBoard::SetOwnReason(const std::string& run_key, const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  if (reason.empty()) {
+    own_reasons_.erase(run_key);
+  } else {
+    own_reasons_[run_key] = reason;
+  }
+}
+
+std::string RunBoard::ReasonOfLocked(const std::string& run_key) const {
+  if (held_.contains(run_key)) return kHeld;
+  const auto own = own_reasons_.find(run_key);
+  if (own != own_reasons_.end()) return own->second;
+  return run_key == first_ ? first_reason_ : kWaitsBehind;
 }
 
 void RunBoard::SetHeld(const std::string& run_key, bool held) {
@@ -91,9 +108,7 @@ std::vector<agent::Observation> RunBoard::Report(const std::vector<agent::RunHan
     report.push_back(entry.observation);
     if (!entry.silent) SetTime(now, &report.back().evidence);
     if (entry.observation.state == v1::RUN_STATE_PENDING) {
-      report.back().reason = held_.contains(run.run_key) ? kHeld
-                             : run.run_key == first_     ? first_reason_
-                                                         : kWaitsBehind;
+      report.back().reason = ReasonOfLocked(run.run_key);
       const bool is_first = run.run_key == first_ && !held_.contains(run.run_key);
       if (is_first && first_start_ < absl::InfiniteFuture())
         report.back().estimated_start = first_start_;

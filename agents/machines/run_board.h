@@ -37,6 +37,10 @@ class RunBoard {
   void SetReasons(const std::string& first, const std::string& first_reason,
                   absl::Time first_start = absl::InfiniteFuture());
 
+  // Why this run waits, while it is not in the queue; empty: it is, or waits no more. Not news by
+  // itself. A run that is removed has none.
+  void SetOwnReason(const std::string& run_key, const std::string& reason);
+
   // Whether the run is held back; news if that is another than before.
   void SetHeld(const std::string& run_key, bool held);
 
@@ -53,6 +57,9 @@ class RunBoard {
   void WakeIfNews();
 
  private:
+  // Of a run that waits. The caller holds mutex_.
+  std::string ReasonOfLocked(const std::string& run_key) const;
+
   struct Entry {
     agent::Observation observation;
     bool news = false;
@@ -61,7 +68,8 @@ class RunBoard {
 
   mutable std::mutex mutex_;
   std::map<std::string, Entry> entries_;
-  std::set<std::string> held_;  // run keys
+  std::set<std::string> held_;                      // run keys
+  std::map<std::string, std::string> own_reasons_;  // by run key
   std::string first_;
   std::string first_reason_;
   absl::Time first_start_ = absl::InfiniteFuture();

@@ -133,10 +133,14 @@ absl::Status RunDirectory::TakeWork(const std::string& work) const {
   return FileError(error ? error.value() : errno, "replace", target);
 }
 
+bool RunDirectory::HasWork() const {
+  struct stat info {};
+  return lstat(PathOf(kWorkDirectory).c_str(), &info) == 0;
+}
+
 void RunDirectory::RemoveWork() const {
   std::error_code ignored;
   std::filesystem::remove_all(PathOf(kWorkDirectory), ignored);
-  rmdir(path_.c_str());
 }
 
 absl::Status RunDirectory::Create(const RunSpec& spec) const {

@@ -55,10 +55,10 @@ class RunDirectory {
   // Everything empty if the directory does not exist.
   absl::StatusOr<RunFiles> Read() const;
   absl::StatusOr<std::optional<Started>> ReadStarted() const;
-  // Moves a directory of the same file system to where the run will start, before Create: a run
-  // that has not begun has nothing of its own there.
+  // Moves a directory of the same file system to where the run will start: a run that has not begun
+  // has nothing of its own there.
   absl::Status TakeWork(const std::string& work) const;
-  // Undoes that.
+  bool HasWork() const;
   void RemoveWork() const;
   // Makes the directory with its spec, on disk when it returns OK.
   absl::Status Create(const RunSpec& spec) const;

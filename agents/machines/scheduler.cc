@@ -58,7 +58,11 @@ Scheduler::Scheduler(SchedulerOptions options, std::vector<ClusterHost> hosts,
       supervisors_(std::move(supervisors)),
       load_{.ledger = Ledger(hosts)},
       queue_(std::move(hosts)),
-      remover_([this](const std::string& run_key) { Post(ContainersGoneMessage{run_key}); }) {}
+      remover_([this](const std::string& run_key) { Post(ContainersGoneMessage{run_key}); }) {
+  if (options_.lay_out == nullptr) return;
+  files_lane_ = std::make_unique<FilesLane>(options_.lay_out,
+                                            [this](FilesNews news) { Post(std::move(news)); });
+}
 
 Scheduler::~Scheduler() {
   stop_ = true;
@@ -66,21 +70,21 @@ Scheduler::~Scheduler() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Scheduler::Start(std::vector<RunningRun> running, std::vector<QueuedRun> queued,
-                      std::deque<std::string> finished, bool hold_starts) {
+void Scheduler::Start(std::vector<RunningRun> running, std::deque<std::string> finished,
+                      bool hold_starts) {
   starts_held_ = hold_starts;
   for (std::string& run_key : finished) {
     if (!RemoveContainers(run_key)) finished_.push_back(std::move(run_key));
   }
   PruneFinished();
   for (const RunningRun& run : running) AdoptRunning(run);
-  for (QueuedRun& run : queued) Handle(std::move(run));
   PublishReasons();
   PublishLoad();
   thread_ = std::thread([this] { Loop(); });
 }
 
 void Scheduler::Enqueue(QueuedRun run) { Post(std::move(run)); }
+void Scheduler::Enqueue(RunWithFiles run) { Post(std::move(run)); }
 void Scheduler::Cancel(const std::string& run_key) { Post(CancelMessage{run_key}); }
 void Scheduler::Forget(const std::string& run_key) { Post(ForgetMessage{run_key}); }
 void Scheduler::SetHeld(const std::string& run_key, bool held) { Post(HoldMessage{run_key, held}); }
@@ -140,13 +144,39 @@ void Scheduler::Handle(QueuedRun run) {
   queue_.Push(std::move(run));
 }
 
+void Scheduler::Handle(RunWithFiles what) {
+  const std::string run_key = what.run.run_key;
+  const bool is_here = active_.contains(run_key) || closing_.contains(run_key) ||
+                       awaiting_files_.contains(run_key) || files_lane_ == nullptr;
+  if (is_here) return;
+  board_->SetHeld(run_key, what.run.held);
+  board_->SetOwnReason(run_key, kFetchesFiles);
+  const uint64_t ticket = files_lane_->Add(run_key, what.brought, what.makes_results);
+  awaiting_files_.emplace(run_key, AwaitingFiles{.run = std::move(what.run), .ticket = ticket});
+}
+
+void Scheduler::Handle(FilesNews news) {
+  const auto found = awaiting_files_.find(news.run_key);
+  if (found == awaiting_files_.end() || found->second.ticket != news.ticket) return;
+  if (news.kind == FilesNews::Kind::kWaits) return board_->SetOwnReason(news.run_key, news.why);
+  QueuedRun run = std::move(found->second.run);
+  awaiting_files_.erase(found);
+  board_->SetOwnReason(news.run_key, "");
+  if (news.kind == FilesNews::Kind::kReady) return Handle(std::move(run));
+  board_->Put(NotStartedVerdict(WitnessOf(news.run_key), news.failure));
+}
+
 void Scheduler::Handle(const HoldMessage& message) {
+  if (const auto found = awaiting_files_.find(message.run_key); found != awaiting_files_.end()) {
+    found->second.run.held = message.held;
+    return board_->SetHeld(message.run_key, message.held);
+  }
   if (!queue_.SetHeld(message.run_key, message.held)) return;
   board_->SetHeld(message.run_key, message.held);
 }
 
 void Scheduler::Handle(const CancelMessage& message) {
-  if (queue_.Remove(message.run_key).has_value()) return CloseUnstarted(message.run_key);
+  if (TakeWaiting(message.run_key)) return CloseUnstarted(message.run_key);
   const auto found = active_.find(message.run_key);
   if (found == active_.end()) return;
   found->second.cancel_asked = true;
@@ -155,7 +185,10 @@ void Scheduler::Handle(const CancelMessage& message) {
 
 void Scheduler::Handle(const ForgetMessage& message) {
   board_->Remove(message.run_key);
-  queue_.Remove(message.run_key);
+  // The claim says that the copy of its files is nobody's.
+  if (TakeWaiting(message.run_key)) {
+    DirectoryOf(message.run_key).CloseWithoutStart(absl::ToUnixMicros(absl::Now())).IgnoreError();
+  }
   closing_.erase(message.run_key);
   const auto found = active_.find(message.run_key);
   if (found != active_.end()) {
@@ -231,6 +264,15 @@ void Scheduler::HoldStarts(const std::string& run_key, const std::string& why) {
   hold_until_ = time_.Now() + kStartRetry;
   hold_reason_ = "the machine cannot start runs now: " + why;
   board_->PutQuietly(PendingVerdict(WitnessOf(run_key), hold_reason_));
+}
+
+bool Scheduler::TakeWaiting(const std::string& run_key) {
+  const auto found = awaiting_files_.find(run_key);
+  if (found == awaiting_files_.end()) return queue_.Remove(run_key).has_value();
+  files_lane_->Drop(found->second.ticket);
+  awaiting_files_.erase(found);
+  board_->SetOwnReason(run_key, "");
+  return true;
 }
 
 void Scheduler::CloseUnstarted(const std::string& run_key) {
@@ -390,7 +432,7 @@ void Scheduler::PublishLoad() {
   const std::lock_guard lock(mutex_);
   load_ = {.ledger = queue_.ledger(),
            .occupants = queue_.occupants(),
-           .waiting = queue_.waiting() + queue_.held() + closing_.size(),
+           .waiting = queue_.waiting() + queue_.held() + closing_.size() + awaiting_files_.size(),
            .running = active_.size()};
 }
 

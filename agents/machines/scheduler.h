@@ -22,6 +22,7 @@
 #include "absl/time/time.h"
 #include "agents/core/steady_time.h"
 #include "agents/machines/container_remover.h"
+#include "agents/machines/files_lane.h"
 #include "agents/machines/run_board.h"
 #include "agents/machines/run_directory.h"
 #include "agents/machines/scheduling/cluster_queue.h"
@@ -34,6 +35,15 @@ struct SchedulerOptions {
   std::string runs_directory;
   std::string hostname;
   uint32_t keep_finished_runs = 0;
+  // How the files of runs come to their working directories; empty: none bring any.
+  FilesLane::Work lay_out = {};
+};
+
+// A run that comes before its files.
+struct RunWithFiles {
+  QueuedRun run;
+  v1::JobSpec brought;  // the job's uploads
+  bool makes_results = false;
 };
 
 // A run that was started before this agent was.
@@ -52,13 +62,13 @@ class Scheduler {
   // Runs go on without it.
   ~Scheduler();
 
-  // Begins to work, with what was found in the runs' directories: runs to watch, the queue, and
-  // finished runs, the oldest first. Before it, messages wait. `hold_starts`: nothing begins before
-  // AllowStarts.
-  void Start(std::vector<RunningRun> running, std::vector<QueuedRun> queued,
-             std::deque<std::string> finished, bool hold_starts);
+  // Begins to work, with what was found in the runs' directories: runs to watch, and finished runs,
+  // the oldest first. Before it, messages wait. `hold_starts`: nothing begins before AllowStarts.
+  void Start(std::vector<RunningRun> running, std::deque<std::string> finished, bool hold_starts);
 
   void Enqueue(QueuedRun run);
+  // Its files come first; then it stands in the queue where it would if they had been there.
+  void Enqueue(RunWithFiles run);
   // The cancel file is there already, or could not be made.
   void Cancel(const std::string& run_key);
   void Forget(const std::string& run_key);
@@ -95,8 +105,14 @@ class Scheduler {
   struct ContainersGoneMessage {
     std::string run_key;
   };
-  using Message = std::variant<QueuedRun, CancelMessage, ForgetMessage, HoldMessage,
-                               AllowStartsMessage, ContainersGoneMessage>;
+  using Message = std::variant<QueuedRun, RunWithFiles, FilesNews, CancelMessage, ForgetMessage,
+                               HoldMessage, AllowStartsMessage, ContainersGoneMessage>;
+
+  // A run whose files are not there yet.
+  struct AwaitingFiles {
+    QueuedRun run;
+    uint64_t ticket = 0;  // of the lane
+  };
 
   // A run that has a supervisor.
   struct Active {
@@ -112,6 +128,8 @@ class Scheduler {
   void Post(Message message);
   void Loop();
   void Handle(QueuedRun run);
+  void Handle(RunWithFiles run);
+  void Handle(FilesNews news);
   void Handle(const CancelMessage& message);
   void Handle(const ForgetMessage& message);
   void Handle(const HoldMessage& message);
@@ -126,6 +144,8 @@ class Scheduler {
   // better.
   void HoldStarts(const std::string& run_key, const std::string& why);
   bool AreStartsHeld() const { return starts_held_ || time_.Now() < hold_until_; }
+  // Takes a run out that has no supervisor, and whether there was one.
+  bool TakeWaiting(const std::string& run_key);
   // Ends a run that has not started and never will.
   void CloseUnstarted(const std::string& run_key);
 
@@ -168,6 +188,7 @@ class Scheduler {
 
   // Owned by the thread.
   ClusterQueue queue_;
+  std::map<std::string, AwaitingFiles> awaiting_files_;  // by run key
   std::set<std::string> closing_;         // canceled, and their end could not be written yet
   std::map<std::string, Active> active_;  // by run key
   std::deque<std::string> finished_;      // run keys, the oldest first
@@ -175,7 +196,8 @@ class Scheduler {
   absl::Time hold_until_ = absl::InfinitePast();  // no start before
   std::string hold_reason_;
   std::thread thread_;
-  ContainerRemover remover_;  // posts messages
+  ContainerRemover remover_;               // posts messages
+  std::unique_ptr<FilesLane> files_lane_;  // likewise; null: no run brings files
 };
 
 }  // namespace muster::machines

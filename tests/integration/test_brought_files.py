@@ -104,12 +104,47 @@ def test_a_broker_that_goes_away_meanwhile_costs_time_only(api, stalling, broker
     assert count.read_text() == "run\n"
 
 
-def test_a_full_disk_ends_the_run_and_says_so(api, world, broker):
+def hang(agent, content):
+    """From now on whoever fetches that file there waits for it, until the path is removed and the agent started anew."""
+    path = cache(agent) / "incoming" / sha256(content)
+    os.mkfifo(path)
+    return path
+
+
+def waits_because(api, job_id, words):
+    eventually(lambda: words in api.get(job_id).reason, f"the job says: {words}")
+
+
+def test_an_agent_that_is_killed_while_files_come_holds_up_nobody_and_runs_the_job_once(api, agent, world):
+    count = world.path("count")
+    path = hang(agent, CODE[b"data/in"])
+    job_id = api.submit(brought(api, f"echo run >>{count}; ./train.sh"))
+    waits_because(api, job_id, "its files are being fetched")
+    api.wait_state(api.submit(script_spec("true")), SUCCEEDED)
+    agent.kill()
+    path.unlink()
+    agent.start()
+    api.wait_state(job_id, SUCCEEDED)
+    assert api.stdout(job_id) == b"1,2,3\n"
+    assert count.read_text() == "run\n"
+
+
+def test_a_cancel_does_not_wait_for_files_that_do_not_come(api, agent):
+    path = hang(agent, CODE[b"data/in"])
+    job_id = api.submit(brought(api, "true"))
+    waits_because(api, job_id, "its files are being fetched")
+    api.cancel(job_id)
+    api.wait_state(job_id, CANCELED)
+    agent.kill()  # it waits for the file as well
+    path.unlink()
+
+
+def test_a_run_waits_for_room_for_its_files_says_so_and_holds_up_nobody(api, world, broker):
     agent = world.make_agent(config=world.machines_config() + "files:\n  keep_free_bytes: 900Ti\n")
     agent.start()
     job_id = api.submit(brought(api, "true"))
-    eventually(lambda: any("No space left" in run.failure.message for run in api.get(job_id).runs),
-               "a run has ended for want of disk")
-    assert not os.listdir(agent.state_dir / "runs")
+    waits_because(api, job_id, "No space left on device")
+    api.wait_state(api.submit(script_spec("true")), SUCCEEDED)
     api.cancel(job_id)
-    api.wait_state(job_id, CANCELED, FAILED)
+    api.wait_state(job_id, CANCELED)
+    assert len(api.get(job_id).runs) == 1

@@ -113,8 +113,6 @@ class RemoteBackend : public agent::Backend {
   }
   // Why the cluster can never run the job.
   std::optional<Misfit> RefusalOf(const v1::JobSpec& spec, const Request& request) const;
-  // So that they are on the agent's machine when the run's turn comes. Nothing: they are.
-  std::optional<LaunchOutcome> FetchFiles(const v1::JobSpec& spec) const;
   void Enqueue(std::shared_ptr<const v1::Assignment> assignment, uint64_t order, bool held);
 
   const MachinesConfig config_;
@@ -248,8 +246,10 @@ LaunchOutcome RemoteBackend::Launch(const v1::Assignment& assignment) {
   if (!own.ok()) {
     return Refused(v1::FAILURE_CLASS_CONFIG, agent::WhatIsWrong(own.status()), "correct the job");
   }
-  if (assignment.spec().uploads_size() > 0) {
-    if (auto outcome = FetchFiles(assignment.spec())) return *std::move(outcome);
+  const bool has_files = assignment.spec().uploads_size() > 0;
+  if (has_files && config_.files == nullptr) {
+    return Refused(v1::FAILURE_CLASS_CONFIG, "this agent takes no files that jobs bring along",
+                   "submit the job to a cluster that does");
   }
   const uint64_t order = next_order_++;
   if (const absl::Status created = record.Create(assignment, order); !created.ok()) {
@@ -259,17 +259,8 @@ LaunchOutcome RemoteBackend::Launch(const v1::Assignment& assignment) {
                        : "tell the cluster's operator");
   }
   Enqueue(std::make_shared<v1::Assignment>(assignment), order, assignment.held());
-  return LaunchedAs("entered the cluster's queue");
-}
-
-std::optional<LaunchOutcome> RemoteBackend::FetchFiles(const v1::JobSpec& spec) const {
-  if (config_.files == nullptr) {
-    return Refused(v1::FAILURE_CLASS_CONFIG, "this agent takes no files that jobs bring along",
-                   "submit the job to a cluster that does");
-  }
-  const absl::Status status = config_.files->Fetch(spec).status();
-  if (status.ok()) return std::nullopt;
-  return uploads::NotLaunched(status);
+  return LaunchedAs(has_files ? "waits for its files, and has its place in the cluster's queue"
+                              : "entered the cluster's queue");
 }
 
 void RemoteBackend::Enqueue(std::shared_ptr<const v1::Assignment> assignment, uint64_t order,

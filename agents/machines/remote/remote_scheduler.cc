@@ -36,7 +36,15 @@ RemoteScheduler::RemoteScheduler(RemoteSchedulerOptions options, RunBoard* board
       board_(board),
       router_(router),
       load_{.ledger = Ledger(std::vector<ClusterHost>{}), .hosts = {}},
-      queue_(std::vector<ClusterHost>{}) {}
+      queue_(std::vector<ClusterHost>{}) {
+  if (options_.files == nullptr) return;
+  // Each of its hosts gets them from here.
+  files_lane_ = std::make_unique<FilesLane>(
+      [files = options_.files](FilesLane::Task* task, const FilesLane::Turn&) {
+        return files->Fetch(task->brought).status();
+      },
+      [this](FilesNews news) { Post(std::move(news)); });
+}
 
 RemoteScheduler::~RemoteScheduler() {
   {
@@ -138,15 +146,11 @@ void RemoteScheduler::Handle(const AllowStartsMessage&) {
   for (auto& [run_key, run] : active_) Advance(&run);
 }
 
-void RemoteScheduler::Handle(WaitingRun run) {
-  const std::string run_key = run.run.run_key;
-  if (active_.contains(run_key) || RefuseMisfit(run)) return;
-  board_->SetHeld(run_key, run.run.held);
-  queue_.Push(run.run);
-  waiting_.insert_or_assign(run_key, std::move(run));
-}
-
 void RemoteScheduler::Handle(const HoldMessage& message) {
+  if (const auto found = awaiting_files_.find(message.run_key); found != awaiting_files_.end()) {
+    found->second.what.run.held = message.held;
+    return board_->SetHeld(message.run_key, message.held);
+  }
   const auto found = waiting_.find(message.run_key);
   if (found == waiting_.end() || !queue_.SetHeld(message.run_key, message.held)) return;
   found->second.run.held = message.held;
@@ -154,8 +158,7 @@ void RemoteScheduler::Handle(const HoldMessage& message) {
 }
 
 void RemoteScheduler::Handle(const CancelMessage& message) {
-  if (waiting_.erase(message.run_key) > 0) {
-    queue_.Remove(message.run_key);
+  if (TakeWaiting(message.run_key)) {
     const ExitRecord exit = {.phase = ExitRecord::Phase::kQueue,
                              .end = ExitRecord::End::kNothingRan,
                              .cause = ExitRecord::Cause::kCanceled,
@@ -171,8 +174,7 @@ void RemoteScheduler::Handle(const CancelMessage& message) {
 
 void RemoteScheduler::Handle(const ForgetMessage& message) {
   board_->Remove(message.run_key);
-  queue_.Remove(message.run_key);
-  if (waiting_.erase(message.run_key) > 0) RecordOf(message.run_key).Remove();
+  if (TakeWaiting(message.run_key)) RecordOf(message.run_key).Remove();
   const auto found = active_.find(message.run_key);
   if (found == active_.end()) {
     // Canceled in the queue, or not there.

@@ -27,6 +27,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "agents/core/steady_time.h"
+#include "agents/machines/files_lane.h"
 #include "agents/machines/remote/gang.h"
 #include "agents/machines/remote/host_router.h"
 #include "agents/machines/remote/launch_record.h"
@@ -110,6 +111,8 @@ class RemoteScheduler {
   void Start(std::vector<PlacedRun> placed, std::vector<WaitingRun> waiting,
              std::deque<FinishedRun> finished, bool hold_starts);
 
+  // What it brings along is fetched first; then it stands in the queue where it would if that had
+  // been here.
   void Enqueue(WaitingRun run);
   // One that Start was not told of, as its record could not be read then.
   void Adopt(PlacedRun run);
@@ -155,8 +158,14 @@ class RemoteScheduler {
     std::deque<FinishedRun> finished;
     bool hold_starts;
   };
-  using Message = std::variant<StartMessage, WaitingRun, PlacedRun, CancelMessage, ForgetMessage,
-                               HoldMessage, AllowStartsMessage, HostMessage>;
+  using Message = std::variant<StartMessage, WaitingRun, FilesNews, PlacedRun, CancelMessage,
+                               ForgetMessage, HoldMessage, AllowStartsMessage, HostMessage>;
+
+  // A run whose files are not on the agent's machine yet.
+  struct AwaitingFiles {
+    WaitingRun what;
+    uint64_t ticket = 0;  // of the lane
+  };
 
   struct HostEntry {
     std::unique_ptr<RemoteHost> link;
@@ -200,6 +209,7 @@ class RemoteScheduler {
 
   // ---- messages
   void Handle(WaitingRun run);
+  void Handle(FilesNews news);
   void Handle(PlacedRun run);
   void Handle(const CancelMessage& message);
   void Handle(const ForgetMessage& message);
@@ -237,6 +247,9 @@ class RemoteScheduler {
   void NoteNews();
 
   // ---- runs (remote_scheduler_runs.cc)
+  void PutIntoQueue(WaitingRun run);
+  // Takes a run out that has no hosts, and whether there was one.
+  bool TakeWaiting(const std::string& run_key);
   void StartReady();
   absl::Status PlaceRun(const ReadyRun& ready);
   void HoldStarts(const std::string& run_key, const std::string& why);
@@ -290,8 +303,9 @@ class RemoteScheduler {
   // Owned by the thread, once it runs.
   std::vector<HostEntry> hosts_;
   ClusterQueue queue_;
-  std::map<std::string, WaitingRun> waiting_;  // by run key, as the queue has them
-  std::map<std::string, Active> active_;       // by run key
+  std::map<std::string, AwaitingFiles> awaiting_files_;  // by run key
+  std::map<std::string, WaitingRun> waiting_;            // by run key, as the queue has them
+  std::map<std::string, Active> active_;                 // by run key
   // By run key: the run, and which hosts have yet to remove what only Muster needs of it. So long
   // the agent's own record stays, too.
   struct Cleaning {
@@ -310,6 +324,7 @@ class RemoteScheduler {
   absl::Status last_read_;                         // of it
   std::map<std::string, absl::Status> not_added_;  // by name: what is wrong with these
   std::thread thread_;
+  std::unique_ptr<FilesLane> files_lane_;  // posts messages; null: no run brings files
 };
 
 }  // namespace muster::machines

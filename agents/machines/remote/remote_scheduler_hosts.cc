@@ -369,7 +369,7 @@ void RemoteScheduler::Publish() {
   load_ = {.ledger = queue_.ledger(),
            .occupants = queue_.occupants(),
            .hosts = std::move(views),
-           .waiting = waiting_.size(),
+           .waiting = waiting_.size() + awaiting_files_.size(),
            .running = static_cast<size_t>(running)};
 }
 

@@ -25,6 +25,52 @@ std::string Words(const absl::Status& status) { return std::string(ToStd(status.
 
 }  // namespace
 
+// ---- the queue
+
+void RemoteScheduler::Handle(WaitingRun run) {
+  const std::string run_key = run.run.run_key;
+  if (active_.contains(run_key) || awaiting_files_.contains(run_key) || RefuseMisfit(run)) return;
+  board_->SetHeld(run_key, run.run.held);
+  const bool has_files = run.assignment != nullptr && run.assignment->spec().uploads_size() > 0;
+  if (!has_files || files_lane_ == nullptr) return PutIntoQueue(std::move(run));
+  board_->SetOwnReason(run_key, kFetchesFiles);
+  const uint64_t ticket =
+      files_lane_->Add(run_key, run.assignment->spec(), /*makes_results=*/false);
+  awaiting_files_.emplace(run_key, AwaitingFiles{.what = std::move(run), .ticket = ticket});
+}
+
+void RemoteScheduler::Handle(FilesNews news) {
+  const auto found = awaiting_files_.find(news.run_key);
+  if (found == awaiting_files_.end() || found->second.ticket != news.ticket) return;
+  if (news.kind == FilesNews::Kind::kWaits) return board_->SetOwnReason(news.run_key, news.why);
+  WaitingRun run = std::move(found->second.what);
+  awaiting_files_.erase(found);
+  board_->SetOwnReason(news.run_key, "");
+  if (news.kind == FilesNews::Kind::kFailed) {
+    board_->Put(NotStartedVerdict({.run_key = news.run_key, .hostname = "", .now = absl::Now()},
+                                  news.failure));
+  } else if (!RefuseMisfit(run)) {
+    PutIntoQueue(std::move(run));
+  }
+}
+
+void RemoteScheduler::PutIntoQueue(WaitingRun run) {
+  const std::string run_key = run.run.run_key;
+  queue_.Push(run.run);
+  waiting_.insert_or_assign(run_key, std::move(run));
+}
+
+bool RemoteScheduler::TakeWaiting(const std::string& run_key) {
+  queue_.Remove(run_key);
+  if (waiting_.erase(run_key) > 0) return true;
+  const auto found = awaiting_files_.find(run_key);
+  if (found == awaiting_files_.end()) return false;
+  files_lane_->Drop(found->second.ticket);
+  awaiting_files_.erase(found);
+  board_->SetOwnReason(run_key, "");
+  return true;
+}
+
 // ---- beginnings
 
 void RemoteScheduler::StartReady() {

@@ -2,6 +2,7 @@
 #ifndef MUSTER_TESTS_UNIT_AGENT_FILES_FAKE_SOURCE_H_
 #define MUSTER_TESTS_UNIT_AGENT_FILES_FAKE_SOURCE_H_
 
+#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <string>
@@ -26,8 +27,9 @@ class FakeSource : public FileSource {
     std::string content;
     bool is_cut = false;
     {
-      const std::lock_guard lock(mutex_);
+      std::unique_lock lock(mutex_);
       asked_.push_back({sha256, offset});
+      changed_.wait(lock, [this] { return !hangs_; });
       if (is_away_) return absl::UnavailableError("the broker is away");
       const auto file = files_.find(sha256);
       if (file == files_.end()) return absl::NotFoundError("this broker does not have " + sha256);
@@ -38,6 +40,11 @@ class FakeSource : public FileSource {
     if (is_cut) content.resize(content.size() / 2);
     if (absl::Status status = sink(content); !status.ok()) return status;
     return is_cut ? absl::UnavailableError("the connection broke") : absl::OkStatus();
+  }
+
+  void Stop() override {
+    SetAway(true);
+    SetHanging(false);
   }
 
   std::string Add(const std::string& content) {
@@ -63,6 +70,12 @@ class FakeSource : public FileSource {
     const std::lock_guard lock(mutex_);
     is_away_ = is_away;
   }
+  // Who asks gets no answer until that ends.
+  void SetHanging(bool hangs) {
+    const std::lock_guard lock(mutex_);
+    hangs_ = hangs;
+    changed_.notify_all();
+  }
   std::vector<Asked> asked() const {
     const std::lock_guard lock(mutex_);
     return asked_;
@@ -74,6 +87,8 @@ class FakeSource : public FileSource {
   std::vector<Asked> asked_;
   int cuts_ = 0;
   bool is_away_ = false;
+  bool hangs_ = false;
+  std::condition_variable changed_;
 };
 
 inline v1::FileTreeEntry File(const std::string& path, const std::string& content,

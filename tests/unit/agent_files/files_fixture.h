@@ -28,6 +28,8 @@ inline void Spill(const std::filesystem::path& path, const std::string& content)
   std::ofstream(path) << content;
 }
 
+inline const auto kStillWanted = [] { return false; };
+
 class FilesTest : public testing::Test {
  protected:
   FilesTest() {

@@ -23,7 +23,7 @@ class JobFilesTest : public FilesTest {
   absl::Status FetchAndLayOut() {
     const absl::StatusOr<LocalFiles> files = Fetch();
     if (!files.ok()) return files.status();
-    return LayOut(*files, cache_.get(), work_);
+    return LayOut(*files, cache_.get(), work_, kStillWanted);
   }
   v1::FileTreeEntry Sent(const std::string& path, const std::string& content, bool exec = false) {
     source_.Add(content);
@@ -152,7 +152,7 @@ TEST_F(JobFilesTest, AFileThatWasDamagedOnDiskLeavesNothingLaidOut) {
   const absl::StatusOr<LocalFiles> files = Fetch();
   ASSERT_TRUE(files.ok());
   Spill(KeptPath("b"), "B");
-  EXPECT_TRUE(absl::IsUnavailable(LayOut(*files, cache_.get(), work_)));
+  EXPECT_TRUE(absl::IsUnavailable(LayOut(*files, cache_.get(), work_, kStillWanted)));
   EXPECT_FALSE(std::filesystem::exists(work_));
 }
 
@@ -163,8 +163,8 @@ TEST_F(JobFilesTest, ADiskThatIsFullLeavesNothingLaidOut) {
   ASSERT_TRUE(files.ok());
   const std::string small_disk = dir_ / "disk";
   std::filesystem::create_directory(small_disk);
-  ASSERT_EQ(mount("tmpfs", small_disk.c_str(), "tmpfs", 0, "size=256k"), 0) << "takes root";
-  const absl::Status status = LayOut(*files, cache_.get(), small_disk + "/work");
+  ASSERT_EQ(mount("tmpfs", small_disk.c_str(), "tmpfs", 0, "nr_inodes=2"), 0) << "takes root";
+  const absl::Status status = LayOut(*files, cache_.get(), small_disk + "/work", kStillWanted);
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr(small_disk + "/work/large"));
   EXPECT_TRUE(std::filesystem::is_empty(small_disk));

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "agents/files/job_files.h"
+#include "agents/machines/files_lane.h"
 #include "tests/unit/agent_files/fake_source.h"
 #include "tests/unit/machines/backend_fixture.h"
 
@@ -18,7 +19,8 @@ using ::testing::HasSubstr;
 
 class BroughtFilesTest : public BackendTest {
  protected:
-  void SetUp() override {
+  void SetUp() override { StartAgent(); }
+  void StartAgent() {
     absl::StatusOr<std::unique_ptr<uploads::FileCache>> cache =
         uploads::FileCache::Open(cache_dir_.path() + "/files", {.keep_free_bytes = 0}, &source_);
     ASSERT_TRUE(cache.ok()) << cache.status();
@@ -26,6 +28,11 @@ class BroughtFilesTest : public BackendTest {
     files_.emplace(cache_.get());
     config_.files = &*files_;
     StartBackend();
+  }
+  void StopAgent() {
+    cache_->Stop();
+    StopBackend();
+    source_.SetAway(false);
   }
 
   // A job that brings along a script and what it reads, and runs `text` there.
@@ -47,14 +54,23 @@ class BroughtFilesTest : public BackendTest {
       std::this_thread::yield();
     EXPECT_FALSE(Exists(RunDir(run_key) + "/spec"));
   }
-  // One that waits for the whole machine, which another has.
-  std::string SubmitBehind(const std::string& gate) {
-    v1::JobSpec block = Script("cat " + gate);
-    block.mutable_resources()->set_cpu_millis(2000);
-    Submit(block);
-    v1::JobSpec spec = Bringing("true");
+  // For the whole machine.
+  static v1::JobSpec Whole(v1::JobSpec spec) {
     spec.mutable_resources()->set_cpu_millis(2000);
-    return Submit(spec);
+    return spec;
+  }
+  // One that has its files and waits for the whole machine, which another has.
+  std::string SubmitBehind(const std::string& gate) {
+    Submit(Whole(Script("cat " + gate)));
+    const std::string run_key = Submit(Whole(Bringing("true")));
+    AwaitReason(run_key, "waiting for");
+    return run_key;
+  }
+  void ExpectNothingLeftOf(const std::string& run_key) {
+    StopAgent();
+    EXPECT_FALSE(Exists(RunDir(run_key) + "/work"));
+    EXPECT_FALSE(Exists(RunDir(run_key) + "/spec"));
+    EXPECT_TRUE(IsLayoutsEmpty());
   }
   bool IsLayoutsEmpty() const { return std::filesystem::is_empty(dir_ / "layouts"); }
 
@@ -102,32 +118,122 @@ TEST_F(BroughtFilesTest, NobodyElseMayReadThem) {
   EXPECT_EQ(info.st_mode & 0777, 0700u);
 }
 
-TEST_F(BroughtFilesTest, WhatTheBrokerLacksIsARefusalThatLeavesNothing) {
+TEST_F(BroughtFilesTest, WhatTheBrokerLacksEndsTheRunForGoodAndLeavesNothing) {
   const v1::JobSpec spec = Bringing("true");
   source_.Remove(Sha256Of("data\n"));
-  const agent::LaunchOutcome outcome = Launch(RunKeyOf(1), spec);
-  EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kRefused);
-  EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
-  EXPECT_THAT(outcome.failure.suggestion(), HasSubstr("submit the job again"));
-  EXPECT_FALSE(Exists(RunDir(RunKeyOf(1))));
+  const std::string run_key = Submit(spec);
+  const agent::Observation end = AwaitEnd(run_key);
+  EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
+  EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_THAT(end.failure->suggestion(), HasSubstr("submit the job again"));
+  // Another agent does not take it up again.
+  source_.Add("data\n");
+  StopAgent();
+  StartAgent();
+  EXPECT_TRUE(backend_->Observe({handles_[run_key]}).observations.empty());
+  Forget(run_key);
+  ExpectNothingLeftOf(run_key);
 }
 
-TEST_F(BroughtFilesTest, AFullDiskIsARefusalThatLeavesNothing) {
+TEST_F(BroughtFilesTest, ARunWaitsUntilThereIsRoomForItsFiles) {
   StopBackend();
   ASSERT_EQ(mount("tmpfs", dir_.path().c_str(), "tmpfs", 0, "size=512k"), 0) << "takes root";
   StartBackend();
-  v1::JobSpec spec = Script("true");
+  v1::JobSpec spec = Script("wc -c <large");
   const std::string large(1 << 20, 'l');
   source_.Add(large);
   uploads::Bring(&source_, uploads::Tree({uploads::File("large", large)}), "", &spec);
-  const agent::LaunchOutcome outcome = Launch(RunKeyOf(1), spec);
-  EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kRefused);
-  EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_INFRA);
-  EXPECT_THAT(outcome.failure.message(), HasSubstr("No space left on device"));
-  EXPECT_FALSE(Exists(RunDir(RunKeyOf(1))));
+  const std::string run_key = Submit(spec);
+  EXPECT_EQ(AwaitReason(run_key, "No space left on device").state, v1::RUN_STATE_PENDING);
+  EXPECT_EQ(RunToEnd(Script("true")).state, v1::RUN_STATE_SUCCEEDED);
   EXPECT_TRUE(IsLayoutsEmpty());
+  ASSERT_EQ(mount("tmpfs", dir_.path().c_str(), "tmpfs", MS_REMOUNT, "size=8m"), 0);
+  EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(Stdout(run_key), "1048576\n");
   StopBackend();
   EXPECT_EQ(umount2(dir_.path().c_str(), MNT_DETACH), 0);
+}
+
+TEST_F(BroughtFilesTest, WhoBringsNothingDoesNotWaitForWhoeverDoes) {
+  source_.SetHanging(true);
+  std::vector<std::string> bringing;
+  for (int i = 0; i < 5; ++i) bringing.push_back(Submit(Bringing("./run.sh")));
+  EXPECT_EQ(RunToEnd(Script("true")).state, v1::RUN_STATE_SUCCEEDED);
+  for (const std::string& run_key : bringing)
+    EXPECT_EQ(AwaitReason(run_key, kFetchesFiles).state, v1::RUN_STATE_PENDING);
+  source_.SetHanging(false);
+  for (const std::string& run_key : bringing)
+    EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
+}
+
+TEST_F(BroughtFilesTest, WhoWaitedForItsFilesHasItsPlaceInTheOrder) {
+  const std::string gate = Gate("gate");
+  Submit(Whole(Script("cat " + gate)));
+  source_.SetHanging(true);
+  const std::string first = Submit(Whole(Bringing("echo first >>" + (dir_ / "order"))));
+  const std::string second = Submit(Whole(Script("echo second >>" + (dir_ / "order"))));
+  AwaitReason(second, "waiting for");
+  source_.SetHanging(false);
+  AwaitReason(first, "waiting for");
+  Open(gate);
+  AwaitEnd(second);
+  EXPECT_EQ(ReadAll(dir_ / "order"), "first\nsecond\n");
+}
+
+TEST_F(BroughtFilesTest, ACancelEndsARunWhoseFilesAreBeingFetchedAtOnce) {
+  source_.SetHanging(true);
+  const std::string run_key = Submit(Bringing("true"));
+  AwaitReason(run_key, kFetchesFiles);
+  Cancel(run_key);
+  EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_CANCELED);
+  source_.SetHanging(false);
+  Forget(run_key);
+  ExpectNothingLeftOf(run_key);
+}
+
+TEST_F(BroughtFilesTest, ARunThatIsHeldWhileItsFilesComeStaysHeld) {
+  source_.SetHanging(true);
+  const std::string run_key = Submit(Bringing("true"));
+  ASSERT_TRUE(backend_->SetHeld(handles_[run_key], true).ok());
+  AwaitReason(run_key, "held");
+  source_.SetHanging(false);
+  EXPECT_EQ(RunToEnd(Bringing("true")).state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(AwaitReason(run_key, "held").state, v1::RUN_STATE_PENDING);
+  ASSERT_TRUE(backend_->SetHeld(handles_[run_key], false).ok());
+  EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
+}
+
+TEST_F(BroughtFilesTest, AnAgentThatEndsWhileFilesComeHasTheNextOneRunItOnce) {
+  source_.SetHanging(true);
+  const std::string run_key = Submit(Bringing("./run.sh; echo ran >>" + (dir_ / "count")));
+  AwaitReason(run_key, kFetchesFiles);
+  StopAgent();
+  EXPECT_FALSE(Exists(RunDir(run_key) + "/work"));
+  StartAgent();
+  EXPECT_EQ(backend_->Lookup(handles_[run_key]).kind, agent::LookupOutcome::Kind::kFound);
+  EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_EQ(Stdout(run_key), "data\n");
+  EXPECT_EQ(ReadAll(dir_ / "count"), "ran\n");
+}
+
+TEST_F(BroughtFilesTest, ADirectoryOfResultsIsThereBesideThem) {
+  const std::string run_key = Submit(Bringing("test -d \"$MUSTER_RESULTS_DIR\""));
+  EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
+}
+
+TEST_F(BroughtFilesTest, AFileInPlaceOfTheDirectoryOfResultsIsNamed) {
+  v1::JobSpec spec = Script("true");
+  source_.Add("text");
+  uploads::Bring(&source_, uploads::Tree({uploads::File("results", "text")}), "", &spec);
+  const agent::Observation end = RunToEnd(spec);
+  EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_THAT(end.failure->message(), HasSubstr("a file \"results\""));
+}
+
+TEST_F(BroughtFilesTest, ACacheThatSomebodyRemovedIsNothingOfTheJobs) {
+  std::filesystem::remove_all(cache_dir_.path() + "/files");
+  std::filesystem::remove_all(dir_ / "layouts");
+  EXPECT_EQ(RunToEnd(Bringing("./run.sh")).state, v1::RUN_STATE_SUCCEEDED);
 }
 
 TEST_F(BroughtFilesTest, ALaunchThatWasCutShortIsMadeAnewAndOnce) {
@@ -194,6 +300,7 @@ TEST_F(BroughtFilesTest, WhoeverWaitsInTheQueueHasItsFilesAfterARestartWithoutTh
   const std::string blocker = Submit(block);
   const std::string run_key = Submit(Bringing("./run.sh"));
   AwaitState(blocker, v1::RUN_STATE_RUNNING);
+  AwaitReason(run_key, "waiting for");
   source_.SetAway(true);
   StartBackend();
   Open(gate);

@@ -1,0 +1,27 @@
+// What files take of a disk, and what is said where they do not fit.
+//
+// Pure; any thread.
+#ifndef MUSTER_AGENTS_FILES_DISK_ROOM_H_
+#define MUSTER_AGENTS_FILES_DISK_ROOM_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "muster/v1/file_tree.pb.h"
+
+namespace muster::uploads {
+
+// Of one file, as file systems give it at least.
+uint64_t Occupied(uint64_t size_bytes);
+// Of all that a tree has.
+uint64_t Occupied(const v1::FileTree& tree);
+
+// RESOURCE_EXHAUSTED: `what` does not fit into the directory. "a file", "/state/files"
+absl::Status NoRoom(std::string_view what, uint64_t size_bytes, std::string_view directory,
+                    uint64_t keep_free_bytes);
+
+}  // namespace muster::uploads
+
+#endif  // MUSTER_AGENTS_FILES_DISK_ROOM_H_

@@ -1,0 +1,118 @@
+#include "agents/machines/files_lane.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "agents/files/job_files.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+
+namespace muster::machines {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// With nobody waiting, the threads are woken when somebody comes.
+constexpr std::chrono::hours kIdle(1);
+
+FilesNews NewsOf(const FilesLane::Task& task, const absl::Status& status) {
+  FilesNews news = {.ticket = task.ticket, .run_key = task.run_key};
+  if (status.ok()) return news;
+  agent::LaunchOutcome outcome = uploads::NotLaunched(status);
+  const bool comes_again =
+      absl::IsResourceExhausted(status) || outcome.kind == agent::LaunchOutcome::Kind::kNotSent;
+  news.kind = comes_again ? FilesNews::Kind::kWaits : FilesNews::Kind::kFailed;
+  news.why = fmt::format("its files are not there yet: {}", ToStd(status.message()));
+  news.failure = std::move(outcome.failure);
+  return news;
+}
+
+}  // namespace
+
+absl::Status FilesLane::Turn::Conclude(const std::function<absl::Status()>& step) const {
+  const std::lock_guard lock(*mutex_);
+  return IsOver() ? absl::CancelledError("nobody wants the files any more") : step();
+}
+
+FilesLane::FilesLane(Work work, Listener listener)
+    : work_(std::move(work)), listener_(std::move(listener)) {
+  for (size_t i = 0; i < kFilesThreads; ++i) threads_.emplace_back([this] { Loop(); });
+}
+
+FilesLane::~FilesLane() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    for (auto& [ticket, entry] : under_way_) entry->dropped = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+uint64_t FilesLane::Add(const std::string& run_key, const v1::JobSpec& job, bool makes_results) {
+  auto entry = std::make_shared<Entry>();
+  entry->task.run_key = run_key;
+  *entry->task.brought.mutable_uploads() = job.uploads();
+  entry->task.makes_results = makes_results;
+  uint64_t ticket = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    ticket = entry->task.ticket = next_ticket_++;
+    waiting_.push_back(std::move(entry));
+  }
+  changed_.notify_one();
+  return ticket;
+}
+
+void FilesLane::Drop(uint64_t ticket) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(waiting_, [&](const auto& entry) { return entry->task.ticket == ticket; });
+  const auto found = under_way_.find(ticket);
+  if (found != under_way_.end()) found->second->dropped = true;
+}
+
+std::shared_ptr<FilesLane::Entry> FilesLane::TakeLocked() {
+  const Clock::time_point now = Clock::now();
+  const auto found = std::find_if(waiting_.begin(), waiting_.end(),
+                                  [&](const auto& entry) { return entry->not_before <= now; });
+  if (found == waiting_.end()) return nullptr;
+  std::shared_ptr<Entry> entry = std::move(*found);
+  waiting_.erase(found);
+  return entry;
+}
+
+Clock::time_point FilesLane::NextTimeLocked() const {
+  Clock::time_point next = Clock::now() + kIdle;
+  for (const auto& entry : waiting_) next = std::min(next, entry->not_before);
+  return next;
+}
+
+void FilesLane::Loop() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    const std::shared_ptr<Entry> entry = TakeLocked();
+    if (entry == nullptr) {
+      changed_.wait_until(lock, NextTimeLocked());
+      continue;
+    }
+    under_way_.emplace(entry->task.ticket, entry);
+    lock.unlock();
+    const absl::Status status = work_(&entry->task, Turn(&mutex_, &entry->dropped));
+    lock.lock();
+    under_way_.erase(entry->task.ticket);
+    if (entry->dropped) continue;
+    FilesNews news = NewsOf(entry->task, status);
+    if (news.kind == FilesNews::Kind::kWaits) {
+      const absl::Duration pause = absl::IsResourceExhausted(status) ? kRoomRetry : kFetchRetry;
+      entry->not_before = Clock::now() + absl::ToChronoNanoseconds(pause);
+      waiting_.push_back(entry);
+      changed_.notify_one();
+    }
+    lock.unlock();
+    listener_(std::move(news));
+    lock.lock();
+  }
+}
+
+}  // namespace muster::machines

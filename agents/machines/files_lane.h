@@ -1,0 +1,125 @@
+// Has the files that runs bring along fetched and laid out, beside everything else: meanwhile runs
+// without files start, and cancels are heard.
+//
+// Runs have turns in the order of their arrival. One whose files cannot be had now goes behind the
+// others, and has its next turn after a pause.
+//
+// Any thread may call, and nothing waits. The work is done, and its news told, by threads of the
+// lane.
+#ifndef MUSTER_AGENTS_MACHINES_FILES_LANE_H_
+#define MUSTER_AGENTS_MACHINES_FILES_LANE_H_
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "agents/core/backend.h"
+#include "muster/v1/job_spec.pb.h"
+
+namespace muster::machines {
+
+// Why a run waits that has come to the lane and has not had a turn.
+inline constexpr char kFetchesFiles[] = "its files are being fetched";
+
+// While one run's files are copied, another's are fetched; and a job with little to bring does not
+// wait for a large one.
+inline constexpr size_t kFilesThreads = 2;
+// Until the next turn of a run whose files could not be had from the broker: the turn itself waits
+// for it, but not if a file was damaged on the way.
+inline constexpr absl::Duration kFetchRetry = absl::Seconds(2);
+// Likewise, for whose files there is no room: soon enough for people who make some.
+inline constexpr absl::Duration kRoomRetry = absl::Seconds(5);
+
+struct FilesNews {
+  enum class Kind {
+    kReady,   // they are there
+    kWaits,   // they are not there yet: `why`
+    kFailed,  // they never will be: `failure`
+  };
+  uint64_t ticket = 0;
+  std::string run_key;
+  Kind kind = Kind::kReady;
+  std::string why = {};
+  v1::Failure failure = {};
+};
+
+class FilesLane {
+ public:
+  struct Task {
+    uint64_t ticket = 0;
+    std::string run_key;
+    v1::JobSpec brought;         // the job's uploads, and nothing else of it
+    bool makes_results = false;  // also the directory of its results, in the working directory
+    uint64_t bytes = 0;          // that its copy takes; 0: not known yet
+  };
+
+  // What a turn is told of the outside.
+  class Turn {
+   public:
+    Turn(std::mutex* mutex, const std::atomic<bool>* dropped) : mutex_(mutex), dropped_(dropped) {}
+    // Nobody wants the files any more.
+    bool IsOver() const { return *dropped_; }
+    // Takes the last step, which must be short, unless they are not wanted any more: CANCELLED.
+    absl::Status Conclude(const std::function<absl::Status()>& step) const;
+
+   private:
+    std::mutex* const mutex_;
+    const std::atomic<bool>* const dropped_;
+  };
+
+  // Fetches the task's files and puts them where they belong. UNAVAILABLE, DEADLINE_EXCEEDED,
+  // RESOURCE_EXHAUSTED: there will be other turns.
+  using Work = std::function<absl::Status(Task*, const Turn&)>;
+  using Listener = std::function<void(FilesNews)>;
+
+  FilesLane(Work work, Listener listener);
+  // Waits for turns that are under way. The listener is not called afterwards.
+  ~FilesLane();
+
+  // The ticket, which its news have. `job`: whose uploads they are.
+  uint64_t Add(const std::string& run_key, const v1::JobSpec& job, bool makes_results);
+  // Nobody wants them any more: when this returns nothing more is put anywhere. News that is on its
+  // way may still come.
+  void Drop(uint64_t ticket);
+
+ private:
+  struct Entry {
+    Task task;
+    std::chrono::steady_clock::time_point not_before = {};
+    std::atomic<bool> dropped = false;
+  };
+
+  void Loop();
+  // One whose time has come; null: none.
+  std::shared_ptr<Entry> TakeLocked();
+  // When the next one's time comes.
+  std::chrono::steady_clock::time_point NextTimeLocked() const;
+
+  const Work work_;
+  const Listener listener_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_.
+  bool stopping_ = false;
+  uint64_t next_ticket_ = 1;
+  std::deque<std::shared_ptr<Entry>> waiting_;  // at most one for each of the agent's active runs
+  std::map<uint64_t, std::shared_ptr<Entry>> under_way_;  // by ticket
+
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_FILES_LANE_H_

@@ -1,0 +1,74 @@
+#include "agents/machines/run_layout.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "agents/files/disk_room.h"
+#include "agents/files/lay_out.h"
+#include "agents/machines/file_status.h"
+#include "agents/machines/run_directory.h"
+#include "contract/errors.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+
+namespace muster::machines {
+namespace {
+
+constexpr mode_t kResultsMode = 0755;
+
+// Of a job that names no other one.
+absl::Status MakeResults(const std::string& work) {
+  const std::string name = std::filesystem::path(kResultsDirectory).filename();
+  const std::string path = work + "/" + name;
+  if (mkdir(path.c_str(), kResultsMode) == 0) return absl::OkStatus();
+  const int error = errno;
+  struct stat info {};
+  if (error != EEXIST || lstat(path.c_str(), &info) != 0)
+    return FileError(error, "make the directory", path);
+  if (S_ISDIR(info.st_mode)) return absl::OkStatus();
+  return contract::BadField(
+      "results_directory",
+      fmt::format(
+          "the job brings along a file \"{}\", where the directory of its results would be; "
+          "name another directory, or the file otherwise",
+          name));
+}
+
+}  // namespace
+
+absl::Status RunLayout::Make(FilesLane::Task* task, const FilesLane::Turn& turn) {
+  if (task->bytes > 0 && !files_->cache()->MayHaveRoom(task->bytes, layouts_directory_)) {
+    return uploads::NoRoom("a copy", task->bytes, layouts_directory_,
+                           files_->cache()->keep_free_bytes());
+  }
+  const absl::StatusOr<uploads::LocalFiles> files = files_->Fetch(task->brought);
+  if (!files.ok()) return files.status();
+  task->bytes = uploads::Occupied(files->tree);
+  const std::lock_guard lock(copying_);
+  const absl::Status status = Copy(*files, *task, turn);
+  // Of a directory that somebody has removed: that is nothing of the job's.
+  return absl::IsNotFound(status) ? absl::UnavailableError(status.message()) : status;
+}
+
+absl::Status RunLayout::Copy(const uploads::LocalFiles& files, const FilesLane::Task& task,
+                             const FilesLane::Turn& turn) {
+  if (turn.IsOver()) return absl::CancelledError("nobody wants the files any more");
+  std::error_code ignored;
+  std::filesystem::create_directory(layouts_directory_, ignored);
+  // An earlier turn for the same run, which nobody wants any more, may still be at work.
+  const std::string layout = fmt::format("{}/{}.{}", layouts_directory_, task.run_key, task.ticket);
+  absl::Status status =
+      uploads::LayOut(files, files_->cache(), layout, [&] { return turn.IsOver(); });
+  if (status.ok() && task.makes_results) status = MakeResults(layout);
+  if (status.ok()) {
+    status = turn.Conclude(
+        [&] { return RunDirectory(runs_directory_ + "/" + task.run_key).TakeWork(layout); });
+  }
+  if (!status.ok()) std::filesystem::remove_all(layout, ignored);
+  return status;
+}
+
+}  // namespace muster::machines

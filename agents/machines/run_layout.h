@@ -1,0 +1,41 @@
+// What a run of the agent's own machine brings along becomes its working directory: fetched, laid
+// out aside, and moved there as a whole.
+#ifndef MUSTER_AGENTS_MACHINES_RUN_LAYOUT_H_
+#define MUSTER_AGENTS_MACHINES_RUN_LAYOUT_H_
+
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "agents/files/job_files.h"
+#include "agents/machines/files_lane.h"
+
+namespace muster::machines {
+
+// Any thread.
+class RunLayout {
+ public:
+  // The directories are on the same file system. `files` outlives this.
+  RunLayout(uploads::JobFiles* files, std::string layouts_directory, std::string runs_directory)
+      : files_(files),
+        layouts_directory_(std::move(layouts_directory)),
+        runs_directory_(std::move(runs_directory)) {}
+
+  // As FilesLane::Work.
+  absl::Status Make(FilesLane::Task* task, const FilesLane::Turn& turn);
+
+ private:
+  absl::Status Copy(const uploads::LocalFiles& files, const FilesLane::Task& task,
+                    const FilesLane::Turn& turn);
+
+  uploads::JobFiles* const files_;
+  const std::string layouts_directory_;
+  const std::string runs_directory_;
+  // One copy at a time: each is measured against what the one before has left of the disk.
+  std::mutex copying_;
+};
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_RUN_LAYOUT_H_
