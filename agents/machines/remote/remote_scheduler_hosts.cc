@@ -83,14 +83,10 @@ void RemoteScheduler::On(size_t host, HostIsUp event) {
   entry.last_seen = absl::Now();
   router_->SetOwner(event.directory, entry.view.config.name);
   router_->SetHost(entry.view.config.name, entry.link->lane());
-  if (!std::exchange(entry.has_spoken, true)) {
-    const std::lock_guard lock(mutex_);
-    ++spoken_;
-  }
+  entry.has_spoken = true;
   if (has_changed) RebuildQueue();
   SetState(host);
   if (is_new) RefuseMisfits();
-  changed_.notify_all();
 }
 
 void RemoteScheduler::On(size_t host, const HostIsDown& event) {
@@ -100,13 +96,9 @@ void RemoteScheduler::On(size_t host, const HostIsDown& event) {
   entry.view.is_up = false;
   entry.view.why = event.why;
   router_->SetHost(entry.view.config.name, nullptr);
-  if (!std::exchange(entry.has_spoken, true)) {
-    const std::lock_guard lock(mutex_);
-    ++spoken_;
-  }
+  entry.has_spoken = true;
   SetState(host);
   AdvanceRunsOn(host);
-  changed_.notify_all();
 }
 
 void RemoteScheduler::On(size_t host, const HostReported& event) {
@@ -365,12 +357,16 @@ void RemoteScheduler::Publish() {
   for (const HostEntry& entry : hosts_) views.push_back(entry.view);
   const auto running = std::count_if(active_.begin(), active_.end(),
                                      [](const auto& entry) { return !entry.second.over; });
+  const auto spoken = static_cast<size_t>(std::count_if(
+      hosts_.begin(), hosts_.end(), [](const HostEntry& entry) { return entry.has_spoken; }));
   const std::lock_guard lock(mutex_);
   load_ = {.ledger = queue_.ledger(),
            .occupants = queue_.occupants(),
            .hosts = std::move(views),
            .waiting = waiting_.size() + awaiting_files_.size(),
            .running = static_cast<size_t>(running)};
+  // Whoever waits for that word finds it in the load.
+  if (std::exchange(spoken_, spoken) != spoken) changed_.notify_all();
 }
 
 }  // namespace muster::machines
