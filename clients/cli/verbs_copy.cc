@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "clients/cli/exit_code.h"
 #include "clients/cli/text.h"
@@ -27,16 +28,16 @@ class Copy {
   absl::Status Take(const v1::FetchFilesResponse& piece) {
     switch (piece.piece_case()) {
       case v1::FetchFilesResponse::kEntry:
+        EndFile();
+        file_ = piece.entry();
         return TakeEntry(piece.entry());
       case v1::FetchFilesResponse::kChunk:
+        got_bytes_ += piece.chunk().size();
         if (!is_to_stdout_) return writer_.Append(piece.chunk());
         session_.terminal.Out(piece.chunk());
         return absl::OkStatus();
       case v1::FetchFilesResponse::kLeftOut:
-        if (++left_out_ <= kMaxToldLeftOut) {
-          session_.terminal.Note(fmt::format("left out: {} {}", Harmless(piece.left_out().path()),
-                                             OneLine(piece.left_out().why())));
-        }
+        LeaveOut(piece.left_out().path(), piece.left_out().why());
         return absl::OkStatus();
       case v1::FetchFilesResponse::PIECE_NOT_SET:
         break;
@@ -46,6 +47,7 @@ class Copy {
   }
 
   int Finish() {
+    EndFile();
     if (!is_to_stdout_) {
       if (absl::Status status = writer_.Finish(); !status.ok()) return Fail(session_, status);
       if (session_.terminal.err_is_terminal()) {
@@ -66,6 +68,21 @@ class Copy {
     return call.path.substr(call.path.rfind('/') + 1);
   }
 
+  void LeaveOut(std::string_view path, std::string_view why) {
+    if (++left_out_ <= kMaxToldLeftOut)
+      session_.terminal.Note(fmt::format("left out: {} {}", Harmless(path), OneLine(why)));
+  }
+
+  // What there was of a file that its run has shortened meanwhile is kept, and said not to be all.
+  void EndFile() {
+    if (got_bytes_ < file_.size_bytes()) {
+      LeaveOut(file_.path().empty() ? session_.call.path : file_.path(),
+               fmt::format("became shorter while it was read: {} of {} bytes are here", got_bytes_,
+                           file_.size_bytes()));
+    }
+    got_bytes_ = 0;
+  }
+
   absl::Status TakeEntry(const v1::FileTreeEntry& entry) {
     if (!is_to_stdout_) return writer_.Begin(entry);
     if (entry.kind() == v1::FILE_KIND_FILE && entry.path().empty()) return absl::OkStatus();
@@ -76,6 +93,8 @@ class Copy {
   Session& session_;
   const bool is_to_stdout_;
   TreeWriter writer_;
+  v1::FileTreeEntry file_;  // the last entry
+  uint64_t got_bytes_ = 0;  // of it
   uint64_t left_out_ = 0;
 };
 
