@@ -43,9 +43,17 @@ int LaunchesInFlight(const AgentOptions& options, const Backend& backend) {
   return batch == 1 ? one_by_one : std::max(one_by_one, kBatchesInFlight * static_cast<int>(batch));
 }
 
+// One at a time is in the order of arrival, whatever runs bring along.
+int FileLaunches(const AgentOptions& options, const Backend& backend) {
+  const int one_by_one = options.launch_parallelism;
+  return one_by_one == 1 ? 0 : std::min(one_by_one, backend.MaxLaunchesWithFiles());
+}
+
 Options CoreOptions(const AgentOptions& options, const Backend& backend) {
   Options core = options.core;
   core.max_launches_in_flight = LaunchesInFlight(options, backend);
+  if (const int with_files = FileLaunches(options, backend); with_files > 0)
+    core.max_file_launches_in_flight = with_files + kLaunchesAhead;
   core.lookup_grace = backend.LookupGrace();
   return core;
 }
@@ -87,7 +95,7 @@ class Agent::Impl {
              .sources = [this](const RunHandle& run) { return backend_.Logs(run); },
              .shipped = [this](const std::string& key) { inbox_.Post(CallDone{LogsShipped{key}}); },
              .host = backend_.LogHost()}),
-        calls_(options_.launch_parallelism, &backend_,
+        calls_(options_.launch_parallelism, FileLaunches(options_, backend_), &backend_,
                [this](Input input) { inbox_.Post(CallDone{std::move(input)}); }),
         observer_(1),
         inventories_(1),

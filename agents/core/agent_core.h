@@ -25,8 +25,10 @@ struct Options {
   std::string cluster;
   v1::ClusterKind kind = v1::CLUSTER_KIND_UNSPECIFIED;
   uint32_t max_active_runs = 1000;  // what the hello says; the broker keeps to it
-  int max_launches_in_flight =
-      4;  // launches that the backend is busy with; the rest stays ASSIGNED
+  // Launches that the backend is busy with; the rest stays ASSIGNED.
+  int max_launches_in_flight = 4;
+  // Likewise of runs that bring files along, which are not counted among those; 0: they are.
+  int max_file_launches_in_flight = 0;
   absl::Duration lookup_grace = absl::Seconds(30);
   absl::Duration lookup_interval = absl::Seconds(2);  // between two look-ups of one run
   // A cancel or a hold that failed is repeated after this. A cancel that the cluster took is, if a

@@ -155,6 +155,9 @@ class Backend {
   // The most runs in one LaunchMany, at least 1. More than 1 is for clusters to which many launches
   // cost hardly more than one: all of a batch wait for its last, and are in doubt together.
   virtual size_t MaxLaunchBatch() const { return 1; }
+  // The most launches at once of runs that bring files along, beside those of all others, where
+  // such a launch takes long or much memory. 0: they are launched among the others.
+  virtual int MaxLaunchesWithFiles() const { return 0; }
   virtual LookupOutcome Lookup(const RunHandle& run) = 0;
   // All given runs in as few scheduler queries as possible.
   virtual ObserveOutcome Observe(const std::vector<RunHandle>& runs) = 0;

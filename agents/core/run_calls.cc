@@ -18,7 +18,7 @@ void Complete(size_t size, std::vector<absl::Status>* statuses) {
 
 }  // namespace
 
-RunCalls::RunCalls(int threads, Backend* backend, Answer answer)
+RunCalls::RunCalls(int threads, int file_threads, Backend* backend, Answer answer)
     : backend_(*backend),
       answer_(std::move(answer)),
       launches_(threads, backend->MaxLaunchBatch(),
@@ -29,9 +29,17 @@ RunCalls::RunCalls(int threads, Backend* backend, Answer answer)
              [this](std::vector<Wish> wishes) { SetHeldMany(std::move(wishes)); }),
       forgets_(threads, kMaxForgetBatch,
                [this](const std::vector<RunHandle>& runs) { ForgetMany(runs); }),
-      lookups_(threads) {}
+      lookups_(threads) {
+  if (file_threads > 0) {
+    file_launches_.emplace(file_threads, backend->MaxLaunchBatch(),
+                           [this](const std::vector<RunHandle>& runs) { LaunchMany(runs); });
+  }
+}
 
-void RunCalls::Launch(RunHandle run) { launches_.Add(std::move(run)); }
+void RunCalls::Launch(RunHandle run) {
+  const bool has_files = run.assignment->spec().uploads_size() > 0;
+  (has_files && file_launches_.has_value() ? *file_launches_ : launches_).Add(std::move(run));
+}
 void RunCalls::Cancel(RunHandle run) { cancels_.Add(std::move(run)); }
 void RunCalls::SetHeld(RunHandle run, bool held) { holds_.Add({std::move(run), held}); }
 void RunCalls::Forget(RunHandle run) { forgets_.Add(std::move(run)); }
@@ -44,6 +52,7 @@ void RunCalls::Lookup(RunHandle run) {
 
 void RunCalls::Start() {
   launches_.Start();
+  if (file_launches_.has_value()) file_launches_->Start();
   cancels_.Start();
   holds_.Start();
   forgets_.Start();

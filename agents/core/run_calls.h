@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "agents/core/agent_core.h"
@@ -23,8 +24,9 @@ class RunCalls {
   // What came of a call, once for each; from the threads of the lanes.
   using Answer = std::function<void(Input)>;
 
-  // `threads` for each kind of call. `backend` must outlive this object.
-  RunCalls(int threads, Backend* backend, Answer answer);
+  // `threads` for each kind of call; `file_threads` for launches of runs that bring files along, 0:
+  // these are launched among the others. `backend` must outlive this object.
+  RunCalls(int threads, int file_threads, Backend* backend, Answer answer);
 
   void Launch(RunHandle run);
   void Lookup(RunHandle run);
@@ -51,6 +53,7 @@ class RunCalls {
   FailureLog failures_;
 
   BatchLane<RunHandle> launches_;
+  std::optional<BatchLane<RunHandle>> file_launches_;  // if they have a lane of their own
   BatchLane<RunHandle> cancels_;
   BatchLane<Wish> holds_;
   BatchLane<RunHandle> forgets_;

@@ -32,7 +32,9 @@ v1::RunEvent AgentEvent(absl::Time wall, std::string_view detail) {
 }  // namespace
 
 RunTable::RunTable(const Options& options, EventLog* events, std::vector<JournalRun> runs)
-    : options_(options), events_(*events) {
+    : options_(options),
+      events_(*events),
+      launch_queue_(options.max_launches_in_flight, options.max_file_launches_in_flight) {
   for (JournalRun& record : runs) {
     next_order_ = std::max(next_order_, record.order + 1);
     std::string key = record.assignment->run_key();
@@ -53,7 +55,7 @@ void RunTable::Recover(const std::vector<v1::RunEvent>& unacknowledged, const St
 void RunTable::Resume(Run& run, const Step& step) {
   const v1::RunState state = run.record.state;
   if (state == v1::RUN_STATE_ASSIGNED) {
-    waiting_.emplace(run.record.order, run.key());
+    launch_queue_.Add(run.record.order, run.key(), run.brings_files());
   } else if (state == v1::RUN_STATE_LAUNCHING) {
     Change(run, AgentEvent(step.wall, "the agent was restarted while it launched the run"),
            v1::RUN_STATE_LAUNCH_UNKNOWN, step);
@@ -90,7 +92,7 @@ absl::Status RunTable::Take(const v1::Assignment& assignment, const Step& step) 
            v1::RUN_STATE_LAUNCH_UNKNOWN, step);
     return absl::OkStatus();
   }
-  waiting_.emplace(run.record.order, key);
+  launch_queue_.Add(run.record.order, key, run.brings_files());
   if (assignment.cancel_requested()) WantCancel(key, step);
   return absl::OkStatus();
 }
@@ -297,10 +299,10 @@ void RunTable::OnTime(const Step& step) {
 
 void RunTable::Finish(const Step& step) {
   const bool may_launch = has_broker_spoken_ && !draining_;
-  while (may_launch && !waiting_.empty() && launches_in_flight_ < options_.max_launches_in_flight) {
-    const std::string key = waiting_.begin()->second;
-    waiting_.erase(waiting_.begin());
-    StartLaunch(*Find(key), "launching", step);
+  while (may_launch) {
+    const std::optional<std::string> key = launch_queue_.Take();
+    if (!key.has_value()) break;
+    StartLaunch(*Find(*key), "launching", step);
   }
   if (may_launch && !are_starts_allowed_) AllowStarts(step);
   for (const auto& [order, key] : changed_) {
@@ -323,7 +325,7 @@ void RunTable::StartLaunch(Run& run, std::string_view why, const Step& step) {
   run.record.launch_time = step.wall;
   run.absent_since = absl::InfiniteFuture();
   run.call = Call::kLaunch;
-  ++launches_in_flight_;
+  launch_queue_.Begin(run.brings_files());
   Change(run, AgentEvent(step.wall, why), v1::RUN_STATE_LAUNCHING, step);
   RunHandle handle = Handle(run);
   run.told_held = handle.held;
@@ -380,7 +382,7 @@ void RunTable::Tell(const Run& run, v1::RunEvent event, const Step& step) {
 }
 
 void RunTable::EndUnlaunched(Run& run, v1::RunEvent event, v1::RunState state, const Step& step) {
-  waiting_.erase(run.record.order);
+  launch_queue_.Erase(run.record.order);
   run.record.logs_complete = true;
   Change(run, std::move(event), state, step);
 }
@@ -421,7 +423,7 @@ RunTable::Run* RunTable::Find(const std::string& run_key) {
 RunTable::Run* RunTable::Settle(const std::string& run_key, Call call) {
   Run* run = Find(run_key);
   if (run == nullptr || run->call != call) return nullptr;
-  if (call == Call::kLaunch) --launches_in_flight_;
+  if (call == Call::kLaunch) launch_queue_.End(run->brings_files());
   run->call = Call::kNone;
   return run;
 }
@@ -469,11 +471,11 @@ absl::Status RunTable::CheckInvariants() const {
     const v1::RunState state = run.record.state;
     const bool looks_up = run.call == Call::kLookup || run.due != absl::InfiniteFuture();
     launching += run.call == Call::kLaunch;
-    waiting += waiting_.contains(run.record.order);
+    waiting += launch_queue_.Contains(run.record.order);
     due += due_.contains({run.due, key});
     // A change of state tells them: an end leaves none.
     late += late_replicas_.contains(key) && IsOnCluster(state);
-    const bool ok = (state == v1::RUN_STATE_ASSIGNED) == waiting_.contains(run.record.order) &&
+    const bool ok = (state == v1::RUN_STATE_ASSIGNED) == launch_queue_.Contains(run.record.order) &&
                     (state == v1::RUN_STATE_LAUNCHING) == (run.call == Call::kLaunch) &&
                     (state != v1::RUN_STATE_LAUNCH_UNKNOWN || looks_up) &&
                     (run.due != absl::InfiniteFuture()) == due_.contains({run.due, key}) &&
@@ -485,14 +487,14 @@ absl::Status RunTable::CheckInvariants() const {
                                              static_cast<int>(run.call)));
     }
   }
-  if (launching != launches_in_flight_ || waiting != waiting_.size() || due != due_.size() ||
-      late != late_replicas_.size() || !changed_.empty()) {
+  if (launching != launch_queue_.launches() || waiting != launch_queue_.size() ||
+      due != due_.size() || late != late_replicas_.size() || !changed_.empty()) {
     return absl::InternalError(
         fmt::format("runs: {} launching of {} counted, {} waiting of {}, {} due of {}, {} with "
                     "late replicas of "
                     "{}, {} not written",
-                    launching, launches_in_flight_, waiting, waiting_.size(), due, due_.size(),
-                    late, late_replicas_.size(), changed_.size()));
+                    launching, launch_queue_.launches(), waiting, launch_queue_.size(), due,
+                    due_.size(), late, late_replicas_.size(), changed_.size()));
   }
   return absl::OkStatus();
 }

@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "agents/core/agent_core.h"
 #include "agents/core/event_log.h"
+#include "agents/core/launch_queue.h"
 
 namespace muster::agent {
 
@@ -99,6 +100,7 @@ class RunTable {
     bool let_go = false;    // gone as soon as the backend is done with it
 
     const std::string& key() const { return record.assignment->run_key(); }
+    bool brings_files() const { return record.assignment->spec().uploads_size() > 0; }
   };
 
   // Replicas that changed soon after others of their run were told.
@@ -148,13 +150,12 @@ class RunTable {
   EventLog& events_;
   std::map<std::string, Run> runs_;
   uint64_t next_order_ = 1;
-  int launches_in_flight_ = 0;
   bool draining_ = false;
   bool has_broker_spoken_ = false;
   bool are_starts_allowed_ = false;
   // Run keys; until these cancels and holds are asked for nothing starts.
   std::set<std::string> wishes_first_;
-  std::map<uint64_t, std::string> waiting_;           // ASSIGNED, by order
+  LaunchQueue launch_queue_;                          // ASSIGNED
   std::set<std::pair<absl::Time, std::string>> due_;  // runs with a finite due time
   std::map<uint64_t, std::string>
       logs_event_;  // unacknowledged events with logs_complete, by sequence

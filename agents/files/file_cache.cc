@@ -75,12 +75,6 @@ absl::Status NotAsNamed(const std::string& sha256, std::string_view what) {
                          fmt::format("what the broker sent for the file {} {}", sha256, what));
 }
 
-absl::StatusOr<uint64_t> FreeBytes(const std::string& directory) {
-  struct statvfs info {};
-  if (statvfs(directory.c_str(), &info) != 0) return FileError(errno, "look at", directory);
-  return uint64_t{info.f_bavail} * info.f_frsize;
-}
-
 void NoteUse(const std::string& path, absl::Time now) {
   const timespec time = absl::ToTimespec(now);
   const timespec times[2] = {time, time};
@@ -89,6 +83,12 @@ void NoteUse(const std::string& path, absl::Time now) {
 }
 
 }  // namespace
+
+absl::StatusOr<uint64_t> FreeBytes(const std::string& directory) {
+  struct statvfs info {};
+  if (statvfs(directory.c_str(), &info) != 0) return FileError(errno, "look at", directory);
+  return uint64_t{info.f_bavail} * info.f_frsize;
+}
 
 FileCache::Hold& FileCache::Hold::operator=(Hold&& other) noexcept {
   if (this == &other) return *this;
@@ -230,6 +230,33 @@ absl::Status FileCache::FetchWithRetries(const Wanted& file, absl::Time deadline
   }
 }
 
+// Without it, downloads at the same time would all find the room that is there for one.
+class FileCache::Promise {
+ public:
+  explicit Promise(FileCache* cache) : cache_(*cache) {}
+  Promise(const Promise&) = delete;
+  Promise& operator=(const Promise&) = delete;
+  ~Promise() { Use(bytes_); }
+
+  absl::Status Ask(uint64_t size_bytes) {
+    const std::lock_guard lock(cache_.mutex_);
+    absl::Status status = cache_.MakeRoomLocked(size_bytes, cache_.incoming_, "a file");
+    if (!status.ok()) return status;
+    bytes_ = size_bytes;
+    cache_.promised_bytes_ += size_bytes;
+    return absl::OkStatus();
+  }
+  void Use(uint64_t size_bytes) {
+    const std::lock_guard lock(cache_.mutex_);
+    bytes_ -= size_bytes;
+    cache_.promised_bytes_ -= size_bytes;
+  }
+
+ private:
+  FileCache& cache_;
+  uint64_t bytes_ = 0;
+};
+
 // One try, from where the last one has ended.
 absl::Status FileCache::FetchOnce(const Wanted& file, absl::Time deadline) {
   if (stopped_) return absl::UnavailableError("the agent ends");
@@ -249,13 +276,16 @@ absl::Status FileCache::FetchOnce(const Wanted& file, absl::Time deadline) {
   const uint64_t resumed = have;
   absl::Status status;
   if (resumed < file.size_bytes || !file.is_exact) {
-    status = MakeRoom(file.size_bytes - std::min(file.size_bytes, resumed), incoming_, "a file");
+    Promise promise(this);
+    status = promise.Ask(file.size_bytes - std::min(file.size_bytes, resumed));
     if (status.ok()) {
       status = source_->Read(file.sha256, resumed, deadline, [&](std::string_view bytes) {
         if (bytes.size() > file.size_bytes - std::min(file.size_bytes, have))
           return NotAsNamed(file.sha256, "is longer than the tree says");
         (void)count(bytes);
-        return WriteAll(fd.get(), bytes, path);
+        const absl::Status written = WriteAll(fd.get(), bytes, path);
+        promise.Use(bytes.size());
+        return written;
       });
     }
   }
@@ -283,14 +313,17 @@ absl::Status FileCache::FetchOnce(const Wanted& file, absl::Time deadline) {
 
 absl::Status FileCache::MakeRoom(uint64_t size_bytes, const std::string& directory,
                                  std::string_view what) {
-  const uint64_t wanted = size_bytes + options_.keep_free_bytes;
-  absl::StatusOr<uint64_t> free_bytes = FreeBytes(directory);
+  const std::lock_guard lock(mutex_);
+  return MakeRoomLocked(size_bytes, directory, what);
+}
+
+absl::Status FileCache::MakeRoomLocked(uint64_t size_bytes, const std::string& directory,
+                                       std::string_view what) {
+  const uint64_t wanted = size_bytes + promised_bytes_ + options_.keep_free_bytes;
+  absl::StatusOr<uint64_t> free_bytes = options_.free_bytes(directory);
   if (free_bytes.ok() && *free_bytes < wanted) {
-    {
-      const std::lock_guard lock(mutex_);
-      TrimLocked(0, 0);
-    }
-    free_bytes = FreeBytes(directory);
+    TrimLocked(0, 0);
+    free_bytes = options_.free_bytes(directory);
   }
   if (!free_bytes.ok()) return free_bytes.status();
   if (*free_bytes >= wanted) return absl::OkStatus();
@@ -298,7 +331,7 @@ absl::Status FileCache::MakeRoom(uint64_t size_bytes, const std::string& directo
 }
 
 bool FileCache::MayHaveRoom(uint64_t size_bytes, const std::string& directory) const {
-  const absl::StatusOr<uint64_t> free_bytes = FreeBytes(directory);
+  const absl::StatusOr<uint64_t> free_bytes = options_.free_bytes(directory);
   // What is kept gives way, but for the files themselves, which are there twice then.
   return !free_bytes.ok() ||
          *free_bytes + used_bytes() >= 2 * size_bytes + options_.keep_free_bytes;

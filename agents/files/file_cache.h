@@ -32,6 +32,9 @@
 
 namespace muster::uploads {
 
+// Of the disk that the directory is on, for who is not root.
+absl::StatusOr<uint64_t> FreeBytes(const std::string& directory);
+
 struct CacheOptions {
   // Of kept files that no launch is using, each counted in whole blocks: some twenty jobs with the
   // most that a broker takes of each.
@@ -43,6 +46,7 @@ struct CacheOptions {
   // How long a file stays that nobody has used.
   absl::Duration retention = absl::Hours(24 * 7);
   std::function<absl::Time()> now = absl::Now;
+  std::function<absl::StatusOr<uint64_t>(const std::string&)> free_bytes = FreeBytes;
 };
 
 // A file that is wanted.
@@ -88,7 +92,8 @@ class FileCache {
   absl::StatusOr<std::string> ReadAll(const std::string& sha256);
 
   // What is kept for later gives way, until so many bytes fit onto the directory's disk besides
-  // what is left free there. RESOURCE_EXHAUSTED: they do not; `what` needs them.
+  // what is left free there and what downloads under way will write. RESOURCE_EXHAUSTED: they do
+  // not; `what` needs them.
   absl::Status MakeRoom(uint64_t size_bytes, const std::string& directory, std::string_view what);
   // Whether a copy of so many bytes of files, which are kept or have to be, may fit there; leaves
   // all as it is.
@@ -116,6 +121,8 @@ class FileCache {
   absl::Status Get(const Wanted& file, absl::Time deadline);
   absl::Status FetchWithRetries(const Wanted& file, absl::Time deadline);
   absl::Status FetchOnce(const Wanted& file, absl::Time deadline);
+  // What a download may write, from when there is room for it until it is written or given up.
+  class Promise;
   // Whether it is here; then it counts as used now. The caller holds mutex_.
   bool UseLocked(const std::string& sha256);
   void Drop(const std::string& sha256);
@@ -125,6 +132,8 @@ class FileCache {
   // Removes what is old, then the longest unused until no more than so many bytes and files are
   // left of what nobody holds. The caller holds mutex_.
   void TrimLocked(uint64_t max_bytes, size_t max_files);
+  absl::Status MakeRoomLocked(uint64_t size_bytes, const std::string& directory,
+                              std::string_view what);
   std::string KeptPath(const std::string& sha256) const { return kept_ + "/" + sha256; }
   std::string IncomingPath(const std::string& sha256) const { return incoming_ + "/" + sha256; }
 
@@ -141,6 +150,7 @@ class FileCache {
   std::map<std::string, int> holds_;   // of files that are kept or will be
   std::set<std::string> fetching_;     // each by one thread
   uint64_t used_bytes_ = 0;
+  uint64_t promised_bytes_ = 0;  // that downloads under way have room for and have not written
   absl::Time next_expiry_ = absl::InfinitePast();
 };
 

@@ -34,7 +34,7 @@ Refusal RefusalFor(const absl::Status& status) {
               "submit the job again from where its files are: what the broker lacks is uploaded"};
     case absl::StatusCode::kInvalidArgument:
       return {v1::FAILURE_CLASS_CONFIG,
-              "upload the directory again with a client of this version, without such entries"};
+              "correct the job, or what it brings along, and submit it again"};
     case absl::StatusCode::kResourceExhausted:
       return {v1::FAILURE_CLASS_INFRA, "free disk space there and submit the job again"};
     default:

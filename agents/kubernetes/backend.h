@@ -51,6 +51,10 @@ inline constexpr absl::Duration kObserveIntervalOfAll = absl::Seconds(2);
 inline constexpr int kChangeThreads = 4;
 inline constexpr int kDeletionThreads = 4;
 
+// Launches of runs that bring files along, under way at the same time: each needs some 25 MiB for
+// an archive of the largest size, and its requests take their time.
+inline constexpr int kMaxLaunchesWithFiles = 4;
+
 class KubernetesBackend final : public agent::Backend {
  public:
   KubernetesBackend(KubernetesConfig config, Endpoint endpoint, const std::string& state_dir);
@@ -74,6 +78,7 @@ class KubernetesBackend final : public agent::Backend {
   absl::Status Forget(const agent::RunHandle& run) override;
   // The API server answers from what is committed, and a launch that comes twice makes one Job.
   absl::Duration LookupGrace() const override { return absl::ZeroDuration(); }
+  int MaxLaunchesWithFiles() const override { return kMaxLaunchesWithFiles; }
   absl::Duration ObserveInterval() const override { return kObserveIntervalOfAll; }
   void SetWaker(std::function<void()> wake) override;
   bool TakeInventoryNews() override { return inventory_news_.exchange(false); }

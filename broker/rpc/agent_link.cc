@@ -220,7 +220,8 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1:
     if (session_ == 0 || left_) return;
     left_ = true;
     context_.engine->Gone(session_);
-    LogEvent(spdlog::level::info, "agent_disconnected", {{"cluster", cluster_}});
+    // One that was refused never was connected; another one of its name may be.
+    if (IsWelcomed()) LogEvent(spdlog::level::info, "agent_disconnected", {{"cluster", cluster_}});
   }
 
   // The welcome is to be the first message.

@@ -202,7 +202,7 @@ class FetchStream final : public grpc::ServerWriteReactor<v1::FetchFilesResponse
     AskCluster(context_, cluster_, std::move(question), context_.fetch_begin_patience,
                absl::InfiniteFuture(),
                [self = shared_from_this()](const absl::StatusOr<ClusterAnswer>& answer) {
-                 if (!answer.ok()) self->EndWith(answer.status());
+                 if (!answer.ok()) self->EndWith(AgentFailed(answer.status()));
                });
   }
 

@@ -9,6 +9,12 @@
 
 namespace muster::broker {
 
+absl::Status AgentFailed(const absl::Status& status) {
+  const bool is_away = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+  if (!is_away || contract::GetErrorInfo(status).has_value()) return status;
+  return contract::Error(status.code(), "FETCH_FAILED", ToStd(status.message()));
+}
+
 absl::Status Fetches::Add(const std::shared_ptr<FileTaker>& taker, std::string* ticket) {
   std::random_device random;
   *ticket = fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());

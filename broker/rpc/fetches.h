@@ -53,6 +53,10 @@ class FileTaker {
   virtual void EndWith(const absl::Status& status) = 0;
 };
 
+// What has kept an agent from the files, such as a host that does not answer: with a reason,
+// FETCH_FAILED, so that no client takes it for trouble on its own way to the broker.
+absl::Status AgentFailed(const absl::Status& status);
+
 class Fetches {
  public:
   // A new ticket. RESOURCE_EXHAUSTED, TOO_MANY_FETCHES.

@@ -25,6 +25,10 @@ constexpr uint32_t kProtocolVersion = 1;
 // An agent that does not say whom it sends for is cut off after this.
 constexpr std::chrono::seconds kHelloPatience{10};
 
+absl::Status AgentWentAway() {
+  return AgentFailed(absl::UnavailableError("the agent went away while it sent; try again"));
+}
+
 class FeedStream final : public grpc::ServerReadReactor<v1::SendFilesRequest>,
                          public OpenStream,
                          public FileFeed,
@@ -66,12 +70,12 @@ class FeedStream final : public grpc::ServerReadReactor<v1::SendFilesRequest>,
   // ---- reactions
 
   void OnReadDone(bool ok) override {
-    if (!ok) return Leave(absl::UnavailableError("the agent went away while it sent; try again"));
+    if (!ok) return Leave(AgentWentAway());
     if (absl::Status status = Handle(); !status.ok()) Leave(status);
   }
 
   void OnCancel() override {
-    Leave(absl::UnavailableError("the agent went away while it sent; try again"));
+    Leave(AgentWentAway());
   }
 
   void OnDone() override {
@@ -115,7 +119,7 @@ class FeedStream final : public grpc::ServerReadReactor<v1::SendFilesRequest>,
       case v1::SendFilesRequest::kEnd:
         // First, because the taker closes a feed that it still has.
         Close(absl::OkStatus());
-        taker_->EndWith(rpc::FromMessage(request_.end()));
+        taker_->EndWith(AgentFailed(rpc::FromMessage(request_.end())));
         return absl::OkStatus();
       default:
         return contract::BadField("message", "is not set, or is of a later protocol version");

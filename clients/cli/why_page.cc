@@ -85,7 +85,9 @@ void AppendEnd(const v1::Job& job, const Style& style, Page* page) {
                                Paint(OneLine(quote.text()), Colour::kDim, style.colours)));
   }
   // Who canceled it wants no other run.
-  if (has_failed) {
+  if (has_failed && job.cancel_requested()) {
+    page->Line("Cancel", "was asked for, too; the job keeps the end that its run had");
+  } else if (has_failed) {
     if (failure.retriable()) page->Line("Again", "another run may end better");
     page->Line("What to do", OneLine(failure.suggestion()));
   }
@@ -134,7 +136,8 @@ std::string WhyPage(const v1::Job& job, const std::vector<v1::Transition>& histo
     AppendOutput(job, output, &page);
   } else {
     AppendWaiting(job, wish, now, &page);
-    page.Time("Started", job.start_time(), now);
+    // Of the run that there is now; the job's is that of its first.
+    if (!job.runs().empty()) page.Time("Started", job.runs().rbegin()->start_time(), now);
   }
   return page.Take();
 }

@@ -29,6 +29,7 @@ class FakeSource : public FileSource {
     {
       std::unique_lock lock(mutex_);
       asked_.push_back({sha256, offset});
+      changed_.notify_all();
       changed_.wait(lock, [this] { return !hangs_; });
       if (is_away_) return absl::UnavailableError("the broker is away");
       const auto file = files_.find(sha256);
@@ -75,6 +76,11 @@ class FakeSource : public FileSource {
     const std::lock_guard lock(mutex_);
     hangs_ = hangs;
     changed_.notify_all();
+  }
+  // Until somebody has asked so often.
+  void AwaitAsked(size_t times) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return asked_.size() >= times; });
   }
   std::vector<Asked> asked() const {
     const std::lock_guard lock(mutex_);

@@ -172,5 +172,24 @@ TEST_F(FileCacheTest, ADiskWithoutRoomIsSaidSoBeforeAnythingIsFetched) {
   EXPECT_TRUE(source_.asked().empty());
 }
 
+TEST_F(FileCacheTest, RoomForOneFileIsNotGivenToTwoAtOnce) {
+  options_.free_bytes = [](const std::string&) { return 100; };
+  Open();
+  const std::string first(60, '1');
+  const std::string second(60, '2');
+  source_.Add(first);
+  source_.Add(second);
+  source_.SetHanging(true);
+  absl::Status of_first;
+  std::thread thread([&] { of_first = Fetch(first); });
+  source_.AwaitAsked(1);
+  EXPECT_TRUE(absl::IsResourceExhausted(Fetch(second)));
+  source_.SetHanging(false);
+  thread.join();
+  EXPECT_TRUE(of_first.ok()) << of_first;
+  // What the first was to write is written.
+  EXPECT_TRUE(Fetch(second).ok());
+}
+
 }  // namespace
 }  // namespace muster::uploads

@@ -244,6 +244,24 @@ TEST_F(LaunchTest, AfterARestartAssignedRunsAreLaunched) {
   EXPECT_EQ(Effects<DoLaunch>()[0].run.run_key, Key(2));
 }
 
+TEST_F(LaunchTest, RunsThatBringFilesAlongAreLaunchedBesideTheOthersAndFewAtOnce) {
+  options().max_launches_in_flight = 1;
+  options().max_file_launches_in_flight = 1;
+  Start();
+  Connect();
+  std::vector<v1::Assignment> runs = {AssignmentOf(1), AssignmentOf(2), AssignmentOf(3)};
+  runs[0].mutable_spec()->add_uploads();
+  runs[1].mutable_spec()->add_uploads();
+  Assign(runs);
+  EXPECT_EQ(State(1), v1::RUN_STATE_LAUNCHING);
+  EXPECT_EQ(State(2), v1::RUN_STATE_ASSIGNED);
+  EXPECT_EQ(State(3), v1::RUN_STATE_LAUNCHING);
+  Launched(3);
+  EXPECT_EQ(State(2), v1::RUN_STATE_ASSIGNED);
+  Launched(1);
+  EXPECT_EQ(State(2), v1::RUN_STATE_LAUNCHING);
+}
+
 TEST_F(LaunchTest, AfterARestartLookUpsGoOn) {
   HaveUnknown(1);
   Start();

@@ -15,6 +15,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::Pair;
+using testing::UnorderedElementsAre;
 
 class RunCallsTest : public testing::Test {
  protected:
@@ -25,8 +26,16 @@ class RunCallsTest : public testing::Test {
     run.run_key = key;
     return run;
   }
-  std::unique_ptr<RunCalls> MakeCalls() {
-    return std::make_unique<RunCalls>(4, &backend_, [this](const Input& input) {
+  static RunHandle Fresh(const std::string& key, bool has_files) {
+    RunHandle run = Run(key);
+    v1::Assignment assignment;
+    assignment.set_run_key(key);
+    if (has_files) assignment.mutable_spec()->add_uploads();
+    run.assignment = std::make_shared<const v1::Assignment>(assignment);
+    return run;
+  }
+  std::unique_ptr<RunCalls> MakeCalls(int file_threads = 0) {
+    return std::make_unique<RunCalls>(4, file_threads, &backend_, [this](const Input& input) {
       answers_.With([&](Answers& answers) {
         if (const auto* canceled = std::get_if<CancelAsked>(&input))
           answers[canceled->run_key] = canceled->status;
@@ -57,6 +66,21 @@ TEST_F(RunCallsTest, EachRunThatIsForgottenIsToldAfterwards) {
   calls->Start();
   const absl::Status ok;
   EXPECT_THAT(AnswersOf(2), ElementsAre(Pair("a forgotten", ok), Pair("b forgotten", ok)));
+}
+
+TEST_F(RunCallsTest, LaunchesWithFilesHaveThreadsOfTheirOwn) {
+  cluster_.With([](ClusterState& state) { state.launches_hang = true; });
+  const std::unique_ptr<RunCalls> calls = MakeCalls(/*file_threads=*/2);
+  for (const char* key : {"file 1", "file 2", "file 3"}) calls->Launch(Fresh(key, true));
+  calls->Launch(Fresh("other", false));
+  calls->Start();
+  const auto three = [](ClusterState& state) { return state.launched.size() == 3; };
+  ASSERT_TRUE(cluster_.Eventually(three));
+  EXPECT_THAT(cluster_.With([](ClusterState& state) { return state.launched; }),
+              UnorderedElementsAre("file 1", "file 2", "other"));
+  cluster_.With([](ClusterState& state) { state.launches_hang = false; });
+  EXPECT_TRUE(
+      cluster_.Eventually([](ClusterState& state) { return state.launched.back() == "file 3"; }));
 }
 
 TEST_F(RunCallsTest, CancelsThatComeWhileOneIsUnderWayGoTogetherEachWithItsOwnAnswer) {

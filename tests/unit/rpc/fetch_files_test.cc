@@ -128,6 +128,36 @@ TEST(FetchFiles, ANodeThatNobodyHasToldOfIsEmpty) {
   EXPECT_EQ(fetch.status.get().error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
+// Clients take UNAVAILABLE without a reason for trouble between them and the broker.
+TEST(FetchFiles, AHostThatDoesNotAnswerIsNoTroubleOfTheBrokers) {
+  TestBroker broker;
+  FakeAgent agent(broker);
+  ASSERT_TRUE(ConnectSender(agent));
+  std::string run_key;
+  const uint64_t job = RunOnTwoNodes(broker, agent, {"gpu8", "gpu3"}, &run_key);
+  google::rpc::Status down;
+  down.set_code(grpc::StatusCode::UNAVAILABLE);
+  down.set_message("host gpu8: connection refused");
+
+  Fetch refused(broker, job);
+  v1::ConnectRequest refusal;
+  refusal.mutable_answer()->set_id(NextQuestion(agent).id());
+  *refusal.mutable_answer()->mutable_error() = down;
+  ASSERT_TRUE(agent.Write(refusal));
+  const grpc::Status at_once = refused.status.get();
+  EXPECT_EQ(Reason(at_once), "FETCH_FAILED");
+  EXPECT_THAT(at_once.error_message(), HasSubstr("host gpu8: connection refused"));
+
+  Fetch cut(broker, job);
+  const v1::AgentQuestion question = NextQuestion(agent);
+  Feed feed(broker, agent, question);
+  Accept(agent, question);
+  v1::SendFilesRequest end;
+  *end.mutable_end() = down;
+  EXPECT_TRUE(feed.stream->Write(end));
+  EXPECT_EQ(Reason(cut.status.get()), "FETCH_FAILED");
+}
+
 TEST(FetchFiles, AnAgentThatNeverBeginsIsGivenUp) {
   TestBroker broker(
       [](BrokerOptions& options) { options.fetch.begin_patience = absl::Seconds(1); });

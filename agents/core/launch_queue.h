@@ -1,0 +1,52 @@
+// Which runs are launched next, in the order of their arrival, and how many at once.
+//
+// Runs that bring files along stand in a line of their own where a backend wants few of those at
+// once, so that they hold up no others. One thread: the agent's core.
+#ifndef MUSTER_AGENTS_CORE_LAUNCH_QUEUE_H_
+#define MUSTER_AGENTS_CORE_LAUNCH_QUEUE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace muster::agent {
+
+class LaunchQueue {
+ public:
+  // `max_with_files`: 0 is no line of their own.
+  LaunchQueue(int max_launches, int max_with_files);
+
+  // By the order of arrival, which is a run's own.
+  void Add(uint64_t order, const std::string& run_key, bool has_files);
+  void Erase(uint64_t order);
+  bool Contains(uint64_t order) const;
+  size_t size() const;
+
+  // Takes out the first run that may be launched now; nothing: there is none.
+  std::optional<std::string> Take();
+
+  // A launch begins, of a run from here or another one, or has ended.
+  void Begin(bool has_files) { ++LineOf(has_files).launches; }
+  void End(bool has_files) { --LineOf(has_files).launches; }
+  int launches() const;
+
+ private:
+  struct Line {
+    int max_launches = 0;
+    int launches = 0;  // under way
+    std::map<uint64_t, std::string> waiting = {};
+
+    bool has_next() const { return !waiting.empty() && launches < max_launches; }
+  };
+
+  Line& LineOf(bool has_files) { return lines_[has_files && lines_[1].max_launches > 0 ? 1 : 0]; }
+
+  std::array<Line, 2> lines_;  // of all, and of those with files
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENTS_CORE_LAUNCH_QUEUE_H_
