@@ -168,6 +168,11 @@ absl::StatusOr<FileCache::Hold> FileCache::Fetch(const std::vector<Wanted>& file
     }
   }
   Hold hold(this, std::move(digests));
+  // Else what fits would be fetched, in vain.
+  if (!missing.empty()) {
+    absl::Status room = MakeRoom(BytesToFetch(missing), incoming_, "what the job brings along");
+    if (!room.ok()) return room;
+  }
   std::atomic<size_t> next = 0;
   std::mutex result_mutex;
   absl::Status result;
@@ -321,13 +326,32 @@ absl::Status FileCache::MakeRoomLocked(uint64_t size_bytes, const std::string& d
                                        std::string_view what) {
   const uint64_t wanted = size_bytes + promised_bytes_ + options_.keep_free_bytes;
   absl::StatusOr<uint64_t> free_bytes = options_.free_bytes(directory);
-  if (free_bytes.ok() && *free_bytes < wanted) {
+  // For what does not fit all the same nothing is thrown away.
+  if (free_bytes.ok() && *free_bytes < wanted && *free_bytes + IdleBytesLocked() >= wanted) {
     TrimLocked(0, 0);
     free_bytes = options_.free_bytes(directory);
   }
   if (!free_bytes.ok()) return free_bytes.status();
   if (*free_bytes >= wanted) return absl::OkStatus();
   return NoRoom(what, size_bytes, directory, options_.keep_free_bytes);
+}
+
+uint64_t FileCache::IdleBytesLocked() const {
+  uint64_t idle = 0;
+  for (const auto& [sha256, file] : files_) idle += holds_.contains(sha256) ? 0 : file.bytes;
+  return idle;
+}
+
+uint64_t FileCache::BytesToFetch(const std::vector<const Wanted*>& missing) const {
+  uint64_t bytes = 0;
+  for (const Wanted* file : missing) {
+    if (!file->is_exact) continue;
+    struct stat part {};
+    const bool has_part = lstat(IncomingPath(file->sha256).c_str(), &part) == 0;
+    const uint64_t have = has_part ? static_cast<uint64_t>(part.st_size) : 0;
+    bytes += file->size_bytes - std::min(file->size_bytes, have);
+  }
+  return bytes;
 }
 
 bool FileCache::MayHaveRoom(uint64_t size_bytes, const std::string& directory) const {

@@ -134,6 +134,10 @@ class FileCache {
   void TrimLocked(uint64_t max_bytes, size_t max_files);
   absl::Status MakeRoomLocked(uint64_t size_bytes, const std::string& directory,
                               std::string_view what);
+  // What would give way. The caller holds mutex_.
+  uint64_t IdleBytesLocked() const;
+  // Of what is missing, less what has come of it.
+  uint64_t BytesToFetch(const std::vector<const Wanted*>& missing) const;
   std::string KeptPath(const std::string& sha256) const { return kept_ + "/" + sha256; }
   std::string IncomingPath(const std::string& sha256) const { return incoming_ + "/" + sha256; }
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/time/clock.h"
 #include "agents/files/disk_room.h"
 #include "agents/files/tar_stream.h"
@@ -62,11 +63,14 @@ rm -rf "$part"
 [ -d "$2" ]
 )sh";
 
-// $1 the archive, $2 from where on. A part that came half before is written over.
+// $1 the archive, $2 from where on, $3 the KiB that are to be free. A part that came half before is
+// written over.
 constexpr char kAppendScript[] = R"sh(
 export LC_ALL=C
 umask 077
-mkdir -p "${1%/*}" && truncate -s "$2" "$1" && cat >>"$1" || { rm -f "$1"; exit 1; }
+mkdir -p "${1%/*}" || exit
+has_room "${1%/*}" "$3" || { rm -f "$1"; exit 66; }
+truncate -s "$2" "$1" && cat >>"$1" || { rm -f "$1"; exit 1; }
 )sh";
 
 // $1 the archive, $2 its SHA-256, $3 the tree, $4 how many trees stay, $5 the KiB that are to be
@@ -125,18 +129,19 @@ absl::Status HostTrees::LayOut(const LocalFiles& files, const std::string& targe
 
 absl::Status HostTrees::Copy(const LocalFiles& files, const std::string& digest,
                              const std::string& target) {
-  return RunWithRoom(kCopyScript, {fmt::format("{}/trees/{}", directory_, digest), target}, files,
-                     target);
+  return RunWithRoom(kCopyScript, {fmt::format("{}/trees/{}", directory_, digest), target},
+                     {"a copy", Occupied(files.tree), target});
 }
 
 absl::Status HostTrees::RunWithRoom(const char* script, std::vector<std::string> arguments,
-                                    const LocalFiles& files, const std::string& directory) {
-  const uint64_t bytes = Occupied(files.tree);
-  arguments.push_back(std::to_string((bytes + cache_->keep_free_bytes()) >> 10));
+                                    const Need& need, std::string input) {
+  arguments.push_back(std::to_string((need.bytes + cache_->keep_free_bytes()) >> 10));
+  const absl::Duration patience = input.empty() ? kTreePatience : kPartPatience;
   absl::Status status =
-      RunScript(std::string(kHasRoom) + script, std::move(arguments), "", kTreePatience);
+      RunScript(std::string(kHasRoom) + script, std::move(arguments), std::move(input), patience);
   if (!absl::IsOutOfRange(status)) return status;
-  const absl::Status no_room = NoRoom("a copy", bytes, directory, cache_->keep_free_bytes());
+  const absl::Status no_room =
+      NoRoom(need.what, need.bytes, need.directory, cache_->keep_free_bytes());
   return absl::ResourceExhaustedError(
       fmt::format("files could not be laid out on {}, whose disk or quota is full: {}",
                   host_->Name(), ToStd(no_room.message())));
@@ -147,6 +152,8 @@ absl::Status HostTrees::Send(const LocalFiles& files, const std::string& digest,
   const std::string archive = fmt::format("{}/incoming/{}.tar", directory_, digest);
   absl::StatusOr<uint64_t> sent = SentBytes(archive);
   if (!sent.ok()) return sent.status();
+  // With the tree that is unpacked from it.
+  const uint64_t whole = TarBytes(files.tree) + Occupied(files.tree);
   uint64_t at = 0;
   std::string part;
   Sha256 sha256;
@@ -160,8 +167,10 @@ absl::Status HostTrees::Send(const LocalFiles& files, const std::string& digest,
       return absl::DeadlineExceededError(fmt::format("{} of {} MiB are on {}", begin >> 20,
                                                      TarBytes(files.tree) >> 20, host_->Name()));
     }
-    return RunScript(kAppendScript, {archive, std::to_string(begin)}, std::exchange(part, {}),
-                     kPartPatience);
+    return RunWithRoom(
+        kAppendScript, {archive, std::to_string(begin)},
+        {"the job's archive with its files", whole - std::min(whole, begin), directory_},
+        std::exchange(part, {}));
   };
   absl::Status status = WriteTar(files, cache_, [&](std::string_view bytes) -> absl::Status {
     sha256.Add(bytes);
@@ -191,7 +200,7 @@ absl::Status HostTrees::Unpack(const LocalFiles& files, const std::string& diges
   return RunWithRoom(kUnpackScript,
                      {fmt::format("{}/incoming/{}.tar", directory_, digest), archive_sha256,
                       fmt::format("{}/trees/{}", directory_, digest), std::to_string(kMaxTrees)},
-                     files, directory_);
+                     {"a copy", Occupied(files.tree), directory_});
 }
 
 absl::Status HostTrees::RunScript(const std::string& script, std::vector<std::string> arguments,
@@ -209,13 +218,15 @@ absl::Status HostTrees::RunScript(const std::string& script, std::vector<std::st
   if (result->exit_code == kDamaged)
     return absl::UnavailableError("what came of the files was damaged; it is sent anew");
   if (result->exit_code == kNoRoom) return absl::OutOfRangeError("there is no room for it");
-  const std::string words = result->stderr_data.substr(0, kMaxWordsBytes);
+  const std::string words(ToStd(
+      absl::StripTrailingAsciiWhitespace(ToAbsl(result->stderr_data).substr(0, kMaxWordsBytes))));
   // The last is tar's when a part of a file still fits.
   const bool is_full = words.find("No space left on device") != std::string::npos ||
                        words.find("Disk quota exceeded") != std::string::npos ||
                        words.find("Wrote only") != std::string::npos;
-  const std::string message = fmt::format("files could not be laid out on {}{}: {}", host_->Name(),
-                                          is_full ? ", whose disk or quota is full" : "", words);
+  const std::string message =
+      fmt::format("files could not be laid out on {}{} ({}): {}", host_->Name(),
+                  is_full ? ", whose disk or quota is full" : "", directory_, words);
   return is_full ? absl::ResourceExhaustedError(message) : absl::InternalError(message);
 }
 

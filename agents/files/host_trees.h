@@ -10,8 +10,10 @@
 #ifndef MUSTER_AGENTS_FILES_HOST_TREES_H_
 #define MUSTER_AGENTS_FILES_HOST_TREES_H_
 
+#include <cstdint>
 #include <shared_mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -48,10 +50,15 @@ class HostTrees {
   absl::StatusOr<uint64_t> SentBytes(const std::string& archive);
   absl::Status Unpack(const LocalFiles& files, const std::string& digest,
                       const std::string& archive_sha256);
-  // A script that puts a copy of the files into the directory; its last argument is what is to be
-  // free there, which is added here.
-  absl::Status RunWithRoom(const char* script, std::vector<std::string> arguments,
-                           const LocalFiles& files, const std::string& directory);
+  // What a script puts into a directory, in words and bytes.
+  struct Need {
+    std::string_view what;
+    uint64_t bytes;
+    const std::string& directory;
+  };
+  // The script's last argument is what is to be free there, which is added here.
+  absl::Status RunWithRoom(const char* script, std::vector<std::string> arguments, const Need& need,
+                           std::string input = "");
   // OUT_OF_RANGE: less is free than the script was told.
   absl::Status RunScript(const std::string& script, std::vector<std::string> arguments,
                          std::string input, absl::Duration patience);

@@ -172,6 +172,22 @@ TEST_F(FileCacheTest, ADiskWithoutRoomIsSaidSoBeforeAnythingIsFetched) {
   EXPECT_TRUE(source_.asked().empty());
 }
 
+TEST_F(FileCacheTest, OfWhatDoesNotFitTogetherNothingIsFetchedAndNothingElseGivesWay) {
+  source_.Add("another job's");
+  ASSERT_TRUE(Fetch("another job's").ok());
+  options_.free_bytes = [](const std::string&) { return 3000; };
+  Open();
+  std::vector<Wanted> files;
+  for (char c = '0'; c < '9'; ++c) {
+    files.push_back(Want(std::string(2000, c)));
+    source_.Add(std::string(2000, c));
+  }
+  const size_t asked = source_.asked().size();
+  EXPECT_TRUE(absl::IsResourceExhausted(FetchAll(files)));
+  EXPECT_EQ(source_.asked().size(), asked);
+  EXPECT_TRUE(IsKept("another job's"));
+}
+
 TEST_F(FileCacheTest, RoomForOneFileIsNotGivenToTwoAtOnce) {
   options_.free_bytes = [](const std::string&) { return 100; };
   Open();

@@ -351,5 +351,19 @@ TEST_F(HostTreesTest, AnArchiveIsAsLongAsItIsSaidToBe) {
   EXPECT_EQ(bytes, TarBytes(files.tree));
 }
 
+TEST_F(HostTreesTest, NothingIsSentToAHostWithoutRoomForTheArchiveAndTheTree) {
+  const LocalFiles files = Fetch(Tree({Sent("a", std::string(1 << 20, 'x'))}));
+  options_.keep_free_bytes = uint64_t{1} << 60;
+  absl::StatusOr<std::unique_ptr<FileCache>> careful =
+      FileCache::Open(dir_ / "files", options_, &source_);
+  ASSERT_TRUE(careful.ok()) << careful.status();
+  HostTrees trees(&host_, dir_ / "host/files", careful->get());
+  const absl::Status status = trees.LayOut(files, Work(), absl::InfiniteFuture());
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(dir_ / "host/files"));
+  EXPECT_FALSE(std::filesystem::exists(Work()));
+  EXPECT_EQ(CountIn(dir_ / "host/files/incoming"), 0);
+}
+
 }  // namespace
 }  // namespace muster::uploads
