@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,17 +55,18 @@ int PlanOne(Session& session, const v1::JobSpec& spec, const client::FieldPlaces
   return is_good ? kOk : kCannotBePlaced;
 }
 
-// What a failed program wrote last, on standard error if it wrote there: by the rank that failed.
+// What a failed setup or program wrote last, on standard error if it wrote there: by the rank that
+// failed.
 std::vector<std::string> LastOutput(Session& session, const v1::Job& job) {
   constexpr size_t kLines = 5;                            // as many as one reads at a glance
   constexpr size_t kMaxLineBytes = 400;                   // five lines of a terminal
   constexpr absl::Duration kPatience = absl::Seconds(2);  // of a log of many GiB none is shown
-  const bool has_failed = job.state() == v1::JOB_STATE_FAILED && job.has_start_time();
-  if (!has_failed || job.runs().empty()) return {};
+  const std::optional<uint32_t> rank = RankToRead(job);
+  if (!rank.has_value()) return {};
   v1::ReadLogRequest request;
   request.set_job_id(job.id());
   request.set_run(job.runs().rbegin()->number());
-  request.set_rank(job.exit().rank());
+  request.set_rank(*rank);
   for (const v1::LogStream stream : {v1::LOG_STREAM_STDERR, v1::LOG_STREAM_STDOUT}) {
     request.set_stream(stream);
     std::vector<std::string> lines =

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "clients/cli/text.h"
+#include "contract/parts.h"
 #include "contract/scheduler_calls.h"
 #include "contract/states.h"
 #include "contract/units.h"
@@ -93,6 +94,17 @@ std::string ShutPools(const v1::Cluster& cluster) {
   return fmt::format("{}", fmt::join(shut, ", "));
 }
 
+// What agents say of a setup of which nothing ran.
+constexpr std::string_view kNotStarted = "could not be started";
+
+// Of "rank 1 on gpu1: setup ended ..." the 1; 0 where no rank is named.
+uint32_t RankNamed(std::string_view message) {
+  constexpr std::string_view kRank = "rank ";
+  if (!message.starts_with(kRank)) return 0;
+  message.remove_prefix(kRank.size());
+  return contract::ParseNumber<uint32_t>(message.substr(0, message.find(' '))).value_or(0);
+}
+
 Cell ClusterStateCell(const v1::Cluster& cluster) {
   if (cluster.state() != v1::CLUSTER_STATE_CONNECTED) return {"DISCONNECTED", Colour::kRed};
   if (!cluster.scheduler_error().empty()) return {"NO ANSWER", Colour::kYellow};
@@ -164,14 +176,35 @@ std::string TimeLimitText(const v1::JobSpec& spec) {
   return contract::FormatDuration(absl::Seconds(spec.time_limit().seconds()));
 }
 
+bool IsOfSetup(const v1::Failure& failure) {
+  // Some say first which rank it was, and on which node.
+  const std::string& message = failure.message();
+  return failure.failure_class() == v1::FAILURE_CLASS_CONFIG &&
+         (message.starts_with("setup ") || message.find(": setup ") != message.npos ||
+          message.starts_with("The setup "));
+}
+
+std::optional<uint32_t> RankToRead(const v1::Job& job) {
+  if (job.runs().empty() || job.state() != v1::JOB_STATE_FAILED) return std::nullopt;
+  const v1::Failure& failure = job.failure();
+  // A setup writes before the job has a start, which is that of its command; and of several ranks
+  // another one may have begun.
+  const bool setup_ran =
+      IsOfSetup(failure) && failure.message().find(kNotStarted) == std::string::npos;
+  const bool nothing_ran =
+      !job.has_exit() && (failure.failure_class() == v1::FAILURE_CLASS_CONFIG ||
+                          failure.failure_class() == v1::FAILURE_CLASS_IMAGE);
+  if (!setup_ran && (nothing_ran || !job.has_start_time())) return std::nullopt;
+  return job.has_exit() ? job.exit().rank() : RankNamed(failure.message());
+}
+
 std::string LogCommands(const v1::Job& job) {
-  if (job.runs().empty() || job.state() != v1::JOB_STATE_FAILED) return "";
-  if (!job.has_start_time()) return "";
-  const uint32_t rank = job.exit().rank();
+  const std::optional<uint32_t> rank = RankToRead(job);
+  if (!rank.has_value()) return "";
   const v1::Run& run = *job.runs().rbegin();
   const std::string command =
-      fmt::format("muster logs {}{}.{}", rank > 0 ? fmt::format("--rank {} ", rank) : "", job.id(),
-                  run.number());
+      fmt::format("muster logs {}{}.{}", *rank > 0 ? fmt::format("--rank {} ", *rank) : "",
+                  job.id(), run.number());
   // Of pods most clusters keep both in one.
   if (!run.replicas().empty())
     return fmt::format("{}; or with --stderr, where the cluster keeps it apart", command);

@@ -3,6 +3,8 @@
 #ifndef MUSTER_CLIENTS_CLI_VIEWS_H_
 #define MUSTER_CLIENTS_CLI_VIEWS_H_
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -73,8 +75,12 @@ std::string TimeLimitText(const v1::JobSpec& spec);
 // What to do if a job failed because its command is one word, as in -- "echo hello"; empty for
 // every other job.
 std::string QuotesHint(const v1::Job& job);
-// The commands that show both outputs of the rank by which a job failed; empty if it did not fail
-// or never began to run.
+// Whether a failure is that of a setup script, which agents say in words.
+bool IsOfSetup(const v1::Failure& failure);
+// The rank by which a job failed, whose output says more; none: it did not fail, or nothing of it
+// has written anything.
+std::optional<uint32_t> RankToRead(const v1::Job& job);
+// The commands that show both outputs of that rank; empty: there is none.
 std::string LogCommands(const v1::Job& job);
 // The run's state and number, or the step of the job itself: "42.1 RUNNING", "submitted".
 std::string StepText(const v1::Transition& transition);

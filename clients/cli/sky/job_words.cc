@@ -17,15 +17,6 @@ v1::RunState LatestRun(const v1::Job& job) {
   return job.runs().empty() ? v1::RUN_STATE_UNSPECIFIED : job.runs().rbegin()->state();
 }
 
-// Agents say with the class CONFIG what a user has to change, and of a setup in these words, some
-// after the rank and its node.
-bool IsOfSetup(const v1::Failure& failure) {
-  const std::string& message = failure.message();
-  return failure.failure_class() == v1::FAILURE_CLASS_CONFIG &&
-         (message.starts_with("setup ") || message.find(": setup ") != message.npos ||
-          message.starts_with("The setup "));
-}
-
 std::string_view FailureWord(const v1::Job& job) {
   if (IsOfSetup(job.failure())) return "FAILED_SETUP";
   // The cluster's doing, for which SkyPilot has the one word.

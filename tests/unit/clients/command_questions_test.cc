@@ -281,6 +281,24 @@ TEST_F(CommandTest, WhyEndsWithTheLastLinesThatTheProgramWrote) {
   EXPECT_THAT(Run({"why", "42"}).out, Not(HasSubstr("Last lines")));
 }
 
+TEST_F(CommandTest, WhyHasTheLastLinesOfASetupThatFailed) {
+  job_ = JobInState(42, v1::JOB_STATE_FAILED);
+  job_.clear_exit();
+  job_.clear_start_time();
+  job_.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_CONFIG);
+  job_.mutable_failure()->set_message("rank 1 on gpu1: setup ended with exit code 9");
+  broker_.read_log = [&](const v1::ReadLogRequest& request, const auto& write) -> absl::Status {
+    EXPECT_EQ(request.rank(), 1u);
+    write(client::Piece(0, "no such package\n", v1::LOG_END_COMPLETE));
+    return absl::OkStatus();
+  };
+  const std::string page = Run({"why", "42"}).out;
+  EXPECT_THAT(page, HasSubstr("muster logs --rank 1 42.1 --stderr\n"));
+  EXPECT_THAT(page, EndsWith("  Last lines\n    no such package\n"));
+  job_.mutable_failure()->set_message("rank 1 on gpu1: setup could not be started: \"/x\"");
+  EXPECT_THAT(Run({"why", "42"}).out, Not(HasSubstr("Last lines")));
+}
+
 TEST_F(CommandTest, WhySaysWhoseTurnItIsWhileNobodyHasSaidWhyAJobWaits) {
   job_ = JobInState(42, v1::JOB_STATE_PENDING);
   job_.set_cluster("box");

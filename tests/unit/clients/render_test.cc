@@ -173,6 +173,48 @@ TEST(JobPage, ARunThatNeverBeganHasNoOutput) {
   EXPECT_EQ(LogCommands(job), "");
 }
 
+TEST(JobPage, ASetupThatFailedHasOutputThoughItsCommandNeverBegan) {
+  v1::Job job = FailedJob();
+  job.clear_start_time();
+  job.clear_exit();
+  job.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_CONFIG);
+  const std::pair<const char*, const char*> cases[] = {
+      {"setup ended with exit code 9, so the command was not started",
+       "muster logs 42.1; muster logs 42.1 --stderr"},
+      {"rank 0 on gpu1: setup ended with exit code 9, so the command was not started",
+       "muster logs 42.1; muster logs 42.1 --stderr"},
+      {"rank 12 on gpu1: setup was ended by SIGKILL, so the command was not started",
+       "muster logs --rank 12 42.1; muster logs --rank 12 42.1 --stderr"},
+      {"rank 1 on gpu1: setup could not be started: \"/x\": No such file or directory", ""},
+      {"setup could not be started: \"/x\": No such file or directory", ""},
+      {"rank 1 on gpu1: the command could not be started: \"/x\": Permission denied", ""},
+      {"the working directory \"/x\" cannot be entered: No such file or directory", ""}};
+  for (const auto& [message, commands] : cases) {
+    job.mutable_failure()->set_message(message);
+    EXPECT_EQ(LogCommands(job), commands) << message;
+  }
+}
+
+TEST(JobPage, OfARunThatBeganElsewhereTheRankThatFailedIsRead) {
+  v1::Job job = FailedJob();
+  job.clear_exit();
+  job.mutable_failure()->set_message("rank 3 on gpu4: the run was cut off");
+  EXPECT_EQ(RankToRead(job), 3u);
+  job.mutable_failure()->set_message("rank high on gpu4");
+  EXPECT_EQ(RankToRead(job), 0u);
+  job.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_CONFIG);
+  job.mutable_failure()->set_message("rank 3 on gpu4: setup ended with exit code 9");
+  EXPECT_EQ(RankToRead(job), 3u);
+  job.mutable_failure()->set_message("rank 3 on gpu4: the working directory cannot be entered");
+  EXPECT_EQ(RankToRead(job), std::nullopt) << "the others' output does not say more";
+  job.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_IMAGE);
+  EXPECT_EQ(RankToRead(job), std::nullopt);
+  job.mutable_exit()->set_rank(2);
+  EXPECT_EQ(RankToRead(job), 2u);
+  job.set_state(v1::JOB_STATE_CANCELED);
+  EXPECT_EQ(RankToRead(job), std::nullopt);
+}
+
 TEST(JobPage, ARunInPodsHasBothOutputsInOneLogOfMostClusters) {
   v1::Job job = FailedJob();
   job.mutable_runs(0)->add_replicas()->set_name("k7m2-42-1-0-x");
