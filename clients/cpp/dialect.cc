@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "contract/nearest.h"
 #include "muster/v1/job_spec.pb.h"
 
 namespace muster::client {
@@ -24,6 +25,9 @@ constexpr std::string_view kSkyPilotResources[] = {
 constexpr std::string_view kMusterTop[] = {"time", "cluster", "arguments"};
 // Fields of the API whose names both have.
 constexpr std::string_view kOfBoth[] = {"name", "setup", "resources", "secrets"};
+// Others that both have.
+constexpr std::string_view kOfBothByOtherNames[] = {"run", "workdir", "pool"};
+constexpr std::string_view kResourcesOfBoth[] = {"cpus", "memory", "gpus"};
 
 template <size_t kCount>
 bool IsOneOf(std::string_view name, const std::string_view (&names)[kCount]) {
@@ -59,6 +63,36 @@ bool IsSkyPilot(const YAML::Node& document) {
   });
 }
 
+// Whether a name that is neither's is a slip of one that a task alone has.
+template <size_t kCount>
+bool IsSlipOf(const std::string& name, std::vector<std::string_view> others,
+              const std::string_view (&of_task)[kCount]) {
+  if (std::find(others.begin(), others.end(), name) != others.end()) return false;
+  others.insert(others.end(), std::begin(of_task), std::end(of_task));
+  const std::string_view meant = contract::Nearest(name, others);
+  return !meant.empty() && IsOneOf(meant, of_task);
+}
+
+// What a job file may have at the top.
+std::vector<std::string_view> MusterTopNames() {
+  std::vector<std::string_view> names(std::begin(kMusterTop), std::end(kMusterTop));
+  names.insert(names.end(), std::begin(kOfBothByOtherNames), std::end(kOfBothByOtherNames));
+  const auto& type = *v1::JobSpec::descriptor();
+  for (int i = 0; i < type.field_count(); ++i) names.push_back(type.field(i)->name());
+  return names;
+}
+
+bool IsMeantForSkyPilot(const YAML::Node& document) {
+  const std::vector<std::string_view> top = MusterTopNames();
+  return HasField(document, [&](const std::string& name, const YAML::Node& value) {
+    if (name != "resources") return IsSlipOf(name, top, kSkyPilotTop);
+    return HasField(value, [](const std::string& inner, const YAML::Node&) {
+      return IsSlipOf(inner, {std::begin(kResourcesOfBoth), std::end(kResourcesOfBoth)},
+                      kSkyPilotResources);
+    });
+  });
+}
+
 // A job file's document that has a name only describes no job.
 bool IsHeader(const YAML::Node& document) {
   return document.IsMap() && document.size() == 1 &&
@@ -73,9 +107,9 @@ Dialect DialectOf(const std::vector<YAML::Node>& documents) {
   const auto is_there = [](const YAML::Node& document) { return !document.IsNull(); };
   const auto first = std::find_if(documents.begin(), documents.end(), is_there);
   const bool has_header = std::count_if(first, documents.end(), is_there) > 1 && IsHeader(*first);
-  return has_header || std::any_of(documents.begin(), documents.end(), IsSkyPilot)
-             ? Dialect::kSkyPilot
-             : Dialect::kMuster;
+  const bool is_task = has_header || std::any_of(documents.begin(), documents.end(), IsSkyPilot) ||
+                       std::any_of(documents.begin(), documents.end(), IsMeantForSkyPilot);
+  return is_task ? Dialect::kSkyPilot : Dialect::kMuster;
 }
 
 }  // namespace muster::client

@@ -16,6 +16,8 @@ enum class Dialect { kMuster, kSkyPilot };
 //   - else one that a SkyPilot task alone has (num_nodes, envs, file_mounts, ..., and under
 //     resources accelerators, infra, any_of, labels, priority, ...), or a first document that is
 //     the header of others: SkyPilot;
+//   - else a name that neither has, and that is most like one that a task alone has: SkyPilot,
+//     whose reader refuses it and says which name was probably meant;
 //   - else Muster, whose fields of the same names (name, setup, run, workdir, cpus, memory) mean
 //     much the same.
 // Values do not count, but that `pool` is a text in a job file and a mapping in a task.

@@ -35,8 +35,18 @@ const std::map<std::string_view, std::string_view> kHints = {
     {"args",
      "write those of the script under arguments; a program and its own are one list under command"},
     {"envs", "write env"},
+    {"environment", "write env"},
     {"timeout", "write time"},
     {"<<", "YAML merge keys are not read; repeat the fields"},
+};
+
+// The same under resources: a SkyPilot task's, in a file that is a job file by its other fields.
+const std::map<std::string_view, std::string_view> kResourcesHints = {
+    {"accelerators", "write gpus, as in gpus: H100:8"},
+    {"image_id", "write image at the top"},
+    {"infra", "write cluster: NAME at the top"},
+    {"labels", "write it at the top"},
+    {"priority", "write it at the top"},
 };
 
 // The fields whose form in a file is not that of the API. Every other field is read as the API has
@@ -60,6 +70,11 @@ class SpecReader {
              {"timeout", [this](const YamlValue& v) { Timeout(v); }}},
             {"muster.v1.JobSpec.working_directory",
              {"workdir|working_directory", [this](const YamlValue& v) { WorkingDirectory(v); }}},
+            {"muster.v1.JobSpec.resources",
+             {"resources",
+              [&](const YamlValue& v) {
+                reader.Read(v, spec_.mutable_resources(), {}, kResourcesHints);
+              }}},
             {"muster.v1.Resources.cpu_millis", {"cpus", [this](const YamlValue& v) { Cpus(v); }}},
             {"muster.v1.Resources.memory_bytes",
              {"memory", [this](const YamlValue& v) { Memory(v); }}},

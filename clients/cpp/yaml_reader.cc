@@ -53,6 +53,12 @@ std::vector<std::string_view> SplitNames(std::string_view names) {
   return result;
 }
 
+std::vector<std::string_view> NamesOf(const std::map<std::string_view, std::string_view>& hints) {
+  std::vector<std::string_view> names;
+  for (const auto& [name, hint] : hints) names.push_back(name);
+  return names;
+}
+
 // Where the first byte is that no UTF-8 text has; the size of the text if there is none.
 size_t FindNotText(std::string_view text) {
   size_t at = 0;
@@ -236,10 +242,14 @@ void YamlReader::Mapping(const YamlValue& value, const std::vector<Field>& field
   bool is_listed = false;
   for (const auto& [name, entry] : found) {
     std::string message = "no such field";
-    if (const auto hint = hints.find(name); hint != hints.end()) {
+    const auto hint = hints.find(name);
+    if (hint != hints.end()) {
       message += fmt::format("; {}", hint->second);
     } else if (const std::string_view nearest = contract::Nearest(name, known); !nearest.empty()) {
       message += fmt::format("; did you mean \"{}\"?", nearest);
+    } else if (const std::string_view tried = contract::Nearest(name, NamesOf(hints));
+               !tried.empty()) {
+      message += fmt::format("; {}", hints.at(tried));
     } else if (!is_listed) {
       is_listed = true;
       message += fmt::format("; known here: {}", fmt::join(known, ", "));

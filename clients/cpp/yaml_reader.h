@@ -52,7 +52,7 @@ class YamlReader {
       : file_(file), merge_keys_(merge_keys) {}
 
   // Reads a mapping field by field; whatever is not among the fields is a problem. `hints` says for
-  // names that people try what to write instead.
+  // names that people try, or miss by a letter or two, what to write instead.
   void Mapping(const YamlValue& value, const std::vector<Field>& fields,
                const std::map<std::string_view, std::string_view>& hints = {});
   // Calls `read` for each key with its value.

@@ -95,7 +95,9 @@ std::string WhySlurmOnly(const v1::JobSpec& spec) {
   // What it is without being asked for.
   if (others.tasks_per_node() == 1) others.clear_tasks_per_node();
   if (!spec.slurm().has_batch_script())
-    return others.ByteSizeLong() > 0 ? WhatIsSet(others, false) : "the job has a slurm section";
+    return others.ByteSizeLong() > 0
+               ? WhatIsSet(others, false)
+               : "the job has a slurm section (in a SkyPilot task: infra: slurm)";
   const auto& extra = others.extra_options();
   if (std::all_of(extra.begin(), extra.end(), IsForMuster)) others.clear_extra_options();
   if (others.ByteSizeLong() > 0) return WhatIsSet(others, true);

@@ -18,6 +18,7 @@ using Wide = unsigned __int128;
 constexpr int64_t kMaxSeconds = 365 * int64_t{86400};
 constexpr uint64_t kMaxBytes = uint64_t{1} << 50;
 constexpr uint64_t kMaxCpuMillis = 10'000'000;
+constexpr uint64_t kGpuMillis = 1'000;  // one
 constexpr uint64_t kMaxGpuMillis = 1'000'000;
 constexpr size_t kMaxGpuTypeBytes = 63;
 
@@ -278,6 +279,12 @@ absl::StatusOr<v1::GpuRequest> ParseGpus(std::string_view text) {
     return BadField("gpus",
                     fmt::format("{} is not a request for GPUs; use a count, a type or both, like "
                                 "8, H100, H100:8 or, of one GPU, H100:0.5, with at most 1000",
+                                Quoted(text)));
+  }
+  if (*millis > kGpuMillis && *millis % kGpuMillis != 0) {
+    return BadField("gpus",
+                    fmt::format("{} is neither a share of one GPU nor whole GPUs; use 0.001 "
+                                "to 0.999 or a whole number",
                                 Quoted(text)));
   }
   gpus.set_type(std::string(type));

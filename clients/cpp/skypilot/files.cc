@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 
+#include "absl/strings/ascii.h"
 #include "clients/cpp/local_upload.h"
 #include "clients/cpp/skypilot/values.h"
 #include "contract/characters.h"
@@ -25,11 +28,26 @@ bool ReadPath(YamlReader& in, const Variables& variables, const YamlValue& value
   return path.ok();
 }
 
+constexpr std::string_view kFromElsewhere =
+    "copy the data to the cluster and write lustre:///PATH, or fetch it in setup";
+
+// Whether it is a bucket, or anything else that a cluster does not have in its own storage.
+bool IsElsewhere(const std::string& uri) {
+  constexpr std::string_view kStorage[] = {"lustre", "slurm", "file", "local"};
+  const std::string scheme = absl::AsciiStrToLower(uri.substr(0, uri.find("://")));
+  return scheme.find('/') == scheme.npos &&
+         std::find(std::begin(kStorage), std::end(kStorage), scheme) == std::end(kStorage);
+}
+
 // Data of the cluster.
 void AddInput(YamlReader& in, const YamlValue& value, const std::string& source,
               const std::string& target, v1::JobSpec* spec) {
   if (static_cast<size_t>(spec->inputs_size()) == contract::kMaxInputs) {
     return in.Problem(value, fmt::format("{} files are the most", contract::kMaxInputs));
+  }
+  if (IsElsewhere(source)) {
+    return in.Problem(value, fmt::format("Muster fetches nothing from {}; {}",
+                                         contract::Quoted(source), kFromElsewhere));
   }
   const absl::StatusOr<contract::StorageUri> uri = contract::ParseStorageUri("", source);
   if (!uri.ok()) return in.ProblemOf(value, uri.status());
@@ -68,9 +86,7 @@ void ReadFileMounts(YamlReader& in, const Variables& variables, const YamlValue&
     std::string source;
     if (!ReadPath(in, variables, inner, key, &target)) return;
     if (inner.node.IsMap()) {
-      return in.Problem(inner,
-                        "Muster mounts no buckets; copy the data to the cluster, and write "
-                        "lustre:///PATH, or fetch it in setup");
+      return in.Problem(inner, fmt::format("Muster mounts no buckets; {}", kFromElsewhere));
     }
     if (!ReadText(in, inner, &source) || !ReadPath(in, variables, inner, source, &source)) return;
     if (source.find("://") != source.npos) return AddInput(in, inner, source, target, spec);

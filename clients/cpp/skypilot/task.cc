@@ -24,6 +24,7 @@ const std::map<std::string_view, std::string_view> kHints = {
     {"autostop", "write it under resources"},
     {"job_recovery", "write it under resources"},
     {"any_of", "write it under resources"},
+    {"environment", "write envs"},
     {"experimental", "SkyPilot has it no more; write config"},
 };
 

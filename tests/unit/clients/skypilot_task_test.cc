@@ -53,6 +53,12 @@ INSTANTIATE_TEST_SUITE_P(
             "t.yaml:1:1: x-base: no such field"},
         Row{"UnknownField", "num_nodes: 1\nruns: x",
             "t.yaml:2:1: runs: no such field; did you mean \"run\"?"},
+        Row{"TheOnlyTellingFieldMisspelt", "num_node: 2\nrun: x",
+            "t.yaml:1:1: num_node: no such field; did you mean \"num_nodes\"?"},
+        Row{"TheOnlyTellingFieldMisspeltInside", "run: x\nresources: {acelerators: H100:1}",
+            "t.yaml:2:13: resources.acelerators: no such field; did you mean \"accelerators\"?"},
+        Row{"MisspeltNameThatPeopleTry", "num_nodes: 1\nrun: x\nenviroment: {A: b}",
+            "t.yaml:3:1: enviroment: no such field; write envs"},
         Row{"UnknownFieldWithoutValue",
             "num_nodes: 1\nrun: x\ncolour:", "t.yaml:3:1: colour: no such field"},
         Row{"AtTheWrongPlace", "num_nodes: 1\nrun: x\nautostop: true",
@@ -194,7 +200,14 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"MountOfABucket", "run: x\nfile_mounts: {/d: {name: b}}",
             "t.yaml:2:19: file_mounts./d: Muster mounts no buckets"},
         Row{"MountOfACloudsUri", "run: x\nfile_mounts: {/d: 's3://b'}",
-            "t.yaml:2:19: file_mounts./d: |s3://b"},
+            "t.yaml:2:19: file_mounts./d: Muster fetches nothing from \"s3://b\"; copy the data to "
+            "the cluster and write lustre:///PATH, or fetch it in setup"},
+        Row{"MountOfADownload", "run: x\nfile_mounts: {d: 'https://a.org/b'}",
+            "t.yaml:2:18: file_mounts.d: Muster fetches nothing from \"https://a.org/b\"|setup"},
+        Row{"MountByASchemeInCapitals", "run: x\nfile_mounts: {/d: 'LUSTRE:///d'}",
+            "command { script: '" BASH "x' } inputs { uri: 'LUSTRE:///d' }"},
+        Row{"MountOfThisMachinesUri", "run: x\nfile_mounts: {/d: 'file:///b'}",
+            "t.yaml:2:19: file_mounts./d: "},
         Row{"MountOfNothing", "run: x\nfile_mounts: {/d: }",
             "t.yaml:2:|file_mounts./d: expected a text"},
         Row{"MountAtARelativePlace",
@@ -351,6 +364,16 @@ TEST(DialectOfAFile, IsToldByFieldsThatOneAloneHas) {
       {"name: a\n---\nrun: x", Dialect::kSkyPilot},
       {"run: x\n---\nname: a", Dialect::kMuster},
       {"name: a", Dialect::kMuster},
+      {"run: x\nnum_node: 2", Dialect::kSkyPilot},
+      {"run: x\nfile_mount: {a: b}", Dialect::kSkyPilot},
+      {"run: x\nresources: {prioriy: 5}", Dialect::kSkyPilot},
+      {"run: x\n---\nrun: y\nresources: {acelerators: H100}", Dialect::kSkyPilot},
+      {"run: x\nnum_node: 2\ntime: 4h", Dialect::kMuster},
+      {"run: x\nnode: 2", Dialect::kMuster},
+      {"run: x\nenviroment: {A: b}", Dialect::kMuster},
+      {"run: x\nresources: {gpu: 1, cpuss: 2, zzzz: 3}", Dialect::kMuster},
+      {"run: x\nimag: ubuntu", Dialect::kMuster},
+      {"run: x\npartition: gpu", Dialect::kMuster},
       {"", Dialect::kMuster},
       {"- a", Dialect::kMuster},
       {"5", Dialect::kMuster}};
@@ -362,6 +385,10 @@ TEST(DialectOfAFile, IsToldByFieldsThatOneAloneHas) {
 TEST(DialectOfAFile, IsMustersIfBothAreMixedAndTheErrorHelps) {
   EXPECT_THAT(MessageOf(ParseJobFile("t.yaml", "run: x\ntime: 4h\nnum_nodes: 2").status()),
               StartsWith("t.yaml:3:1: num_nodes: no such field; write nodes"));
+  EXPECT_THAT(
+      MessageOf(
+          ParseJobFile("t.yaml", "run: x\nnodes: 2\nresources: {acelerators: H100}").status()),
+      StartsWith("t.yaml:3:13: resources.acelerators: no such field; write gpus, as in gpus: "));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ TEST(WhySlurmOnlyTest, AnySlurmSectionDoesThatIsNoBatchScripts) {
   EXPECT_EQ(WhySlurmOnly({}), "");
   v1::JobSpec spec;
   spec.mutable_slurm();
-  EXPECT_THAT(WhySlurmOnly(spec), HasSubstr("slurm section"));
+  EXPECT_THAT(WhySlurmOnly(spec), HasSubstr("a slurm section (in a SkyPilot task: infra: slurm)"));
 }
 
 TEST(WhySlurmOnlyTest, ABatchScriptOfOneNodeRunsAnywhere) {

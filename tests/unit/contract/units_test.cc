@@ -194,6 +194,15 @@ TEST(ParseGpus, RefusesEverythingElse) {
   }
 }
 
+TEST(ParseGpus, SaysOfMoreThanOneGpuAndAPartWhatWorksAsItIsWritten) {
+  for (const char* text : {"H100:1.5", "2.001"}) {
+    EXPECT_THAT(std::string(ParseGpus(text).status().message()),
+                HasSubstr(std::string("\"") + text +
+                          "\" is neither a share of one GPU nor whole GPUs; use 0.001 to 0.999 or "
+                          "a whole number"));
+  }
+}
+
 TEST(ParseGpus, TakesNoOddNumberForAType) {
   EXPECT_THAT(std::string(ParseGpus("Four").status().message()),
               HasSubstr("\"Four\" is no number; write 4"));
