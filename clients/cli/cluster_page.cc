@@ -82,7 +82,8 @@ std::vector<std::string> LimitLines(const v1::PoolLoad& load) {
     parts.push_back(LimitText(load.now().default_time_limit()) + " if none is given");
   }
   if (load.now().max_nodes() > 0) {
-    parts.push_back(fmt::format("at most {} nodes", load.now().max_nodes()));
+    const uint32_t nodes = load.now().max_nodes();
+    parts.push_back(fmt::format("at most {} node{}", nodes, nodes == 1 ? "" : "s"));
   }
   std::vector<std::string> lines;
   if (!parts.empty()) lines.push_back(fmt::format("{}", fmt::join(parts, ", ")));

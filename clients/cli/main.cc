@@ -135,9 +135,9 @@ int Main(int argc, char** argv) {
     return kUsage;
   }
   std::optional<OnInterrupt> interrupt;
-  const bool is_sky_exec =
-      call.verb == Verb::kSky && !call.words.empty() && call.words[0] == "exec";
-  if (call.wait || call.verb == Verb::kSbatch || is_sky_exec) {
+  const bool is_sky_wait = call.verb == Verb::kSky && !call.words.empty() &&
+                           (call.words[0] == "exec" || call.words[0] == "logs");
+  if (call.wait || call.verb == Verb::kSbatch || is_sky_wait) {
     interrupt.emplace(&terminal,
                       "interrupted before the broker had answered; muster list shows what it has");
   }

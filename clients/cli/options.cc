@@ -130,7 +130,9 @@ void AddJobPath(CLI::App* verb, std::vector<JobRef>* jobs, std::string* path) {
             if (colon == std::string::npos) {
               throw CLI::ValidationError(
                   "JOB:PATH", fmt::format("{} names no file of a job; write its number, ':' and a "
-                                          "path in its working directory, as in 42:results",
+                                          "path in its working directory, as in 42:results "
+                                          "(cp copies from jobs to here; what a job is to have, "
+                                          "--workdir and file_mounts bring along)",
                                           contract::Quoted(text)));
             }
             *jobs = ParseJobRefs(text.substr(0, colon), /*runs=*/true);

@@ -87,6 +87,7 @@ def test_what_is_not_there_is_told(world, agent, api):
     error = refusal(lambda: fetch(api, elsewhere, "etc/passwd"))
     assert error_info(error).reason == "RUN_HAS_NO_FILES" and '"/"' in error.details()
     assert "names no file of a job" in world.cli("cp", "x", ".", check=False).stderr
+    assert "cp copies from jobs to here" in world.cli("cp", "x", "1:x", check=False).stderr
 
 
 def test_files_of_a_run_that_goes_on_can_be_read(world, agent, api):

@@ -17,6 +17,7 @@
 #include "clients/cpp/jobfile.h"
 #include "clients/cpp/local_upload.h"
 #include "contract/characters.h"
+#include "contract/validate.h"
 
 namespace muster::cli::sky {
 namespace {
@@ -104,7 +105,9 @@ int Submitted(Session& session, const ExecWords& words, const v1::JobSpec& spec,
       "no longer waiting; the job goes on. Come back with: muster sky logs {} {}", cluster, id));
   v1::Job job;
   job.set_id(id);
-  *job.mutable_spec() = spec;
+  // With the name that the broker gives a job without one, as `sky logs` shows it.
+  const absl::StatusOr<v1::JobSpec> named = contract::NormalizeJobSpec(spec);
+  *job.mutable_spec() = named.ok() ? *named : spec;
   return FollowJob(session, id, ChoiceFor(session, job));
 }
 

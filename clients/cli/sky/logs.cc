@@ -144,6 +144,11 @@ int Logs(Session& session, const Words& words) {
     session.terminal.Out(fmt::format("Job {}: {}\n", job->id(), StatusWord(*job)));
     return CodeOf(*job);
   }
+  const bool goes_on = asked->follow && !contract::IsTerminal(job->state());
+  session.interrupt->SetRemark(
+      fmt::format("{} with: muster sky logs {} {}",
+                  goes_on ? "no longer waiting; the job goes on. Come back" : "interrupted; again",
+                  Harmless(asked->cluster), job->id()));
   LogChoice choice = ChoiceFor(session, *job);
   choice.tail_lines = asked->tail_lines;
   return asked->follow ? FollowJob(session, job->id(), choice) : PrintLogs(session, *job, choice);

@@ -2,12 +2,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pwd.h>
+#include <signal.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "contract/errors.h"
@@ -263,6 +266,38 @@ TEST_F(SkyTest, ExecFollowsAllRanksAndExitsByHowTheJobEnded) {
     EXPECT_THAT(outcome.out, HasSubstr(line));
   }
   EXPECT_THAT(outcome.err, HasSubstr("Job finished (status: FAILED)"));
+}
+
+TEST_F(SkyTest, ExecHasTheNameBeforeItsLinesThatTheBrokerGivesATaskWithoutOne) {
+  jobs_[42] = JobInState(42, v1::JOB_STATE_SUCCEEDED);
+  broker_.read_log = [](const v1::ReadLogRequest&, const auto& write) -> absl::Status {
+    write(Piece(0, "hello\n", v1::LOG_END_COMPLETE));
+    return absl::OkStatus();
+  };
+  const std::string task = WriteNamed("t.yaml", "num_nodes: 2\nrun: echo hello");
+  EXPECT_THAT(Sky({"exec", "box", task}).out, HasSubstr("(echo, rank=1) hello\n"));
+}
+
+TEST_F(SkyTest, AnInterruptOfLogsTellsHowToGoOn) {
+  broker_.read_log = [](const v1::ReadLogRequest& request, const auto& write) -> absl::Status {
+    if (request.stream() == v1::LOG_STREAM_STDERR) return absl::OkStatus();
+    write(Piece(0, "begun\n"));
+    while (write(Piece(6, ""))) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return absl::OkStatus();
+  };
+  broker_.watch_jobs = [this](const v1::WatchJobsRequest&, const auto& write) -> absl::Status {
+    write(client::Step(2, 3, v1::JOB_STATE_RUNNING));
+    while (!stop_ && write(v1::WatchJobsResponse()))
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return absl::OkStatus();
+  };
+  Command command(broker_.address(), {"sky", "logs", "box", "2"});
+  command.AwaitOut("begun");
+  command.Signal(SIGINT);
+  const Outcome outcome = command.Finish();
+  stop_ = true;
+  EXPECT_EQ(outcome.code, 130);
+  EXPECT_THAT(outcome.err, HasSubstr("the job goes on. Come back with: muster sky logs box 2\n"));
 }
 
 TEST_F(SkyTest, LogsTellByTheirCodeHowAJobStands) {
