@@ -30,8 +30,7 @@ namespace {
 // How often a commit is tried again on a full disk, and the broker is told.
 constexpr absl::Duration kFullDiskRetry = absl::Seconds(1);
 
-// Intents that are committed while earlier launches are under way, so that disk and cluster work at
-// the same time.
+// Intents committed while earlier launches are under way: disk and cluster work at the same time.
 constexpr int kLaunchesAhead = 3;
 
 // Of backends that launch many at once: batches whose intents are committed, one of them under way.
@@ -45,15 +44,14 @@ int LaunchesInFlight(const AgentOptions& options, const Backend& backend) {
 
 // One at a time is in the order of arrival, whatever runs bring along.
 int FileLaunches(const AgentOptions& options, const Backend& backend) {
-  const int one_by_one = options.launch_parallelism;
-  return one_by_one == 1 ? 0 : std::min(one_by_one, backend.MaxLaunchesWithFiles());
+  const int all = options.launch_parallelism;
+  return all == 1 ? 0 : std::min(all, backend.MaxLaunchesWithFiles());
 }
 
 Options CoreOptions(const AgentOptions& options, const Backend& backend) {
   Options core = options.core;
   core.max_launches_in_flight = LaunchesInFlight(options, backend);
-  if (const int with_files = FileLaunches(options, backend); with_files > 0)
-    core.max_file_launches_in_flight = with_files + kLaunchesAhead;
+  core.max_file_launches_in_flight = FileLaunches(options, backend);
   core.lookup_grace = backend.LookupGrace();
   return core;
 }

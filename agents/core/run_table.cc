@@ -299,9 +299,7 @@ void RunTable::OnTime(const Step& step) {
 
 void RunTable::Finish(const Step& step) {
   const bool may_launch = has_broker_spoken_ && !draining_;
-  while (may_launch) {
-    const std::optional<std::string> key = launch_queue_.Take();
-    if (!key.has_value()) break;
+  while (const auto key = may_launch ? launch_queue_.Take() : std::nullopt) {
     StartLaunch(*Find(*key), "launching", step);
   }
   if (may_launch && !are_starts_allowed_) AllowStarts(step);

@@ -170,7 +170,9 @@ absl::StatusOr<FileCache::Hold> FileCache::Fetch(const std::vector<Wanted>& file
   Hold hold(this, std::move(digests));
   // Else what fits would be fetched, in vain.
   if (!missing.empty()) {
-    absl::Status room = MakeRoom(BytesToFetch(missing), incoming_, "what the job brings along");
+    // Somebody may have removed them; that says nothing about the job.
+    absl::Status room = MakeDirectories();
+    if (room.ok()) room = MakeRoom(BytesToFetch(missing), incoming_, "what the job brings along");
     if (!room.ok()) return room;
   }
   std::atomic<size_t> next = 0;
@@ -265,7 +267,7 @@ class FileCache::Promise {
 // One try, from where the last one has ended.
 absl::Status FileCache::FetchOnce(const Wanted& file, absl::Time deadline) {
   if (stopped_) return absl::UnavailableError("the agent ends");
-  // Somebody may have removed them; that says nothing about the job.
+  // As above.
   if (absl::Status status = MakeDirectories(); !status.ok()) return status;
   const std::string path = IncomingPath(file.sha256);
   Fd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));

@@ -23,6 +23,10 @@ namespace {
 // enough for the machine.
 constexpr absl::Duration kStartRetry = absl::Seconds(5);
 
+// Canceled runs whose end is written between two looks at what can start: each is a sync of the
+// disk, and many may be canceled at once.
+constexpr int kClosesInARow = 16;
+
 constexpr char kAwaitsBroker[] =
     "waiting for the broker's word on what is still wanted, as the agent was started anew";
 
@@ -125,10 +129,10 @@ void Scheduler::Loop() {
     PublishLoad();
     board_->WakeIfNews();
     const absl::Duration held = hold_until_ - time_.Now();
-    const bool waits = queue_.waiting() > 0 || !closing_.empty();
-    const bool try_again = waits && held > absl::ZeroDuration();
-    for (const SupervisorEvent& event :
-         supervisors_->Wait(try_again ? held : absl::InfiniteDuration())) {
+    const bool has_closes = !closing_.empty();
+    const bool try_again = (queue_.waiting() > 0 || has_closes) && held > absl::ZeroDuration();
+    const absl::Duration rest = has_closes ? absl::ZeroDuration() : absl::InfiniteDuration();
+    for (const SupervisorEvent& event : supervisors_->Wait(try_again ? held : rest)) {
       if (event.record == kStartedFile) OnStarted(event.run_key);
       if (event.record == kExitFile) OnExitRecord(event.run_key);
       if (event.kind == SupervisorEvent::Kind::kEnded) OnEnded(event.run_key);
@@ -176,7 +180,10 @@ void Scheduler::Handle(const HoldMessage& message) {
 }
 
 void Scheduler::Handle(const CancelMessage& message) {
-  if (TakeWaiting(message.run_key)) return CloseUnstarted(message.run_key);
+  if (TakeWaiting(message.run_key)) {
+    closing_.insert(message.run_key);
+    return;
+  }
   const auto found = active_.find(message.run_key);
   if (found == active_.end()) return;
   found->second.cancel_asked = true;
@@ -227,8 +234,9 @@ void Scheduler::AdoptRunning(const RunningRun& run) {
 // ---- starting
 
 void Scheduler::StartReady() {
-  if (time_.Now() >= hold_until_) {
-    for (const std::string& run_key : std::set<std::string>(closing_)) CloseUnstarted(run_key);
+  for (int i = 0; i < kClosesInARow && !closing_.empty() && time_.Now() >= hold_until_; ++i) {
+    const std::string run_key = *closing_.begin();
+    CloseUnstarted(run_key);
   }
   if (AreStartsHeld()) return;
   for (const ReadyRun& ready : queue_.Round(time_.Now())) {

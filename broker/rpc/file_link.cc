@@ -74,9 +74,7 @@ class FeedStream final : public grpc::ServerReadReactor<v1::SendFilesRequest>,
     if (absl::Status status = Handle(); !status.ok()) Leave(status);
   }
 
-  void OnCancel() override {
-    Leave(AgentWentAway());
-  }
+  void OnCancel() override { Leave(AgentWentAway()); }
 
   void OnDone() override {
     context_.streams->Remove(this);

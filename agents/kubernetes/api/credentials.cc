@@ -185,7 +185,8 @@ void Credentials::PluginEnded(absl::StatusOr<Credential> made) {
 }
 
 absl::Status Credentials::StillRuns() const {
-  return PluginError(*endpoint_.identity.exec, "it did not end within the time of this request; try it by hand");
+  return PluginError(*endpoint_.identity.exec,
+                     "it did not end within the time of this request; try it by hand");
 }
 
 absl::Status Credentials::PluginError(const ExecPlugin& plugin, const std::string& words) const {

@@ -93,7 +93,8 @@ TEST_F(PluginTest, WhileItHangsNobodyWaitsLongerThanTheirOwnTimeAndItRunsOnceFor
   for (int caller = 0; caller < 3; ++caller) {
     const absl::Status status = credentials.Get(absl::Now() + absl::Milliseconds(20)).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kUnauthenticated);
-    EXPECT_THAT(std::string(status.message()), HasSubstr("it did not end within the time of this request"));
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("it did not end within the time of this request"));
   }
   std::ofstream(gate).close();
   EXPECT_EQ(credentials.Get()->authorization, "Bearer t");
