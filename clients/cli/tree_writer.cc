@@ -46,7 +46,7 @@ mode_t ModeOf(const v1::FileTreeEntry& entry) {
 }  // namespace
 
 TreeWriter::~TreeWriter() {
-  if (file_ >= 0) unlinkat(directory_, temporary_name_.c_str(), 0);
+  if (file_ >= 0 && has_name_) unlinkat(directory_, temporary_name_.c_str(), 0);
   Close(&file_);
   Close(&directory_);
   Close(&root_);
@@ -135,9 +135,24 @@ absl::Status TreeWriter::BeginFile(const v1::FileTreeEntry& entry, int directory
   temporary_name_ = fmt::format(".muster-cp-{}-{}", getpid(), files_);
   entry_ = entry;
   written_ = 0;
-  file_ = openat(directory_, temporary_name_.c_str(),
-                 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  // Without a name, it is gone with this process, however that ends.
+  file_ = openat(directory_, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+  has_name_ = file_ < 0;
+  // Some file systems have only files with names.
+  if (has_name_) {
+    file_ = openat(directory_, temporary_name_.c_str(),
+                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  }
   return file_ < 0 ? SystemError("write", name) : absl::OkStatus();
+}
+
+// A link replaces nothing, so that it gets another name first.
+bool TreeWriter::NameFile() {
+  const std::string path = fmt::format("/proc/self/fd/{}", file_);
+  has_name_ = has_name_ || linkat(AT_FDCWD, path.c_str(), directory_, temporary_name_.c_str(),
+                                  AT_SYMLINK_FOLLOW) == 0;
+  return has_name_ &&
+         renameat(directory_, temporary_name_.c_str(), directory_, file_name_.c_str()) == 0;
 }
 
 absl::Status TreeWriter::Append(std::string_view bytes) {
@@ -158,10 +173,9 @@ absl::Status TreeWriter::Append(std::string_view bytes) {
 absl::Status TreeWriter::EndFile() {
   if (file_ < 0) return absl::OkStatus();
   absl::Status status;
-  if (fchmod(file_, ModeOf(entry_)) != 0 ||
-      renameat(directory_, temporary_name_.c_str(), directory_, file_name_.c_str()) != 0) {
+  if (fchmod(file_, ModeOf(entry_)) != 0 || !NameFile()) {
     status = SystemError("write", file_name_);
-    unlinkat(directory_, temporary_name_.c_str(), 0);
+    if (has_name_) unlinkat(directory_, temporary_name_.c_str(), 0);
   }
   Close(&file_);
   Close(&directory_);

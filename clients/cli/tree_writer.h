@@ -43,6 +43,8 @@ class TreeWriter {
   absl::Status BeginRoot(const v1::FileTreeEntry& entry);
   absl::Status BeginFile(const v1::FileTreeEntry& entry, int directory, const std::string& name);
   absl::Status EndFile();
+  // Puts the file on its way in its place; false: errno says why not.
+  bool NameFile();
   absl::Status MakeLinks();
   // The directory that is to hold what is at a path below the root.
   absl::StatusOr<int> OpenParent(std::string_view path, std::string* name) const;
@@ -59,6 +61,7 @@ class TreeWriter {
   int file_ = -1;
   std::string file_name_;
   std::string temporary_name_;
+  bool has_name_ = false;  // it stands in the directory under that name
   v1::FileTreeEntry entry_;
   uint64_t written_ = 0;
 

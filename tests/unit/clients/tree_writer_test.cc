@@ -105,6 +105,8 @@ TEST_F(TreeWriterTest, AFileIsReplacedWholeOrNotAtAll) {
     TreeWriter writer(directory_ / "place", "out");
     ASSERT_TRUE(writer.Begin(Entry("", v1::FILE_KIND_FILE, 2)).ok());
     ASSERT_TRUE(writer.Append("n").ok());
+    EXPECT_EQ(std::distance(fs::directory_iterator(directory_ / "place"), {}), 1)
+        << "a process that is killed now leaves nothing";
   }
   EXPECT_EQ(Content("place/out"), "old");
   EXPECT_EQ(std::distance(fs::directory_iterator(directory_ / "place"), {}), 1);
