@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "agents/kubernetes/manifest/brought_files.h"
 #include "agents/kubernetes/objects/objects.h"
 #include "contract/text.h"
@@ -12,8 +13,14 @@
 namespace muster::kubernetes {
 namespace {
 
-// A number of 20 digits at most.
-constexpr size_t kMaxWrittenBytes = 32;
+// What is gone is written down by the minute from which it counts no more, so in one line for each
+// minute of kUntilCompacted and two more; each has two numbers of at most 20 digits.
+constexpr size_t kMaxWrittenBytes = 1024;
+
+// Since the epoch. A whole minute is its own, so that reading and writing it again moves nothing.
+int64_t MinuteOf(absl::Time time) {
+  return absl::ToUnixSeconds(time + absl::Minutes(1) - absl::Nanoseconds(1)) / 60;
+}
 
 uint64_t SumOf(const std::map<std::string, uint64_t>& bytes) {
   uint64_t sum = 0;
@@ -55,13 +62,33 @@ class FileRoom::Sink final : public ObjectSink {
 };
 
 FileRoom::FileRoom(FileRoomOptions options) : options_(std::move(options)), start_(options_.now()) {
-  if (options_.path.empty()) return;
+  if (!options_.path.empty()) ReadWritten();
+}
+
+// The first line has how much there was; each other one how much was gone, and until when it
+// counts.
+void FileRoom::ReadWritten() {
   const absl::StatusOr<std::string> text = host_.ReadFile(options_.path, kMaxWrittenBytes);
   // Without the file there was nothing.
-  if (text.ok() && absl::SimpleAtoi(*text, &unlisted_bytes_)) written_bytes_ = unlisted_bytes_;
+  if (!text.ok()) return;
+  const std::vector<std::string> lines = absl::StrSplit(*text, '\n', absl::SkipEmpty());
+  if (lines.empty() || !absl::SimpleAtoi(lines[0], &unlisted_bytes_)) return;
+  written_ = *text;
+  for (size_t i = 1; i < lines.size(); ++i) {
+    const std::pair<std::string, std::string> words =
+        absl::StrSplit(lines[i], absl::MaxSplits(' ', 1));
+    uint64_t bytes = 0;
+    int64_t until_s = 0;
+    if (!absl::SimpleAtoi(words.first, &bytes) || !absl::SimpleAtoi(words.second, &until_s))
+      continue;
+    // The clock may have been set back since.
+    gone_.push_back({std::min(absl::FromUnixSeconds(until_s), start_ + kUntilCompacted), bytes});
+  }
 }
 
 std::unique_ptr<ObjectSink> FileRoom::Listen(std::string name_space, ObjectSink* next) {
+  const std::lock_guard lock(mutex_);
+  ++namespaces_;
   return std::make_unique<Sink>(this, std::move(name_space), next);
 }
 
@@ -78,6 +105,10 @@ void FileRoom::SetListed(const std::string& name_space, RunBytes jobs) {
   }
   listed_bytes_ += SumOf(jobs) - SumOf(known);
   known = std::move(jobs);
+  if (unlisted_bytes_ > 0 && listed_.size() == namespaces_) {
+    LoseLocked(unlisted_bytes_);
+    unlisted_bytes_ = 0;
+  }
 }
 
 void FileRoom::SetListed(const std::string& name_space, const std::string& run_key,
@@ -108,11 +139,16 @@ void FileRoom::LoseLocked(uint64_t bytes) {
   gone_.push_back({now + kUntilCompacted, bytes});
 }
 
-uint64_t FileRoom::UsedLocked() const {
+uint64_t FileRoom::PresentLocked() const {
+  const uint64_t unlisted = options_.now() < start_ + kUntilCompacted ? unlisted_bytes_ : 0;
+  return listed_bytes_ + SumOf(taken_) + unlisted;
+}
+
+uint64_t FileRoom::GoneLocked() const {
   const absl::Time now = options_.now();
-  uint64_t used = listed_bytes_ + SumOf(taken_);
-  for (const Gone& gone : gone_) used += gone.until > now ? gone.bytes : 0;
-  return now < start_ + kUntilCompacted ? used + unlisted_bytes_ : used;
+  uint64_t bytes = 0;
+  for (const Gone& gone : gone_) bytes += gone.until > now ? gone.bytes : 0;
+  return bytes;
 }
 
 absl::Status FileRoom::AskLocked(const Waiting& who) const {
@@ -133,11 +169,18 @@ absl::Status FileRoom::AskLocked(const Waiting& who) const {
       contract::FormatDuration(kUntilCompacted))));
 }
 
-absl::Status FileRoom::WriteLocked(uint64_t used) {
-  if (options_.path.empty() || used == written_bytes_) return absl::OkStatus();
-  absl::Status status =
-      host_.WriteFile(options_.path, std::to_string(used), {.mode = 0600, .sync = true});
-  if (status.ok()) written_bytes_ = used;
+absl::Status FileRoom::WriteLocked(uint64_t more) {
+  if (options_.path.empty()) return absl::OkStatus();
+  const absl::Time now = options_.now();
+  std::map<int64_t, uint64_t> gone;  // by the minute from which it counts no more
+  for (const Gone& one : gone_) {
+    if (one.until > now) gone[MinuteOf(one.until)] += one.bytes;
+  }
+  std::string text = fmt::format("{}\n", PresentLocked() + more);
+  for (const auto& [minute, bytes] : gone) text += fmt::format("{} {}\n", bytes, minute * 60);
+  if (text == written_) return absl::OkStatus();
+  absl::Status status = host_.WriteFile(options_.path, text, {.mode = 0600, .sync = true});
+  if (status.ok()) written_ = std::move(text);
   return status;
 }
 
@@ -150,7 +193,7 @@ absl::Status FileRoom::Take(const std::string& run_key, uint64_t bytes) {
   const auto [entry, is_new] = waiting_.try_emplace(run_key, Waiting{bytes, next_turn_});
   if (is_new) ++next_turn_;
   if (absl::Status status = AskLocked(entry->second); !status.ok()) return status;
-  if (absl::Status status = WriteLocked(UsedLocked() + bytes); !status.ok()) return status;
+  if (absl::Status status = WriteLocked(bytes); !status.ok()) return status;
   waiting_.erase(entry);
   taken_[run_key] = bytes;
   return absl::OkStatus();
@@ -186,9 +229,7 @@ void FileRoom::GiveBack(const std::string& run_key) {
 
 std::string FileRoom::Settle() {
   const std::lock_guard lock(mutex_);
-  const uint64_t used = UsedLocked();
-  if (const absl::Status status = used < written_bytes_ ? WriteLocked(used) : absl::OkStatus();
-      !status.ok())
+  if (const absl::Status status = WriteLocked(/*more=*/0); !status.ok())
     return fmt::format("{} cannot be written: {}", options_.path, ToStd(status.message()));
   if (waiting_.empty()) return "";
   uint64_t bytes = 0;
@@ -196,7 +237,7 @@ std::string FileRoom::Settle() {
   return fmt::format(
       "{} runs wait, because what they bring along ({}) and what others have brought ({}) is more "
       "than the {} that Kubernetes may be given at a time",
-      waiting_.size(), contract::FormatBytes(bytes), contract::FormatBytes(used),
+      waiting_.size(), contract::FormatBytes(bytes), contract::FormatBytes(UsedLocked()),
       contract::FormatBytes(options_.max_bytes));
 }
 

@@ -3,8 +3,8 @@
 //
 // Each Job says in an annotation how large its archive is, so that the watches of Jobs tell what
 // there is, to an agent that was started anew as well. What is gone counts on until etcd has given
-// it up; a small file lets an agent that was started anew know of that. Thread-safe; guarded by a
-// mutex that is held for moments, and for one small write to the disk.
+// it up; a small file lets an agent that was started anew know of that, and until when.
+// Thread-safe; guarded by a mutex that is held for moments, and for one small write to the disk.
 #ifndef MUSTER_AGENTS_KUBERNETES_FILE_ROOM_H_
 #define MUSTER_AGENTS_KUBERNETES_FILE_ROOM_H_
 
@@ -68,8 +68,8 @@ class FileRoom {
   void Leave(const std::string& run_key);
   // The same, and nothing of its archive was sent.
   void GiveBack(const std::string& run_key);
-  // For now and then: writes down that there is less by now, so that a restart does not count what
-  // was given up long before it. The result: what an operator is to know; empty: nothing.
+  // For now and then: writes down what is gone by now, so that a restart does not count what was
+  // given up long before it. The result: what an operator is to know; empty: nothing.
   std::string Settle();
 
  private:
@@ -84,25 +84,30 @@ class FileRoom {
     uint64_t bytes = 0;
   };
 
+  void ReadWritten();
   void SetListed(const std::string& name_space, RunBytes jobs);
   void SetListed(const std::string& name_space, const std::string& run_key, uint64_t bytes);
   bool HasRoomLocked(const std::string& run_key) const;
   void LoseLocked(uint64_t bytes);
-  uint64_t UsedLocked() const;
+  uint64_t PresentLocked() const;
+  uint64_t GoneLocked() const;
+  uint64_t UsedLocked() const { return PresentLocked() + GoneLocked(); }
   absl::Status AskLocked(const Waiting& who) const;
-  absl::Status WriteLocked(uint64_t used);
+  absl::Status WriteLocked(uint64_t more);
 
   const FileRoomOptions options_;
   const absl::Time start_;
   mutable std::mutex mutex_;
   hosts::LocalHost host_;
+  size_t namespaces_ = 0;                   // of which watches tell
   std::map<std::string, RunBytes> listed_;  // Jobs that there are, by namespace
   uint64_t listed_bytes_ = 0;
   RunBytes taken_;         // whose Jobs are being made, or were and are not listed yet
   std::deque<Gone> gone_;  // the oldest first; those whose time is over are let go when one comes
   // Of what there was before the start, that which no watch has listed: it may have gone since.
+  // Once all namespaces are listed it has.
   uint64_t unlisted_bytes_ = 0;
-  uint64_t written_bytes_ = 0;
+  std::string written_ = "0\n";  // as without the file
   std::map<std::string, Waiting> waiting_;
   uint64_t next_turn_ = 0;
 };

@@ -99,6 +99,35 @@ TEST_F(FileRoomTest, WhatWasGivenUpLongBeforeARestartCountsNoMore) {
   EXPECT_TRUE(again.Take("b", 100).ok());
 }
 
+TEST_F(FileRoomTest, WhatIsGoneCountsNoLongerBecauseOfRestarts) {
+  EXPECT_TRUE(Takes("a", 60));
+  jobs_->OnChange(MakeJob("a", 60));
+  for (int restart = 0; restart < 3; ++restart) {
+    FileRoom again(Options(100));
+    const std::unique_ptr<ObjectSink> jobs = again.Listen("lab", &next_);
+    // The first start finds that the Job has gone, just then perhaps.
+    jobs->OnAll({});
+    EXPECT_FALSE(again.Take("b", 50).ok()) << restart;
+    now_ += kUntilCompacted / 4;
+    EXPECT_EQ(again.Settle(),
+              "1 runs wait, because what they bring along (50) and what others have "
+              "brought (60) is more than the 100 that Kubernetes may be given at a time");
+  }
+  now_ += kUntilCompacted / 4 + absl::Minutes(1);
+  FileRoom last(Options(100));
+  EXPECT_TRUE(last.Take("b", 100).ok());
+}
+
+TEST_F(FileRoomTest, WhatANamespaceHasThatWasNotListedYetIsNotGone) {
+  EXPECT_TRUE(Takes("a", 60));
+  FileRoom again(Options(100));
+  const std::unique_ptr<ObjectSink> jobs = again.Listen("lab", &next_);
+  const std::unique_ptr<ObjectSink> other_jobs = again.Listen("other", &next_);
+  jobs->OnAll({});
+  other_jobs->OnAll({MakeJob("a", 60)});
+  EXPECT_TRUE(again.Take("b", 40).ok()) << "it counts once";
+}
+
 TEST_F(FileRoomTest, NobodyTakesRoomThatARestartWouldForget) {
   FileRoom room({.max_bytes = 100, .path = dir_ / "missing/archive-bytes"});
   EXPECT_FALSE(room.Take("a", 1).ok());
