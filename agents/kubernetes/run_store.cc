@@ -23,6 +23,14 @@ void Keep(PodObject pod, std::map<std::string, PodObject>* pods) {
   known = std::move(pod);
 }
 
+// Likewise of a Job whose launch is complete.
+void NoteLaunch(const std::optional<JobObject>& known, JobObject* job) {
+  if (!job->is_launch_complete) return;
+  const bool is_known = known.has_value() && known->name.uid == job->name.uid;
+  job->launch_complete_since =
+      (is_known ? known->launch_complete_since : std::nullopt).value_or(absl::Now());
+}
+
 // The one that tells least: the oldest but for the first of each reason, which says since when. Of
 // none left but those, the oldest.
 std::vector<EventObject>::iterator FindNeedless(std::vector<EventObject>& events) {
@@ -149,6 +157,7 @@ void RunStore::SetJobLocked(JobObject job) {
   Entry& entry = entries_[run_key];
   entry.deleted_job.reset();
   entry.missing_job.reset();
+  NoteLaunch(entry.job, &job);
   entry.job = std::move(job);
   NewsLocked(run_key, entry);
 }

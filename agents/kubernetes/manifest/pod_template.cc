@@ -152,6 +152,8 @@ absl::StatusOr<Json> MakePodSpec(const v1::Assignment& assignment, const Kuberne
     Json look = ContainerOf(kStorageContainer, *image, kStorageFile, std::move(mounts), spec);
     // No more than the other, so that the pod needs no more.
     look["resources"] = ResourcesOf(spec, config, /*with_gpus=*/false);
+    // So its last message says what it lacks.
+    look["terminationMessagePolicy"] = "FallbackToLogsOnError";
     pod["initContainers"] = Json::array({std::move(look)});
   }
   if (spec.has_time_limit()) pod["activeDeadlineSeconds"] = WholeSeconds(spec.time_limit());

@@ -57,6 +57,8 @@ struct JobObject {
   ObjectName name;
   bool is_suspended = false;
   bool is_launch_complete = false;
+  // Since when it was first seen to be so; the object itself does not say.
+  std::optional<absl::Time> launch_complete_since;
   bool is_held = false;  // suspended by Muster, see kHeldAnnotation
   // Seconds that Kubernetes keeps it after its end; none: for ever.
   std::optional<int64_t> time_to_live;

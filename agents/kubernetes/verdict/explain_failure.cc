@@ -5,6 +5,9 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "agents/kubernetes/manifest/manifest.h"
 #include "contract/signal_name.h"
 #include "contract/text.h"
@@ -151,6 +154,25 @@ std::string EndWords(const ContainerObject& container) {
                      says_more ? ", " + container.reason : "");
 }
 
+// Of a container that comes before the run's. Muster's own looks at the storage and unpacks what
+// the job brings along, and its last message has its output.
+v1::Failure ExplainInit(const ContainerObject& container, const std::string& words) {
+  std::string said;
+  for (const absl::string_view line : absl::StrSplit(ToAbsl(container.message), '\n')) {
+    absl::string_view own = line;
+    if (absl::ConsumePrefix(&own, "muster: "))
+      absl::StrAppend(&said, said.empty() ? "" : "; ", own);
+  }
+  if (said.empty()) {
+    return MakeFailure(v1::FAILURE_CLASS_CONFIG, false,
+                       "What comes before the program failed: " + words,
+                       "Read the end of its output, and correct what it names.");
+  }
+  return MakeFailure(v1::FAILURE_CLASS_CONFIG, false,
+                     fmt::format("What the job needs is not all there: {}: {}", said, words),
+                     "Correct what these words name.");
+}
+
 v1::Failure ExplainExit(const JobObject& job, const Culprit& culprit) {
   const ContainerObject& container = *culprit.container;
   const PodObject& pod = *culprit.pod;
@@ -169,6 +191,7 @@ v1::Failure ExplainExit(const JobObject& job, const Culprit& culprit) {
               "has), or mount this one (kubernetes.volumes)."
             : "Check that the image has the program, and that it may be executed.");
   }
+  if (container.is_init) return ExplainInit(container, Told(pod, words));
   if (IsOfSetup(container)) {
     return MakeFailure(v1::FAILURE_CLASS_CONFIG, false, "The setup failed: " + Told(pod, words),
                        "Read the end of its output, and correct the setup.");

@@ -229,6 +229,7 @@ std::optional<StartTrouble> OfEvents(const PodObject& pod, const std::vector<Eve
   if (!IsOfAMissingVolume(*latest)) return trouble;
   trouble.failure_class = v1::FAILURE_CLASS_CONFIG;
   trouble.is_of_missing = true;
+  trouble.last_seen = latest->last_seen;
   trouble.since = FirstSeen(events, now, [&](const EventObject& event) {
     return IsOfAMissingVolume(event) && RankOf(event.object) == RankOf(pod.name.name);
   });

@@ -262,9 +262,28 @@ std::string WhatHelps(const StartTrouble& trouble) {
                "in.";
 }
 
+// What is missing is a Secret that the run's launch makes.
+bool IsOfOwnSecret(const RunFacts& facts, const StartTrouble& trouble) {
+  const std::string own = "secret \"" + facts.run_key;
+  return trouble.is_of_missing && (trouble.message.find(own + "\"") != std::string::npos ||
+                                   trouble.message.find(own + "-files-") != std::string::npos);
+}
+
+// Kueue may have pods made before the launch was through, however long an agent that was killed in
+// between stays away. Only what is missing afterwards counts, and from then on.
+void PardonUntilLaunched(const RunFacts& facts, StartTrouble* trouble) {
+  const auto launched = facts.job.has_value() ? facts.job->launch_complete_since : std::nullopt;
+  if (launched.has_value() && trouble->last_seen.value_or(facts.now) >= *launched) {
+    trouble->since = std::max(trouble->since.value_or(*launched), *launched);
+  } else {
+    trouble->failure_class = v1::FAILURE_CLASS_UNSPECIFIED;
+  }
+}
+
 // What keeps the pod from starting, the claims without a volume by their names.
 std::optional<StartTrouble> TroubleOf(const PodObject& pod, const RunFacts& facts) {
   std::optional<StartTrouble> trouble = FindStartTrouble(pod, facts.events, facts.now);
+  if (trouble.has_value() && IsOfOwnSecret(facts, *trouble)) PardonUntilLaunched(facts, &*trouble);
   if (!trouble.has_value() || !trouble->is_of_claims || facts.unbound_claims.empty())
     return trouble;
   trouble->reason.clear();

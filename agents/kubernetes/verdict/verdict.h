@@ -67,9 +67,10 @@ struct StartTrouble {
   bool is_final = false;
   // The registry does not answer, or limits pulls: another run may be luckier.
   bool is_registrys = false;
-  bool is_of_claims = false;   // the scheduler waits for volumes of claims
-  bool is_of_missing = false;  // a volume names what is not there
-  bool is_nodes = false;       // the node has no room for the image: another one may have
+  bool is_of_claims = false;            // the scheduler waits for volumes of claims
+  bool is_of_missing = false;           // a volume names what is not there
+  std::optional<absl::Time> last_seen;  // of what is missing
+  bool is_nodes = false;                // the node has no room for the image: another one may have
   v1::FailureClass failure_class = v1::FAILURE_CLASS_UNSPECIFIED;
 };
 std::optional<StartTrouble> FindStartTrouble(const PodObject& pod,

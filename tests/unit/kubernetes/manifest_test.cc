@@ -345,6 +345,7 @@ TEST(ManifestTest, DataIsMountedFromTheRootThatHasItAndLookedForBefore) {
             "data-claim");
   const Json look = PodOf(objects).at("initContainers").at(0);
   EXPECT_EQ(look.at("name"), kStorageContainer);
+  EXPECT_EQ(look.at("terminationMessagePolicy"), "FallbackToLogsOnError");
   EXPECT_EQ(FindByName(look.at("volumeMounts"), "mountPath", "/muster/roots/data").at("name"),
             data.at("name"));
   EXPECT_EQ(FileOf(objects, "storage.words"),

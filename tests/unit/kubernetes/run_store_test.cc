@@ -82,6 +82,23 @@ TEST_F(RunStoreTest, OfManyWarningsTheFirstOfEachReasonIsKept) {
   EXPECT_EQ(events[1].uid, "e33");
 }
 
+TEST_F(RunStoreTest, SinceWhenALaunchIsCompleteIsKeptForTheSameJob) {
+  Json job = MakeJob("u1", "1");
+  store.jobs()->OnChange(job);
+  EXPECT_FALSE(store.Facts(kRun).job->launch_complete_since.has_value());
+  job["metadata"]["annotations"] = {{kLaunchAnnotation, kLaunchComplete}};
+  job["metadata"]["resourceVersion"] = "2";
+  store.jobs()->OnChange(job);
+  const auto since = store.Facts(kRun).job->launch_complete_since;
+  ASSERT_TRUE(since.has_value());
+  job["metadata"]["resourceVersion"] = "3";
+  store.jobs()->OnChange(job);
+  EXPECT_EQ(store.Facts(kRun).job->launch_complete_since, since);
+  job["metadata"]["uid"] = "u2";
+  store.jobs()->OnChange(job);
+  EXPECT_GT(store.Facts(kRun).job->launch_complete_since, since);
+}
+
 TEST_F(RunStoreTest, NewsOfAWantedRunWakesAndIsToldOnce) {
   store.jobs()->OnChange(MakeJob("u1"));
   EXPECT_EQ(wakes, 1);

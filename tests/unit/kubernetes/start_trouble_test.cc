@@ -54,11 +54,32 @@ TEST_F(StartTroubleTest, AMountThatFailedBeforeTheVolumesWereThereIsNoTroubleOfA
 TEST_F(StartTroubleTest, AMountThatIsNotTriedAgainHasSucceededAlsoWhereThePodDoesNotSaySo) {
   Tell(Pod(0, R"({"phase": "Pending", "containerStatuses": [
       {"name": "main", "state": {"waiting": {"reason": "ContainerCreating"}}}]})"));
-  TellEvent("k7m2-42-1-0-x8f2p", "FailedMount", "secret \"k7m2-42-1\" not found", "15:02:23",
-            "15:02:33");
+  TellEvent("k7m2-42-1-0-x8f2p", "FailedMount", "secret \"x\" not found", "15:02:23", "15:02:33");
   EXPECT_THAT(See(Job(), "15:02:40").reason, HasSubstr("not found; Muster gives the run up at"));
   EXPECT_EQ(See(Job(), "15:07:30").state, v1::RUN_STATE_STARTING);
   EXPECT_EQ(See(Job(), "16:02:33").state, v1::RUN_STATE_STARTING);
+}
+
+// Of a Job that Kueue let go before its launch was through, and whose agent was away then.
+TEST_F(StartTroubleTest, WhatTheLaunchItselfMakesIsMissedOnceTheLaunchIsThrough) {
+  Tell(Pod(0, R"({"phase": "Pending", "containerStatuses": [
+      {"name": "main", "state": {"waiting": {"reason": "ContainerCreating"}}}]})"));
+  store_.jobs()->OnChange(TrimObject(Job()));
+  for (const std::string secret : {"k7m2-42-1", "k7m2-42-1-files-0"}) {
+    TellEvent("k7m2-42-1-0-x8f2p", "FailedMount", "secret \"" + secret + "\" not found", "15:02:23",
+              "15:30:00");
+    RunFacts facts = store_.Facts(kRun);
+    facts.now = At("15:30:01");
+    EXPECT_EQ(Judge(facts, Patience())->state, v1::RUN_STATE_STARTING) << secret;
+    EXPECT_THAT(Judge(facts, Patience())->reason, Not(HasSubstr("gives the run up")));
+    facts.job->launch_complete_since = At("15:30:01");
+    EXPECT_EQ(Judge(facts, Patience())->state, v1::RUN_STATE_STARTING) << "it is mounted anew soon";
+    facts.job->launch_complete_since = At("15:29:59");
+    EXPECT_EQ(Judge(facts, Patience())->state, v1::RUN_STATE_STARTING) << "it counts from then on";
+    facts.job->launch_complete_since = At("15:25:01");
+    EXPECT_EQ(Judge(facts, Patience())->failure->failure_class(), v1::FAILURE_CLASS_CONFIG)
+        << "somebody has deleted it";
+  }
 }
 
 TEST_F(StartTroubleTest, PatienceWithAnImageDoesNotBeginWithATroubleOfTheSandbox) {
