@@ -16,7 +16,9 @@ TIMEOUT_S = 900
 SLURM_FAULTS = ["sbatch_reply_lost", "slurmctld_killed", "slurmdbd_down", "login_host_swapped",
                 "agent_killed_at_every_side_effect", "job_id_reused"]
 KUBERNETES_FAULTS = ["kube_apiserver_killed", "etcd_paused", "kube_watch_cut", "kube_watch_expired", "kube_storm_of_429",
-                     "kube_node_frozen", "kubernetes_agent_killed_at_every_side_effect", "kubernetes_token_expired"]
+                     "kube_node_frozen", "kubernetes_agent_killed_at_every_side_effect",
+                     "kubernetes_agent_killed_as_it_brings_files", "kueue_agent_killed_at_every_side_effect",
+                     "kubernetes_token_expired"]
 MACHINES_FAULTS = ["machines_agent_killed_at_every_side_effect", "hosts_agent_killed_at_every_side_effect",
                    "machines_agent_killed_as_it_lays_files_out", "hosts_agent_killed_as_it_lays_files_out"]
 

@@ -48,30 +48,38 @@ def test_a_cancel_that_was_asked_for_is_not_wrong():
     assert not find_wrong_steps([asked, *steps("ASSIGNED", "CANCELED", first=2)])
 
 
-def make_lab(states=GOOD, ran=1, log=b"log\n", runs=1, orphans=(), by_cluster=False,
+def make_lab(states=GOOD, ran=1, log=b"log\n", second_log=b"log\n", runs=1, orphans=(), by_cluster=0,
              failure=job_pb2.FAILURE_CLASS_UNSPECIFIED, code=0):
-    """One that has had one job, and says so of it."""
+    """One that has had one job, and says so of it; second_log is that of its rank 1, by_cluster how many starts the cluster
+    itself tells of."""
     state = job_pb2.JobState.Value("JOB_STATE_" + states[-1])
     job = job_pb2.Job(id=7, state=state, runs=[job_pb2.Run(number=number + 1) for number in range(runs)],
                       failure=job_pb2.Failure(failure_class=failure), exit=job_pb2.ExitStatus(code=code))
-    api = types.SimpleNamespace(wait_end=lambda _: job, transitions=lambda _: steps(*states), stdout=lambda _: log)
+    api = types.SimpleNamespace(wait_end=lambda _: job, transitions=lambda _: steps(*states),
+                                stdout=lambda _, rank: (log, second_log)[rank])
     return types.SimpleNamespace(api=api, trio=types.SimpleNamespace(runs_of=lambda _: ran), log_of=lambda _: b"log\n",
                                  find_orphans=lambda: list(orphans),
-                                 was_doubled_by_cluster=lambda _, starts: by_cluster and starts > 1)
+                                 was_doubled_by_cluster=lambda _, starts: starts == by_cluster)
 
 
 def test_what_the_cluster_itself_starts_twice_is_counted_apart():
     toll = Toll(wanted=1, strikes=1)
-    toll.audit(make_lab(ran=2, by_cluster=True), [7])
+    toll.audit(make_lab(ran=2, by_cluster=2), [7])
     assert "1 jobs (1 started twice by the cluster itself): 0 lost, 0 doubled" in str(toll)
     assert toll.is_clean()
 
 
 def test_the_words_of_a_start_that_the_cluster_took_back_before_it_ran_are_not_wrong():
-    for by_cluster in (True, False):
+    for by_cluster in (2, 0):
         toll = Toll(wanted=1, strikes=1)
         toll.audit(make_lab(log=b"log\nmuster: the rest of the output of main is missing\n", by_cluster=by_cluster), [7])
-        assert toll.is_clean() == by_cluster
+        assert toll.is_clean() == bool(by_cluster)
+
+
+def test_the_pods_of_two_nodes_are_no_excuse_for_what_a_log_has_too_much():
+    toll = Toll(wanted=1, strikes=1)
+    toll.audit(make_lab(ran=2, log=b"log\nlog\n", by_cluster=2), [7], lambda _: End(starts=2))
+    assert "1 told wrongly" in str(toll)
 
 
 @pytest.mark.parametrize("seen,counts", [
@@ -108,6 +116,7 @@ REST_IS_MISSING = b"muster: the rest of the output of main is missing: its pod i
     (End(), {"log": b"log\n" + REST_IS_MISSING}, "0 lost, 0 doubled, 1 told wrongly"),
     (End(is_canceled=True), {}, "0 lost, 0 doubled, 1 told wrongly"),
     (End(starts=2), {"ran": 2}, "0 lost, 0 doubled, 0 told wrongly"),
+    (End(starts=2), {"ran": 2, "second_log": b"lo"}, "0 lost, 0 doubled, 1 told wrongly"),
     (End(starts=2), {"ran": 1}, "1 lost, 0 doubled, 0 told wrongly"),
     (End(starts=2), {"ran": 3}, "0 lost, 1 doubled, 0 told wrongly"),
     (End(code=3), {}, "0 lost, 0 doubled, 1 told wrongly"),

@@ -7,8 +7,10 @@ import signal
 from harness.daemons import BIN
 from harness.wait import eventually
 
-from faults.lab import open_kubernetes_lab, open_lab
-from faults.lives import BRINGING_ON_HOSTS, BRINGING_ON_MACHINES, EVERYWHERE, ON_HOSTS, ON_KUBERNETES, ON_MACHINES
+from faults.kube_lab import open_kubernetes_lab, open_kueue_lab
+from faults.lab import open_lab
+from faults.lives import (BRINGING_ON_HOSTS, BRINGING_ON_KUBERNETES, BRINGING_ON_MACHINES, EVERYWHERE, ON_HOSTS,
+                          ON_KUBERNETES, ON_KUEUE, ON_MACHINES)
 from faults.machines import Hosts, OneMachine, open_machines_lab
 
 LIBRARY = BIN / "muster_test_die.so"
@@ -30,6 +32,18 @@ def kubernetes_agent_killed_at_every_side_effect(repeat, toll):
     """The agent dies at the first, second, ... file, sync, rename or request of jobs' lives on Kubernetes, and again."""
     with open_kubernetes_lab(nodes=2, make_agent=_make_impatient_agent) as lab:
         _strike_all(lab, ON_KUBERNETES, repeat, toll)
+
+
+def kubernetes_agent_killed_as_it_brings_files(repeat, toll):
+    """The agent dies at the first, second, ... effect of lives of jobs whose files are Secrets of Kubernetes, and again."""
+    with open_kubernetes_lab(nodes=2, make_agent=_make_mortal_agent) as lab:
+        _strike_all(lab, BRINGING_ON_KUBERNETES, repeat, toll)
+
+
+def kueue_agent_killed_at_every_side_effect(repeat, toll):
+    """The agent dies at the first, second, ... effect of lives of jobs on Kubernetes that Kueue starts, and again."""
+    with open_kueue_lab(nodes=2, make_agent=_make_impatient_agent) as lab:
+        _strike_all(lab, ON_KUEUE, repeat, toll)
 
 
 def machines_agent_killed_at_every_side_effect(repeat, toll):

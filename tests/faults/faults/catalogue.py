@@ -3,7 +3,8 @@
 import traceback
 
 from faults.agent import (agent_killed_at_every_side_effect, hosts_agent_killed_as_it_lays_files_out,
-                          hosts_agent_killed_at_every_side_effect, kubernetes_agent_killed_at_every_side_effect,
+                          hosts_agent_killed_at_every_side_effect, kubernetes_agent_killed_as_it_brings_files,
+                          kubernetes_agent_killed_at_every_side_effect, kueue_agent_killed_at_every_side_effect,
                           machines_agent_killed_as_it_lays_files_out, machines_agent_killed_at_every_side_effect)
 from faults.daemons import login_host_swapped, slurmctld_killed, slurmdbd_down
 from faults.ids import job_id_reused
@@ -17,7 +18,8 @@ REPEAT = 50
 FAULTS = {function.__name__: function for function in (
     sbatch_reply_lost, slurmctld_killed, slurmdbd_down, login_host_swapped, agent_killed_at_every_side_effect,
     job_id_reused, kube_apiserver_killed, etcd_paused, kube_watch_cut, kube_watch_expired, kube_storm_of_429, kube_node_frozen,
-    kubernetes_agent_killed_at_every_side_effect, kubernetes_token_expired, machines_agent_killed_at_every_side_effect,
+    kubernetes_agent_killed_at_every_side_effect, kubernetes_agent_killed_as_it_brings_files,
+    kueue_agent_killed_at_every_side_effect, kubernetes_token_expired, machines_agent_killed_at_every_side_effect,
     hosts_agent_killed_at_every_side_effect, machines_agent_killed_as_it_lays_files_out,
     hosts_agent_killed_as_it_lays_files_out)}
 

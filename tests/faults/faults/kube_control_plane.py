@@ -6,7 +6,7 @@ import re
 from harness.wait import eventually
 
 from faults.holds import hold_under_way
-from faults.lab import open_kubernetes_lab
+from faults.kube_lab import open_kubernetes_lab
 
 JOBS_PER_STRIKE = 3
 # A launch is three requests, so that most of these pauses end within those of three jobs; some end in the rest of their

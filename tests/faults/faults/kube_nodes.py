@@ -3,7 +3,7 @@
 from harness.wait import eventually
 from muster.v1 import job_pb2
 
-from faults.lab import open_kubernetes_lab
+from faults.kube_lab import open_kubernetes_lab
 
 # NotReady comes after a lease and a bit; each frozen node's pods are given up, however many of the nodes are frozen.
 IMPATIENT = [word for arg in ("--node-monitor-grace-period=12s", "--node-monitor-period=1s", "--unhealthy-zone-threshold=1",

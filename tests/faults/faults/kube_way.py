@@ -8,7 +8,7 @@ from harness.kubernetes import KubernetesCluster
 from harness.wait import eventually
 
 from faults.holds import hold_under_way
-from faults.lab import open_kubernetes_lab
+from faults.kube_lab import open_kubernetes_lab
 from faults.relay import Relay
 
 JOBS_PER_STRIKE = 3

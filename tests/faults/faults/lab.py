@@ -7,32 +7,18 @@ import pathlib
 
 from muster.v1 import job_pb2
 
-from harness.kubernetes import KubernetesCluster
 from harness.slurm import USER, SlurmCluster, start_shared_broker
-from harness.trio import PodTrio, Trio
+from harness.trio import Trio
 from harness.wait import eventually
 from harness.world import World
 
+from faults.brought import Bringer
+
 # A clean-up that failed is tried again with the next inventory, a minute later; a busy machine makes the controllers wait.
 ORPHAN_PATIENCE_S = 150.0
-KINDS = ("jobs", "pods", "secrets", "services")
 TERMINAL_RUNS = (job_pb2.RUN_STATE_SUCCEEDED, job_pb2.RUN_STATE_FAILED, job_pb2.RUN_STATE_CANCELED)
 CLUSTER = ("--nodes", "2", "--cpus", "8", "--min-job-age", "5", "--requeue-delay", "2")
 SLURM_COMMANDS = ("sbatch", "squeue", "scancel", "sacct", "sinfo", "scontrol", "srun")
-
-PODS = "/api/v1/namespaces/default/pods"
-SHUNNED = {"shunned": "yes"}
-# No pod that is called so gets a node as long as this one runs.
-SHUNNER = {
-    "metadata": {"name": "shunner"},
-    "spec": {
-        "terminationGracePeriodSeconds": 0,
-        "containers": [{"name": "main", "image": "any", "command": ["sleep", "100000"]}],
-        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
-            {"labelSelector": {"matchLabels": SHUNNED}, "topologyKey": "kubernetes.io/os"}]}},
-    },
-}
-SHUNNER_PATH = PODS + "/shunner"
 
 
 class Lab:
@@ -47,10 +33,21 @@ class Lab:
         self.trio.counter.touch()
         self.trio.counter.chmod(0o666)
         self._orphans = set()
+        self._bringer = Bringer(api)
 
     def spec(self, text=""):
         """A job that counts its starts, says so, and then does what the shell text says."""
         return self.trio.counting(f'echo "log of $MUSTER_JOB_ID"\n{text}')
+
+    def gang_spec(self, text=""):
+        """The same on two nodes."""
+        spec = self.spec(text)
+        spec.nodes = 2
+        return spec
+
+    def bringing_spec(self, text="", **size):
+        """The same with files of its own, which it looks at before it counts."""
+        return self._bringer.bring(self.spec(text), **size)
 
     @staticmethod
     def log_of(job_id):
@@ -72,7 +69,9 @@ class Lab:
         return bool(job.runs) and job.runs[-1].state in TERMINAL_RUNS and job.runs[-1].logs_complete
 
     def has_logged(self, job_id):
-        return self.api.read_log(job_id)[0] == self.log_of(job_id)
+        """On all its nodes."""
+        nodes = max(1, self.api.get(job_id).spec.nodes)
+        return all(self.api.read_log(job_id, rank=rank)[0] == self.log_of(job_id) for rank in range(nodes))
 
     def waits(self, job_id):
         """In the cluster."""
@@ -117,84 +116,17 @@ class Lab:
         return False
 
 
-class KubernetesLab(Lab):
-    """Its jobs may be cleaned up as soon as the broker has their ends and logs."""
-
-    trio_of = PodTrio
-
-    def spec(self, text=""):
-        spec = super().spec(text)
-        spec.kubernetes.time_to_live.SetInParent()
-        return spec
-
-    @contextlib.contextmanager
-    def no_room(self):
-        with self.cluster.cordoned():
-            yield
-
-    @contextlib.contextmanager
-    def shunned_by_nodes(self):
-        """Meanwhile no node takes a job of shunned_spec(), which the agent cannot know before it lets it go."""
-        self.cluster.must("POST", PODS, SHUNNER)
-        eventually(lambda: self.cluster.must("GET", SHUNNER_PATH)["status"]["phase"] == "Running", "the shunner runs")
-        try:
-            yield
-        finally:
-            self.cluster.must("DELETE", SHUNNER_PATH)
-            eventually(lambda: self.cluster.admin("GET", SHUNNER_PATH)[0] == 404, "the shunner is gone")
-
-    def shunned_spec(self):
-        spec = self.spec()
-        spec.kubernetes.labels.update(SHUNNED)
-        return spec
-
-    def finds_no_node(self, job_id):
-        """Its pod is there, and the scheduler has found none for it."""
-        runs = self.api.get(job_id).runs
-        pods = self.cluster.objects("pods", runs[-1].run_key) if runs else []
-        return any(condition.get("reason") == "Unschedulable" for pod in pods if "deletionTimestamp" not in pod["metadata"]
-                   for condition in pod["status"].get("conditions", []))
-
-    def was_doubled_by_cluster(self, job, starts):
-        """A Job controller that does not hear whether its pod was made makes another one: Kubernetes says that a program
-        "may sometimes be started twice" (its page on Jobs). Then there are Events about so many pods of the one Job, which
-        Muster has let go once."""
-        if len(job.runs) != 1 or starts < 2:
-            return False
-        key = job.runs[0].run_key
-        about = [(event["involvedObject"]["name"], event["reason"], event["involvedObject"]["kind"])
-                 for event in self.cluster.objects("events")]
-        pods = {name for name, reason, kind in about if kind == "Pod" and reason == "Started" and name.startswith(key + "-")}
-        resumed = [name for name, reason, _ in about if name == key and reason == "Resumed"]
-        return len(pods) == starts and len(resumed) <= 1
-
-    def list_things(self):
-        return {f"{kind} {thing['metadata']['name']}" for kind in KINDS for thing in self.cluster.objects(kind)}
-
-
 @contextlib.contextmanager
 def open_lab(*, sshd=False, make_agent=SlurmCluster.make_agent, prepare=lambda cluster, ending: None):
     """prepare(cluster, ending) comes before the agent, what it gives to `ending` (an ExitStack) is undone at the end;
     make_agent(cluster, world) gives one that is not started yet."""
-    with _open(SlurmCluster(*CLUSTER, sshd=sshd), Lab, make_agent, prepare) as lab:
+    with open_on(SlurmCluster(*CLUSTER, sshd=sshd), Lab, make_agent, prepare) as lab:
         yield lab
 
 
 @contextlib.contextmanager
-def open_kubernetes_lab(*options, nodes=1, make_agent=KubernetesCluster.make_agent,
-                        make_kubeconfig=KubernetesCluster.least_rights_kubeconfig, prepare=lambda cluster, ending: None):
-    """`options` are the cluster's. make_agent(cluster, world, **settings) gives an agent that is not started yet;
-    make_kubeconfig(cluster) the path of its kubeconfig, of an account with no more rights than agents need; prepare as
-    above, before that."""
-    def make(cluster, world):
-        return make_agent(cluster, world, kubeconfig=make_kubeconfig(cluster), allow_host_path="yes")
-
-    with _open(KubernetesCluster(*options, nodes=nodes, gpus=0), KubernetesLab, make, prepare) as lab:
-        yield lab
-
-
-@contextlib.contextmanager
-def _open(cluster, lab_of, make_agent, prepare):
+def open_on(cluster, lab_of, make_agent, prepare):
+    """A lab of that class on the cluster, which it closes at the end; the others as above."""
     world = World()
     ending = contextlib.ExitStack()
     try:

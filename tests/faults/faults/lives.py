@@ -8,6 +8,9 @@ from muster.v1 import job_pb2
 from faults.toll import End
 
 RUNNING = job_pb2.JOB_STATE_RUNNING
+# On Kubernetes they are an archive of two Secrets (kMaxPartBytes), and those of a whole campaign together are less than the
+# agent keeps room for (kMaxBytesOfArchives).
+LARGE_BYTES = 1000 << 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,9 +39,7 @@ def _failing(lab, reach):
 
 def _of_two_nodes(lab, reach):
     del reach
-    spec = lab.spec()
-    spec.nodes = 2
-    return _submit(lab, spec=spec)
+    return _submit(lab, spec=lab.gang_spec())
 
 
 def _submitted_held(lab, reach):
@@ -70,8 +71,12 @@ def _held_after_it_was_let_go(lab, reach):
 
 
 def _canceled_while_it_waits(lab, reach):
+    return _cancel_as_it_waits(lab, reach, lab.spec())
+
+
+def _cancel_as_it_waits(lab, reach, spec):
     with lab.no_room():
-        job = _submit(lab)
+        job = _submit(lab, spec=spec)
         reach(lambda: lab.waits(job), "it waits for room")
         lab.api.cancel(job)
         reach(lambda: lab.has_ended(job), "it is canceled")
@@ -79,7 +84,15 @@ def _canceled_while_it_waits(lab, reach):
 
 
 def _canceled_while_it_runs(lab, reach):
-    job = _submit(lab, "sleep 1000")
+    return _cancel_as_it_runs(lab, reach, lab.spec("sleep 1000"))
+
+
+def _of_two_nodes_and_canceled(lab, reach):
+    return _cancel_as_it_runs(lab, reach, lab.gang_spec("sleep 1000"))
+
+
+def _cancel_as_it_runs(lab, reach, spec):
+    job = _submit(lab, spec=spec)
     reach(lambda: lab.api.get(job).state == RUNNING and lab.has_logged(job), "it runs")
     lab.api.cancel(job)
     return job
@@ -109,6 +122,11 @@ def _bringing_files(lab, reach):
     return _submit(lab, spec=lab.bringing_spec())
 
 
+def _bringing_large_files(lab, reach):
+    del reach
+    return _submit(lab, spec=lab.bringing_spec(least_bytes=LARGE_BYTES))
+
+
 def _bringing_files_to_two_nodes(lab, reach):
     del reach
     spec = lab.bringing_spec()
@@ -117,10 +135,11 @@ def _bringing_files_to_two_nodes(lab, reach):
 
 
 def _bringing_files_and_canceled(lab, reach):
-    job = _submit(lab, spec=lab.bringing_spec("sleep 1000"))
-    reach(lambda: lab.api.get(job).state == RUNNING and lab.has_logged(job), "it runs")
-    lab.api.cancel(job)
-    return job
+    return _cancel_as_it_runs(lab, reach, lab.bringing_spec("sleep 1000"))
+
+
+def _bringing_large_files_and_canceled_while_it_waits(lab, reach):
+    return _cancel_as_it_waits(lab, reach, lab.bringing_spec(least_bytes=LARGE_BYTES))
 
 
 def _given_up(lab, reach):
@@ -139,11 +158,19 @@ EVERYWHERE = (
     Life("canceled while it waits", _canceled_while_it_waits, End(is_canceled=True, starts=0)),
     Life("canceled while it runs", _canceled_while_it_runs, End(is_canceled=True)),
 )
+GIVEN_UP = Life("given up", _given_up, End(starts=0, failure=job_pb2.FAILURE_CLASS_IMAGE))
 # Slurm and a job are never that far apart, and it gives up none.
 ON_KUBERNETES = (
     *EVERYWHERE,
+    Life("two nodes, canceled while they run", _of_two_nodes_and_canceled, End(is_canceled=True, starts=2)),
     Life("held after it was let go", _held_after_it_was_let_go),
-    Life("given up", _given_up, End(starts=0, failure=job_pb2.FAILURE_CLASS_IMAGE)),
+    GIVEN_UP,
+)
+# What Kueue has let go cannot be held before it has found a node or Kueue takes it back.
+ON_KUEUE = (
+    *EVERYWHERE,
+    GIVEN_UP,
+    Life("files to two nodes", _bringing_files_to_two_nodes, End(starts=2)),
 )
 ON_MACHINES = (
     Life("a success", _plain),
@@ -160,3 +187,9 @@ BRINGING_ON_MACHINES = (
     Life("files, canceled while it runs", _bringing_files_and_canceled, End(is_canceled=True)),
 )
 BRINGING_ON_HOSTS = (*BRINGING_ON_MACHINES, Life("files to two nodes", _bringing_files_to_two_nodes, End(starts=2)))
+BRINGING_ON_KUBERNETES = (
+    *BRINGING_ON_HOSTS,
+    Life("files of two Secrets", _bringing_large_files),
+    Life("files of two Secrets, canceled while it waits", _bringing_large_files_and_canceled_while_it_waits,
+         End(is_canceled=True, starts=0)),
+)

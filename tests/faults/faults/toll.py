@@ -22,7 +22,7 @@ class End:
     # Why it never ran.
     failure: typing.Any = None
     is_canceled: bool = False
-    # Of its command, on all its nodes.
+    # Of its command, one on each of its nodes.
     starts: int = 1
 
 
@@ -115,21 +115,21 @@ class Toll:
         self.retries += len(before)
         if before and not (may_retry and all(run.failure.failure_class == job_pb2.FAILURE_CLASS_INFRA for run in before)):
             self._call_wrong(job, f"it was tried again: {job}")
-        if end.starts > 0:
-            self._check_log(lab, job, end)
+        for rank in range(end.starts):
+            self._check_log(lab, job, end, rank)
 
-    def _check_log(self, lab, job, end):
+    def _check_log(self, lab, job, end, rank):
         try:
-            log = lab.api.stdout(job.id)
+            log = lab.api.stdout(job.id, rank=rank)
         except AssertionError as error:
-            self._call_wrong(job, f"its log is {error}")
+            self._call_wrong(job, f"its log of rank {rank} is {error}")
             return
         # Of a run that the cluster has started twice, both starts may have written; one that it took back before its program
         # began has left the words that the rest of its output is missing. Whether a pod that was deleted while the agent
         # was away had written more nobody can tell, and the log says so.
         whole = lab.log_of(job.id)
         rest = log.removeprefix(whole)
-        starts = max(2, lab.trio.runs_of(job.id))
+        starts = max(end.starts + 1, lab.trio.runs_of(job.id))
         may_say_more = end.is_canceled and REST_IS_MISSING.fullmatch(rest) is not None
         if not log.startswith(whole) or rest and not (may_say_more or lab.was_doubled_by_cluster(job, starts)):
-            self._call_wrong(job, f"its log is {log}")
+            self._call_wrong(job, f"its log of rank {rank} is {log}")
