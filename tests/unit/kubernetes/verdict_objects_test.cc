@@ -8,6 +8,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 using KubernetesObjectsTest = ToldRunTest;
 
@@ -299,6 +300,25 @@ TEST_F(KubernetesObjectsTest, APodThatIsTakenBackBeforeAnythingRanInItIsNotTheRu
   Tell(Pod(0, R"({"phase": "Pending"})",
            R"({"deletionTimestamp": "2026-11-21T15:03:00Z", "deletionGracePeriodSeconds": 0})"));
   EXPECT_EQ(See(Job()).state, v1::RUN_STATE_PENDING);
+}
+
+TEST_F(KubernetesObjectsTest, WhatAJobNeedsAndIsNotThereIsNamed) {
+  const auto end = [&](const std::string& container, const std::string& message) {
+    Tell(Pod(0, R"({"phase": "Failed", "initContainerStatuses": [{"name": ")" + container +
+                    R"(", "state": {"terminated": {"exitCode": 1, "reason": "Error",
+                    "finishedAt": "2026-11-21T15:02:30Z", "message": ")" +
+                    message + R"("}}}]})"));
+    return See(FailedJob("Container " + container + " failed"));
+  };
+  const agent::Observation seen =
+      end("storage", "tar: oh\\nmuster: uploads: no tar\\nmuster: inputs[0]: none\\n");
+  EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_FALSE(seen.exit.has_value());
+  EXPECT_THAT(seen.failure->message(),
+              StartsWith("What the job needs is not all there: uploads: no tar; inputs[0]: none: "
+                         "exit code 1 of container storage (pod "));
+  EXPECT_THAT(end("istio-init", "").failure->message(),
+              StartsWith("What comes before the program failed: exit code 1 of container istio-"));
 }
 
 TEST_F(KubernetesObjectsTest, ASuspendedJobThatHasNotBegunWaits) {

@@ -167,26 +167,6 @@ TEST(KubernetesVerdictTest, WhatTheStartScriptCouldNotDoIsTheConfigurations) {
       << "a script may end with 127 for reasons of its own";
 }
 
-TEST(KubernetesVerdictTest, WhatAJobNeedsAndIsNotThereIsNamed) {
-  const auto ended = [](const std::string& name, const std::string& message) {
-    return FailedWorld()
-        .Pod(R"({"phase": "Failed", "initContainerStatuses": [{"name": ")" + name +
-             R"(", "state": {"terminated": {"exitCode": 1, "reason": "Error",
-             "finishedAt": "2027-01-15T07:59:30Z", "message": ")" +
-             message + R"("}}}]})")
-        .Seen();
-  };
-  const auto seen =
-      ended("storage", "tar: oh\\nmuster: uploads: no tar\\nmuster: inputs[0]: none\\n");
-  EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
-  EXPECT_FALSE(seen.exit.has_value());
-  EXPECT_THAT(seen.failure->message(),
-              StartsWith("What the job needs is not all there: uploads: no tar; inputs[0]: none: "
-                         "exit code 1 of container storage (pod "));
-  EXPECT_THAT(ended("istio-init", "").failure->message(),
-              StartsWith("What comes before the program failed: exit code 1 of container istio-"));
-}
-
 // A pod that its kubelet has ended at the deadline; `state` is its program's.
 World OverdueWorld(const std::string& state, const std::string& container = "main") {
   return World()
