@@ -382,7 +382,9 @@ class LogShipper::Impl {
     LogEvent(spdlog::level::err, "log_unreadable",
              {{"run", tail.log.run_key()},
               {"error", tail.error},
-              {"remedy", "make the file readable for the agent; it tries again"}});
+              {"remedy", absl::IsUnavailable(status)
+                             ? "see to the host if it stays away; it tries again"
+                             : "make the file readable for the agent; it tries again"}});
   }
 
   void Count(const LogTail& log) {

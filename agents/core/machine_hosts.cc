@@ -56,16 +56,24 @@ absl::Status SetSsh(const std::string& value, machines::HostConfig* host) {
   return absl::OkStatus();
 }
 
+absl::Status SetMemory(const std::string& value, machines::HostConfig* host) {
+  uint64_t bytes = 0;
+  if (absl::Status s = BytesInto(&bytes)(value); !s.ok()) return s;
+  if (bytes < contract::kMinMemoryBytes) {
+    return InvalidSetting(
+        fmt::format("\"{}\" is less than 1Mi; write the unit, as in 512Mi or 256Gi", value));
+  }
+  host->memory_bytes = bytes;
+  return absl::OkStatus();
+}
+
 std::vector<Setting> SettingsOf(machines::HostConfig* host) {
   const auto key = [host](const char* name) { return fmt::format("{}.{}", host->name, name); };
   return {
       {key("ssh"), "", [host](const std::string& value) { return SetSsh(value, host); }},
       {key("address"), "", TextInto(&host->address)},
       {key("cpus"), "", NumberInto(1, kMaxCpus, [host](uint64_t n) { host->cpus = n; })},
-      {key("memory"), "",
-       [host](const std::string& value) {
-         return BytesInto(&host->memory_bytes.emplace())(value);
-       }},
+      {key("memory"), "", [host](const std::string& value) { return SetMemory(value, host); }},
       {.key = key("gpus"),
        .help = "",
        .set = [host](const std::string& value) -> absl::Status {

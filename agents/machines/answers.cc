@@ -155,20 +155,21 @@ v1::ClusterDetails DescribeMachine(const Machine& machine, const Scheduler::Load
 
 v1::JobPlan PlanRun(const RunSpec& spec, const std::optional<Misfit>& misfit,
                     const Request& request, const Ledger& ledger, size_t waiting,
-                    absl::Duration wait) {
+                    absl::Duration wait, std::string_view place) {
   v1::JobPlan plan;
   plan.set_submission(Submission(spec));
   v1::ClusterChecks checks;
   if (misfit.has_value()) {
     Add(&checks, "what the job asks for", v1::CHECK_RESULT_FAIL, misfit->why, misfit->remedy);
   } else {
-    Add(&checks, "what the job asks for", v1::CHECK_RESULT_OK, "the machine has it");
+    Add(&checks, "what the job asks for", v1::CHECK_RESULT_OK, fmt::format("the {} has it", place));
     const std::string shortage = ledger.Shortage(request);
     if (wait < absl::InfiniteDuration())
       *plan.mutable_estimated_start_time() = agent::ToProto(absl::Now() + wait);
     const std::string waits = shortage.empty() ? "" : ", and it would wait for " + shortage;
-    Add(&checks, "the machine's queue", v1::CHECK_RESULT_OK,
-        fmt::format("{} runs wait before it{}", waiting, waits));
+    Add(&checks, fmt::format("the {}'s queue", place), v1::CHECK_RESULT_OK,
+        fmt::format("{} before it{}",
+                    waiting == 1 ? "1 run waits" : fmt::format("{} runs wait", waiting), waits));
   }
   plan.mutable_checks()->Swap(checks.mutable_checks());
   return plan;

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "agents/core/job_storage.h"
 #include "agents/files/job_files.h"
+#include "agents/machines/results_name.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -25,6 +27,10 @@ FilesNews NewsOf(const FilesLane::Task& task, const absl::Status& status) {
   news.kind = comes_again ? FilesNews::Kind::kWaits : FilesNews::Kind::kFailed;
   news.why = fmt::format("its files are not there yet: {}", ToStd(status.message()));
   news.failure = std::move(outcome.failure);
+  if (IsResultsNameTaken(status)) {
+    news.failure.set_message(agent::WhatIsWrong(status));
+    news.failure.set_suggestion(kResultsNameRemedy);
+  }
   return news;
 }
 

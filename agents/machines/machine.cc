@@ -16,6 +16,7 @@
 #include "absl/strings/strip.h"
 #include "agents/machines/amd_gpus.h"
 #include "contract/text.h"
+#include "contract/units.h"
 #include "fmt/format.h"
 
 namespace muster::machines {
@@ -85,6 +86,27 @@ std::vector<Gpu> ConfiguredGpus(const std::map<std::string, uint32_t>& counts) {
     }
   }
   return gpus;
+}
+
+// "cpus: 64"
+std::string TooMuch(const std::string& said, const std::string& has) {
+  return fmt::format(
+      "its configuration says {}, and it has {}: runs may be given more than there is; correct the "
+      "number, or leave it out",
+      said, has);
+}
+
+// Of what the operator says, beside what the machine itself says; one that does not tell (0) is no
+// reason.
+void WarnOfTooMuch(std::optional<uint32_t> cpus, std::optional<uint64_t> memory_bytes,
+                   Machine* machine) {
+  const Capacity& has = machine->capacity;
+  if (cpus.has_value() && has.cores > 0 && *cpus > has.cores)
+    machine->warnings.push_back(TooMuch(fmt::format("cpus: {}", *cpus), std::to_string(has.cores)));
+  if (memory_bytes.has_value() && has.memory_bytes > 0 && *memory_bytes > has.memory_bytes) {
+    machine->warnings.push_back(TooMuch("memory: " + contract::FormatBytes(*memory_bytes),
+                                        contract::FormatBytes(has.memory_bytes)));
+  }
 }
 
 // One maker's tool that lists its GPUs.
@@ -174,9 +196,11 @@ absl::StatusOr<Machine> ReadMachine(const MachinesConfig& config, hosts::Host& h
   Machine machine;
   machine.hostname = Hostname();
   machine.identity = Identity(host, machine.hostname);
-  machine.capacity.cores = config.cpus.has_value() ? *config.cpus : WithinQuota(OwnCores(), host);
-  machine.capacity.memory_bytes =
-      config.memory_bytes.has_value() ? *config.memory_bytes : CountMemory(host);
+  machine.capacity.cores = WithinQuota(OwnCores(), host);
+  machine.capacity.memory_bytes = CountMemory(host);
+  WarnOfTooMuch(config.cpus, config.memory_bytes, &machine);
+  if (config.cpus.has_value()) machine.capacity.cores = *config.cpus;
+  if (config.memory_bytes.has_value()) machine.capacity.memory_bytes = *config.memory_bytes;
   if (machine.capacity.cores == 0 || machine.capacity.memory_bytes == 0) {
     return absl::InternalError(
         "the machine does not tell its cores or memory; set cpus and memory in the agent's "
@@ -223,6 +247,12 @@ void TellLimits(bool wanted, const LimitsFound& found, Machine* machine) {
              : "machines.limits is no"));
 }
 
+void TakeOperatorsWord(const HostConfig& config, Capacity* capacity) {
+  if (config.cpus.has_value()) capacity->cores = *config.cpus;
+  if (config.memory_bytes.has_value()) capacity->memory_bytes = *config.memory_bytes;
+  if (config.gpus.has_value()) capacity->gpus = ConfiguredGpus(*config.gpus);
+}
+
 absl::StatusOr<Machine> ReadRemoteMachine(const HostConfig& config, hosts::Host& host) {
   // These two would make it tell another number.
   const absl::StatusOr<hosts::CommandResult> nproc =
@@ -234,19 +264,17 @@ absl::StatusOr<Machine> ReadRemoteMachine(const HostConfig& config, hosts::Host&
   Machine machine;
   machine.hostname = config.name;
   machine.identity = config.name;
-  machine.capacity.cores = config.cpus.has_value() ? *config.cpus : WithinQuota(cores, host);
-  machine.capacity.memory_bytes =
-      config.memory_bytes.has_value() ? *config.memory_bytes : CountMemory(host);
+  machine.capacity.cores = WithinQuota(cores, host);
+  machine.capacity.memory_bytes = CountMemory(host);
+  WarnOfTooMuch(config.cpus, config.memory_bytes, &machine);
+  TakeOperatorsWord(config, &machine.capacity);
   if (machine.capacity.cores == 0 || machine.capacity.memory_bytes == 0) {
     return absl::FailedPreconditionError(fmt::format(
         "{} does not tell its cores or memory; set cpus and memory of {} in the file of hosts",
         host.Name(), config.name));
   }
-  if (config.gpus.has_value()) {
-    machine.capacity.gpus = ConfiguredGpus(*config.gpus);
-  } else if (absl::Status s = FindGpus(host, &machine); !s.ok()) {
-    return s;
-  }
+  if (config.gpus.has_value()) return machine;
+  if (absl::Status s = FindGpus(host, &machine); !s.ok()) return s;
   return machine;
 }
 

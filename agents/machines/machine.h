@@ -35,6 +35,9 @@ absl::StatusOr<Machine> ReadMachine(const MachinesConfig& config, hosts::Host& h
 // asked; FAILED_PRECONDITION: it does not tell.
 absl::StatusOr<Machine> ReadRemoteMachine(const HostConfig& config, hosts::Host& host);
 
+// What the operator says of a host counts, whatever the host has.
+void TakeOperatorsWord(const HostConfig& config, Capacity* capacity);
+
 // Looks for what makes containers there. UNAVAILABLE: the host could not be asked.
 absl::Status TellContainers(const std::string& wanted, hosts::Host& host, Machine* machine);
 

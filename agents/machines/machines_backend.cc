@@ -23,6 +23,7 @@
 #include "agents/machines/machines.h"
 #include "agents/machines/process_search.h"
 #include "agents/machines/remote/remote_backend.h"
+#include "agents/machines/results_name.h"
 #include "agents/machines/run_environment.h"
 #include "agents/machines/run_layout.h"
 #include "agents/machines/run_request.h"
@@ -162,7 +163,7 @@ class MachinesBackend : public agent::Backend {
 absl::Status MachinesBackend::Probe() {
   if (access(config_.supervisor_path.c_str(), X_OK) != 0) {
     return absl::ErrnoToStatus(errno, fmt::format("cannot run \"{}\"; install muster-supervisor "
-                                                  "beside muster-agent, or set supervisor_path",
+                                                  "beside muster-agent, or set machines.supervisor",
                                                   config_.supervisor_path));
   }
   return absl::OkStatus();
@@ -209,10 +210,12 @@ absl::StatusOr<v1::JobPlan> MachinesBackend::Plan(const v1::JobSpec& spec,
   *assignment.mutable_spec() = spec;
   const absl::StatusOr<v1::Assignment> resolved = Resolve(assignment);
   if (!resolved.ok()) return PlanRefusal(agent::WhatIsWrong(resolved.status()));
+  if (const absl::Status free = CheckResultsName(spec, config_.files); !free.ok())
+    return PlanRefusal(agent::WhatIsWrong(free));
   const Scheduler::Load load = scheduler_.load();
   const Request request = RequestOf(spec);
   v1::JobPlan plan = PlanRun(SpecOf(*resolved), RefusalOf(spec), request, load.ledger, load.waiting,
-                             scheduler_.WaitOf(request));
+                             scheduler_.WaitOf(request), "machine");
   hosts::LocalHost host;
   if (auto inputs = agent::PlanInputs(resolved->spec(), &host); inputs.has_value())
     *plan.add_checks() = *std::move(inputs);
@@ -468,7 +471,11 @@ absl::StatusOr<std::unique_ptr<agent::Backend>> CreateMachinesBackend(
   if (absl::Status s = host.MakeDirectories(runs_directory, 0700); !s.ok()) return s;
   MachinesConfig complete = config;
   if (complete.supervisor_path.empty()) complete.supervisor_path = DefaultSupervisorPath();
-  if (!config.hosts.empty()) return CreateRemoteBackend(complete, runs_directory);
+  if (!config.hosts.empty()) {
+    const std::string hosts_directory = state_dir + "/hosts";
+    if (absl::Status s = host.MakeDirectories(hosts_directory, 0700); !s.ok()) return s;
+    return CreateRemoteBackend(complete, runs_directory, hosts_directory);
+  }
   const std::string layouts_directory = LayoutsDirectoryOf(state_dir);
   if (absl::Status s = host.RemoveTree(layouts_directory); !s.ok()) return s;
   if (absl::Status s = host.MakeDirectories(layouts_directory, 0700); !s.ok()) return s;

@@ -9,8 +9,8 @@
 #include "agents/files/disk_room.h"
 #include "agents/files/lay_out.h"
 #include "agents/machines/file_status.h"
+#include "agents/machines/results_name.h"
 #include "agents/machines/run_directory.h"
-#include "contract/errors.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -21,20 +21,15 @@ constexpr mode_t kResultsMode = 0755;
 
 // Of a job that names no other one.
 absl::Status MakeResults(const std::string& work) {
-  const std::string name = std::filesystem::path(kResultsDirectory).filename();
-  const std::string path = work + "/" + name;
+  const std::string path =
+      work + "/" + std::filesystem::path(kResultsDirectory).filename().string();
   if (mkdir(path.c_str(), kResultsMode) == 0) return absl::OkStatus();
   const int error = errno;
   struct stat info {};
   if (error != EEXIST || lstat(path.c_str(), &info) != 0)
     return FileError(error, "make the directory", path);
   if (S_ISDIR(info.st_mode)) return absl::OkStatus();
-  return contract::BadField(
-      "results_directory",
-      fmt::format(
-          "the job brings along a file \"{}\", where the directory of its results would be; "
-          "name another directory, or the file otherwise",
-          name));
+  return ResultsNameIsTaken();
 }
 
 }  // namespace

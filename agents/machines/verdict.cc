@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "agents/core/proto_time.h"
+#include "agents/machines/image_trouble.h"
 #include "contract/signal_name.h"
 #include "contract/units.h"
 #include "fmt/format.h"
@@ -46,18 +47,26 @@ std::string EndText(const ExitRecord& exit) {
 std::string ProgramRemedy(int error) {
   switch (error) {
     case ENOENT:
-      return "check the program's name, that it is installed on this machine (and in PATH if it "
-             "has no '/'), and "
-             "the interpreter in its first line";
+      return "check the program's name, that it is installed on the machine (and in PATH if it "
+             "has no '/'), and the interpreter in its first line";
     case EACCES:
       return "make the program executable: chmod +x";
     case ENOEXEC:
-      return "begin a script with a line like #!/bin/sh, and use programs built for this machine";
+      return "begin a script with a line like #!/bin/sh, and use programs built for the machine";
     case E2BIG:
       return "pass long arguments and variables in a file";
     default:
       return "";
   }
+}
+
+v1::Failure ImageFailure(const ExitRecord& exit) {
+  const ImageTrouble trouble = ExplainImageTrouble(exit.path);
+  v1::Failure failure =
+      MakeFailure(v1::FAILURE_CLASS_IMAGE, fmt::format("the image could not be had: {}", exit.path),
+                  trouble.remedy);
+  failure.set_retriable(trouble.is_passing);
+  return failure;
 }
 
 v1::Failure NotStartedFailure(const ExitRecord& exit) {
@@ -73,12 +82,9 @@ v1::Failure NotStartedFailure(const ExitRecord& exit) {
       return MakeFailure(
           v1::FAILURE_CLASS_CONFIG,
           fmt::format("the working directory \"{}\" cannot be entered: {}", exit.path, words),
-          "make the directory on this machine, or name another working_directory");
+          "make the directory on the machine, or name another working_directory");
     case ExitRecord::Step::kImage:
-      return MakeFailure(
-          v1::FAILURE_CLASS_IMAGE, fmt::format("the image could not be had: {}", exit.path),
-          "check the image's name and tag, that it can be pulled without a password or "
-          "that the agent's user there is logged in to its registry");
+      return ImageFailure(exit);
     case ExitRecord::Step::kFiles:
     case ExitRecord::Step::kProcess:
       break;
@@ -211,7 +217,8 @@ v1::Failure MakeFailure(v1::FailureClass failure_class, const std::string& messa
 
 Observation PendingVerdict(const Witness& witness, const std::string& reason) {
   Observation observation =
-      Begin(witness, v1::RUN_STATE_PENDING, v1::EVIDENCE_SOURCE_AGENT, "in the machine's queue");
+      Begin(witness, v1::RUN_STATE_PENDING, v1::EVIDENCE_SOURCE_AGENT,
+            witness.hostname.empty() ? "in the cluster's queue" : "in the machine's queue");
   observation.reason = reason;
   return observation;
 }

@@ -61,7 +61,7 @@ def test_a_program_that_the_machine_lacks_is_named_with_the_machine_and_the_reme
     (run,) = job.runs
     assert job.failure.failure_class == CONFIG
     assert f'the command could not be started: "{program}": No such file or directory' in job.failure.message
-    assert "check the program's name, that it is installed on this machine" in job.failure.suggestion
+    assert "check the program's name, that it is installed on the machine" in job.failure.suggestion
     assert len(run.nodes) == 1
     if agent.cluster == "lab":
         assert job.failure.message.startswith("rank 0 on gpu1: ")

@@ -276,6 +276,38 @@ def test_a_host_that_is_added_to_the_file_gets_runs(api, world, cluster, agent):
     api.wait_state(job_id, SUCCEEDED)
 
 
+def test_a_host_that_is_away_when_the_agent_starts_is_still_known_by_what_it_had(api, world, broker):
+    del broker
+    made = SshCluster(world, 2, gpus=None, cpus=2)
+    smi = made.hosts[1].programs / "nvidia-smi"
+    smi.write_text("#!/bin/sh\necho '0, GPU-aaaa, NVIDIA H100 80GB HBM3, 81559 MiB'\n")
+    smi.chmod(0o755)
+    try:
+        agent = made.make_agent()
+        agent.start()
+        api.wait_state(api.submit(argv_spec("true", resources=gpus(1000))), SUCCEEDED)
+        agent.kill()
+        made.hosts[1].cut()
+        agent.start()
+        eventually(lambda: "host gpu2 is down" in world.cli("clusters", "lab").stdout, "the broker has its new word")
+        job_id = api.submit(script_spec('echo "$CUDA_VISIBLE_DEVICES"', resources=gpus(1000)))
+        eventually(lambda: "gpu2" in api.get(job_id).reason, "it waits, and the reason names the host")
+        made.hosts[1].start()
+        api.wait_state(job_id, SUCCEEDED)
+        assert api.stdout(job_id) == b"GPU-aaaa\n"
+    finally:
+        made.close()
+
+
+def test_a_file_of_hosts_that_is_broken_meanwhile_is_told_until_it_is_mended(world, cluster, agent):
+    cluster.write_hosts(more="gpu3: {shh: x}\n")
+    told = "the file of hosts cannot be read"
+    eventually(lambda: told in world.cli("clusters", "lab").stdout, "clusters tells")
+    assert told in world.cli("check", "lab", check=False).stdout
+    cluster.write_hosts()
+    eventually(lambda: told not in world.cli("clusters", "lab").stdout, "it is mended")
+
+
 def test_hosts_are_shown_with_their_state(world, cluster, agent):
     shown = world.cli("clusters", "lab", "-o", "wide").stdout
     assert "gpu1" in shown and "gpu2" in shown and "rack-gpu2" in shown

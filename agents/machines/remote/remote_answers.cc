@@ -1,5 +1,6 @@
 #include "agents/machines/remote/remote_answers.h"
 
+#include <map>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -8,6 +9,7 @@
 #include "agents/machines/run_request.h"
 #include "contract/units.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 
 namespace muster::machines {
 namespace {
@@ -68,6 +70,29 @@ void Add(v1::ClusterChecks* checks, std::string subject, v1::CheckResult result,
   check->set_remedy(std::move(remedy));
 }
 
+// Hosts that are one: what it has is counted, and given to runs, for each of its names.
+std::vector<std::string> WarningsOfTwins(const RemoteScheduler::Load& load) {
+  std::map<std::string, std::vector<std::string>> names;  // by the way there
+  for (const HostView& host : load.hosts)
+    names[host.config.ssh.hosts[0].ToString()].push_back(host.config.name);
+  std::vector<std::string> warnings;
+  for (const auto& [way, twins] : names) {
+    if (twins.size() < 2) continue;
+    warnings.push_back(
+        fmt::format("hosts {} have the same SSH address {}, and what is there is "
+                    "counted for each: correct the file of hosts",
+                    fmt::join(twins, ", "), way));
+  }
+  return warnings;
+}
+
+// Of no single host.
+std::vector<std::string> WarningsOf(const RemoteScheduler::Load& load) {
+  std::vector<std::string> warnings = load.warnings;
+  for (std::string& warning : WarningsOfTwins(load)) warnings.push_back(std::move(warning));
+  return warnings;
+}
+
 }  // namespace
 
 ContainerRuntime ContainersOf(const RemoteScheduler::Load& load) {
@@ -95,6 +120,7 @@ v1::Inventory InventoryOf(const RemoteScheduler::Load& load, const std::string& 
   pool->set_is_default(true);
   pool->set_max_nodes(static_cast<uint32_t>(load.hosts.size()));
   pool->set_available(true);
+  for (std::string& warning : WarningsOf(load)) inventory.add_warnings(std::move(warning));
   for (uint32_t i = 0; i < load.hosts.size(); ++i) {
     const HostView& host = load.hosts[i];
     if (host.TakesRuns()) AddFreeGpus(load.ledger, i, pool->mutable_free_gpus());
@@ -148,6 +174,8 @@ v1::ClusterDetails DetailsOf(const RemoteScheduler::Load& load) {
 
 v1::ClusterChecks ChecksOf(const RemoteScheduler::Load& load) {
   v1::ClusterChecks checks;
+  for (std::string& warning : WarningsOf(load))
+    Add(&checks, "file of hosts", v1::CHECK_RESULT_WARN, std::move(warning), "");
   for (const HostView& host : load.hosts) {
     const std::string subject =
         fmt::format("host {} ({})", host.config.name, host.config.ssh.hosts[0].ToString());

@@ -16,6 +16,7 @@
 #include "agents/machines/remote/rank_spec.h"
 #include "agents/machines/remote/remote_answers.h"
 #include "agents/machines/remote/remote_scheduler.h"
+#include "agents/machines/results_name.h"
 #include "agents/machines/run_board.h"
 #include "agents/machines/run_request.h"
 #include "agents/machines/verdict.h"
@@ -58,8 +59,10 @@ std::string Words(const absl::Status& status) { return std::string(ToStd(status.
 
 class RemoteBackend : public agent::Backend {
  public:
-  RemoteBackend(MachinesConfig config, std::string runs_directory)
-      : config_(std::move(config)), runs_directory_(std::move(runs_directory)) {}
+  RemoteBackend(MachinesConfig config, std::string runs_directory, std::string hosts_directory)
+      : config_(std::move(config)),
+        runs_directory_(std::move(runs_directory)),
+        hosts_directory_(std::move(hosts_directory)) {}
 
   absl::Status Start();
 
@@ -117,6 +120,7 @@ class RemoteBackend : public agent::Backend {
 
   const MachinesConfig config_;
   const std::string runs_directory_;
+  const std::string hosts_directory_;
   std::atomic<uint64_t> next_order_ = 1;
   RunBoard board_;
   HostRouter router_;
@@ -129,6 +133,7 @@ absl::Status RemoteBackend::Start() {
   absl::StatusOr<std::unique_ptr<RemoteScheduler>> scheduler = RemoteScheduler::Create(
       {.cluster = config_.cluster,
        .runs_directory = runs_directory_,
+       .hosts_directory = hosts_directory_,
        .host_directory = config_.host_directory,
        .rules = Rules(),
        .container_runtime = config_.container_runtime,
@@ -161,7 +166,14 @@ absl::StatusOr<v1::JobPlan> RemoteBackend::Plan(const v1::JobSpec& spec, const s
   rules.container_tool = ContainersOf(load).tool;
   v1::JobPlan plan = PlanRun(RankSpec(*own, config_.cluster, directory, 0, addresses, rules),
                              RefusalOf(spec, request), request, load.ledger, load.waiting,
-                             scheduler_->WaitOf(request));
+                             scheduler_->WaitOf(request), "cluster");
+  if (const absl::Status free = CheckResultsName(spec, config_.files); !free.ok()) {
+    v1::ClusterCheck* check = plan.add_checks();
+    check->set_subject("the directory of results");
+    check->set_result(v1::CHECK_RESULT_WARN);
+    check->set_seen(agent::WhatIsWrong(free));
+    check->set_remedy(kResultsNameRemedy);
+  }
   if (auto output = agent::WarnOfBatchOutput(spec); output.has_value())
     *plan.add_checks() = *std::move(output);
   return plan;
@@ -173,10 +185,10 @@ std::optional<Misfit> RemoteBackend::RefusalOf(const v1::JobSpec& spec,
   if (std::optional<Misfit> misfit = CheckShare(request)) return misfit;
   const RemoteScheduler::Load load = scheduler_->load();
   if (std::optional<Misfit> misfit = CheckImage(spec, ContainersOf(load))) return misfit;
-  // A host that has never answered may have what is wanted.
-  const bool all_known = std::all_of(load.hosts.begin(), load.hosts.end(),
-                                     [](const HostView& host) { return host.is_known; });
-  if (!all_known && request.nodes <= load.hosts.size()) return std::nullopt;
+  // A host that has not answered yet may have what is wanted, whatever it had once.
+  const bool all_told = std::all_of(load.hosts.begin(), load.hosts.end(),
+                                    [](const HostView& host) { return host.has_told; });
+  if (!all_told && request.nodes <= load.hosts.size()) return std::nullopt;
   return load.ledger.Refusal(request);
 }
 
@@ -355,8 +367,9 @@ std::string RemoteBackend::StartMark(const RunHandle& run) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<agent::Backend>> CreateRemoteBackend(
-    const MachinesConfig& config, const std::string& runs_directory) {
-  auto backend = std::make_unique<RemoteBackend>(config, runs_directory);
+    const MachinesConfig& config, const std::string& runs_directory,
+    const std::string& hosts_directory) {
+  auto backend = std::make_unique<RemoteBackend>(config, runs_directory, hosts_directory);
   if (absl::Status s = backend->Start(); !s.ok()) return s;
   return backend;
 }

@@ -14,10 +14,12 @@
 
 namespace muster::machines {
 
-// `config` names hosts and the supervisor's program; `runs_directory` exists. Waits, for a bounded
-// time, until each host has answered. A host that cannot be reached is no error.
+// `config` names hosts and the supervisor's program; the directories, for the agent's
+// records of runs and of hosts, exist. Waits, for a bounded time, until each host has answered. A
+// host that cannot be reached is no error.
 absl::StatusOr<std::unique_ptr<agent::Backend>> CreateRemoteBackend(
-    const MachinesConfig& config, const std::string& runs_directory);
+    const MachinesConfig& config, const std::string& runs_directory,
+    const std::string& hosts_directory);
 
 }  // namespace muster::machines
 

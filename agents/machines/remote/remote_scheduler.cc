@@ -118,6 +118,7 @@ void RemoteScheduler::Loop() {
       std::visit([this](auto& m) { Handle(std::move(m)); }, message);
     }
     if (is_working_) {
+      WriteHostRecords();
       ReadHosts();
       EndPauses();
       PutBackUnsent();
@@ -133,6 +134,9 @@ void RemoteScheduler::Loop() {
 
 void RemoteScheduler::Handle(StartMessage message) {
   is_working_ = true;
+  std::vector<std::string> names;
+  for (const HostEntry& entry : hosts_) names.push_back(entry.view.config.name);
+  RemoveOtherHostRecords(options_.hosts_directory, names);
   starts_held_ = message.hold_starts;
   finished_ = std::move(message.finished);
   PruneFinished();

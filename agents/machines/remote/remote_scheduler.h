@@ -29,6 +29,7 @@
 #include "agents/core/steady_time.h"
 #include "agents/machines/files_lane.h"
 #include "agents/machines/remote/gang.h"
+#include "agents/machines/remote/host_record.h"
 #include "agents/machines/remote/host_router.h"
 #include "agents/machines/remote/launch_record.h"
 #include "agents/machines/remote/remote_host.h"
@@ -40,8 +41,9 @@ namespace muster::machines {
 
 struct RemoteSchedulerOptions {
   std::string cluster;
-  std::string runs_directory;  // the agent's own records
-  std::string host_directory;  // on the hosts; empty: in the home there
+  std::string runs_directory;   // the agent's own records
+  std::string hosts_directory;  // likewise, of what hosts have
+  std::string host_directory;   // on the hosts; empty: in the home there
   RunRules rules;
   std::string container_runtime;  // which is wanted
   absl::Duration lost_after;
@@ -85,7 +87,8 @@ struct HostView {
   std::string limits;  // what runs are held to; empty: nothing
   ContainerRuntime containers;
   std::vector<std::string> warnings;
-  bool is_known = false;  // what it has was told, by it or by its operator
+  bool is_known = false;  // what it has was told, by it, now or earlier, or by its operator
+  bool has_told = false;  // since the agent was started
   bool is_up = false;
   bool is_cordoned = false;
   std::string why;            // it is not up
@@ -126,6 +129,7 @@ class RemoteScheduler {
     Ledger ledger;
     Occupants occupants = {};
     std::vector<HostView> hosts;
+    std::vector<std::string> warnings = {};  // of the file of hosts
     size_t waiting = 0;
     size_t running = 0;
   };
@@ -180,6 +184,8 @@ class RemoteScheduler {
     // Steady; while start_trouble says why.
     absl::Time no_starts_until = absl::InfinitePast();
     absl::Duration start_pause = absl::ZeroDuration();  // the last one
+    HostRecord record;
+    std::optional<Machine> unwritten = {};  // what it has told, until it is written down
   };
 
   // A run that has hosts, until the broker has forgotten it and they have, too.
@@ -226,10 +232,14 @@ class RemoteScheduler {
 
   // ---- hosts (remote_scheduler_hosts.cc)
   absl::Status AddHost(const HostConfig& config);
+  // What it had when an earlier agent heard of it.
+  void Recall(HostEntry* entry) const;
+  void WriteHostRecords();
   // While the agent runs.
   void AddNewHost(const HostConfig& config);
   // New ones, and whether those that are known are cordoned.
   void ReadHosts();
+  std::vector<std::string> WarningsOfFile() const;
   HostState StateOf(const HostEntry& host) const;
   void SetState(size_t host);
   // With what the hosts have now.
@@ -254,7 +264,7 @@ class RemoteScheduler {
   absl::Status PlaceRun(const ReadyRun& ready);
   void HoldStarts(const std::string& run_key, const std::string& why);
   // Whether the cluster can never run it, which is said then; as long as not every host has said
-  // what it has, nobody knows.
+  // what it has now, nobody knows.
   bool RefuseMisfit(const WaitingRun& run);
   void RefuseMisfits();
   // Runs of which no host has heard, and one of theirs takes none now, wait again.

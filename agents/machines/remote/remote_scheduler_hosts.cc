@@ -26,11 +26,14 @@ constexpr uint32_t kMaxRefusals = 5;
 // ---- which there are
 
 absl::Status RemoteScheduler::AddHost(const HostConfig& config) {
-  HostEntry entry;
+  HostEntry entry = {.link = nullptr,
+                     .view = {},
+                     .down_since = time_.Now(),
+                     .directory = {},
+                     .record = HostRecord(options_.hosts_directory, config.name)};
   entry.view.config = config;
   entry.view.is_cordoned = config.cordoned;
   entry.view.why = "not reached yet";
-  entry.down_since = time_.Now();
   absl::StatusOr<std::unique_ptr<RemoteHost>> link =
       RemoteHost::Create({.config = config,
                           .directory = options_.host_directory,
@@ -44,20 +47,58 @@ absl::Status RemoteScheduler::AddHost(const HostConfig& config) {
                          });
   if (!link.ok()) return link.status();
   entry.link = *std::move(link);
+  Recall(&entry);
   router_->SetHost(config.name, nullptr);
   hosts_.push_back(std::move(entry));
   return absl::OkStatus();
+}
+
+void RemoteScheduler::Recall(HostEntry* entry) const {
+  HostView& view = entry->view;
+  absl::StatusOr<std::optional<Machine>> machine = entry->record.Recall(view.config);
+  if (!machine.ok()) {
+    LogEvent(spdlog::level::warn, "host_record_unreadable",
+             {{"host", view.config.name},
+              {"error", std::string(ToStd(machine.status().message()))},
+              {"remedy", "none is needed: it is written anew when the host answers"}});
+    return;
+  }
+  if (!machine->has_value()) return;
+  view.is_known = true;
+  view.capacity = std::move((*machine)->capacity);
+  if (options_.rules.limits) view.limits = std::move((*machine)->limits);
+  // Another one that is wanted now may be there or not.
+  const std::string& wanted = options_.container_runtime;
+  if (wanted == kFirstFound || wanted == (*machine)->containers.tool)
+    view.containers = std::move((*machine)->containers);
+}
+
+void RemoteScheduler::WriteHostRecords() {
+  for (HostEntry& entry : hosts_) {
+    if (!entry.unwritten.has_value()) continue;
+    const absl::Status written = entry.record.Write(entry.view.config, *entry.unwritten);
+    entry.unwritten.reset();
+    if (written.ok()) continue;
+    LogEvent(spdlog::level::warn, "host_record_not_written",
+             {{"host", entry.view.config.name},
+              {"error", std::string(ToStd(written.message()))},
+              {"remedy",
+               "free disk space for the agent's state directory; it is tried again when "
+               "the host comes back"}});
+  }
 }
 
 void RemoteScheduler::AddNewHost(const HostConfig& config) {
   const absl::Status added = AddHost(config);
   if (!added.ok()) {
     if (std::exchange(not_added_[config.name], added) != added) {
+      NoteNews();
       LogEvent(spdlog::level::err, "host_not_added",
                {{"host", config.name}, {"error", std::string(ToStd(added.message()))}});
     }
     return;
   }
+  not_added_.erase(config.name);
   LogEvent(spdlog::level::info, "host_added", {{"host", config.name}});
   RebuildQueue();
   NoteNews();
@@ -69,14 +110,16 @@ void RemoteScheduler::AddNewHost(const HostConfig& config) {
 
 void RemoteScheduler::On(size_t host, HostIsUp event) {
   HostEntry& entry = hosts_[host];
-  const bool is_new = !entry.view.is_known;
-  const bool has_changed = is_new || entry.view.capacity != event.machine.capacity;
+  const bool is_first_word = !entry.view.has_told;
+  const bool has_changed = !entry.view.is_known || entry.view.capacity != event.machine.capacity;
   if (has_changed || !entry.view.is_up) NoteNews();
+  entry.unwritten = event.machine;
   entry.view.capacity = std::move(event.machine.capacity);
   entry.view.limits = std::move(event.machine.limits);
   entry.view.containers = std::move(event.machine.containers);
   entry.view.warnings = std::move(event.machine.warnings);
   entry.view.is_known = true;
+  entry.view.has_told = true;
   entry.view.is_up = true;
   entry.view.why.clear();
   entry.directory = event.directory;
@@ -86,7 +129,7 @@ void RemoteScheduler::On(size_t host, HostIsUp event) {
   entry.has_spoken = true;
   if (has_changed) RebuildQueue();
   SetState(host);
-  if (is_new) RefuseMisfits();
+  if (is_first_word) RefuseMisfits();
 }
 
 void RemoteScheduler::On(size_t host, const HostIsDown& event) {
@@ -195,13 +238,18 @@ void RemoteScheduler::ReadHosts() {
   const absl::StatusOr<std::vector<HostConfig>> configs = options_.read_hosts();
   if (!configs.ok()) {
     if (configs.status() != last_read_) {
+      NoteNews();
       LogEvent(spdlog::level::warn, "hosts_not_read",
                {{"error", std::string(ToStd(configs.status().message()))}});
     }
     last_read_ = configs.status();
     return;
   }
-  last_read_ = absl::OkStatus();
+  if (!std::exchange(last_read_, absl::OkStatus()).ok()) NoteNews();
+  std::erase_if(not_added_, [&](const auto& entry) {
+    return std::none_of(configs->begin(), configs->end(),
+                        [&](const HostConfig& config) { return config.name == entry.first; });
+  });
   for (const HostConfig& config : *configs) {
     const std::optional<size_t> host = FindHost(config.name);
     if (!host.has_value()) {
@@ -216,6 +264,18 @@ void RemoteScheduler::ReadHosts() {
              {{"host", config.name}});
     SetState(*host);
   }
+}
+
+std::vector<std::string> RemoteScheduler::WarningsOfFile() const {
+  std::vector<std::string> warnings;
+  if (!last_read_.ok()) {
+    warnings.push_back(
+        fmt::format("the file of hosts cannot be read, and what it said before counts: {}",
+                    ToStd(last_read_.message())));
+  }
+  for (const auto& [name, status] : not_added_)
+    warnings.push_back(fmt::format("host {} was not added: {}", name, ToStd(status.message())));
+  return warnings;
 }
 
 HostState RemoteScheduler::StateOf(const HostEntry& host) const {
@@ -363,6 +423,7 @@ void RemoteScheduler::Publish() {
   load_ = {.ledger = queue_.ledger(),
            .occupants = queue_.occupants(),
            .hosts = std::move(views),
+           .warnings = WarningsOfFile(),
            .waiting = waiting_.size() + awaiting_files_.size(),
            .running = static_cast<size_t>(running)};
   // Whoever waits for that word finds it in the load.

@@ -164,7 +164,7 @@ void RemoteScheduler::Handle(PlacedRun placed) {
 
 bool RemoteScheduler::RefuseMisfit(const WaitingRun& run) {
   for (const HostEntry& entry : hosts_) {
-    if (!entry.view.is_known) return false;
+    if (!entry.view.has_told) return false;
   }
   const std::optional<Misfit> misfit = queue_.ledger().Refusal(run.run.request);
   if (!misfit.has_value()) return false;

@@ -52,6 +52,7 @@ TEST(MachineHosts, MistakesAreToldWithPlaceAndRemedy) {
       {"GPU_1: {}\n", "hosts.yaml:1: \"GPU_1\" is no name of a host; use"},
       {"gpu1: {gpu: {h100: 1}}\n", "did you mean \"gpu1.gpus\"?"},
       {"gpu1: {gpus: {h100: 0}}\n", "gpu1.gpus: \"h100:0\" is not of the form TYPE:COUNT"},
+      {"gpu1: {memory: 8}\n", "gpu1.memory: \"8\" is less than 1Mi; write the unit"},
       {"gpu1: {cpus: none}\n", "gpu1.cpus: \"none\" is not a number from 1"},
       {"gpu1: {ssh: '@x'}\n", "has no user before its '@'"},
       {"gpu1: {ssh: 'a b'}\n", "is no login host; write HOST or HOST:PORT"},

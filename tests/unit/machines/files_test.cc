@@ -16,6 +16,7 @@ namespace muster::machines {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 class BroughtFilesTest : public BackendTest {
  protected:
@@ -227,7 +228,41 @@ TEST_F(BroughtFilesTest, AFileInPlaceOfTheDirectoryOfResultsIsNamed) {
   uploads::Bring(&source_, uploads::Tree({uploads::File("results", "text")}), "", &spec);
   const agent::Observation end = RunToEnd(spec);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
-  EXPECT_THAT(end.failure->message(), HasSubstr("a file \"results\""));
+  EXPECT_THAT(end.failure->message(),
+              StartsWith("results_directory: the job brings along a file \"results\""));
+  EXPECT_THAT(end.failure->suggestion(), HasSubstr("name another results_directory"));
+}
+
+TEST_F(BroughtFilesTest, APlanTellsOfAFileInPlaceOfTheDirectoryOfResults) {
+  v1::JobSpec spec = Script("true");
+  source_.Add("text");
+  uploads::Bring(&source_, uploads::Tree({uploads::File("results", "text")}), "", &spec);
+  const auto seen = [&] {
+    const absl::StatusOr<v1::JobPlan> plan = backend_->Plan(spec, "ada");
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    const v1::ClusterCheck& check = plan->checks().Get(0);
+    return check.result() == v1::CHECK_RESULT_FAIL ? check.seen() : std::string();
+  };
+  EXPECT_THAT(seen(), HasSubstr("results_directory: the job brings along a file \"results\""));
+  spec.set_results_directory(dir_ / "elsewhere");
+  EXPECT_EQ(seen(), "");
+}
+
+TEST_F(BroughtFilesTest, APlanSaysNothingOfFilesThatTheBrokerCannotGive) {
+  v1::JobSpec spec = Script("true");
+  uploads::Bring(&source_, uploads::Tree({uploads::File("results", "text")}), "", &spec);
+  source_.SetAway(true);
+  const absl::StatusOr<v1::JobPlan> plan = backend_->Plan(spec, "ada");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->checks().Get(0).result(), v1::CHECK_RESULT_OK);
+}
+
+TEST_F(BroughtFilesTest, ADirectoryOfThatNameIsTaken) {
+  v1::JobSpec spec = Script("test -s results/old");
+  source_.Add("text");
+  uploads::Bring(&source_, uploads::Tree({uploads::File("results/old", "text")}), "", &spec);
+  EXPECT_EQ(backend_->Plan(spec, "ada")->checks().Get(0).result(), v1::CHECK_RESULT_OK);
+  EXPECT_EQ(RunToEnd(spec).state, v1::RUN_STATE_SUCCEEDED);
 }
 
 TEST_F(BroughtFilesTest, ACacheThatSomebodyRemovedIsNothingOfTheJobs) {

@@ -1,0 +1,97 @@
+// What the backend for hosts over SSH answers when people ask.
+#include "agents/machines/remote/remote_answers.h"
+
+#include "agents/hosts/local_host.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::machines {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+HostView Host(const std::string& name, const std::string& address, uint16_t port = 22) {
+  HostView host;
+  host.config.name = name;
+  host.config.ssh.hosts = {{.name = address, .port = port}};
+  host.capacity = {
+      .cores = 4, .memory_bytes = 1 << 30, .gpus = {{.index = 0, .type = "h100", .name = "0"}}};
+  return host;
+}
+
+RemoteScheduler::Load LoadOf(const std::vector<HostView>& views) {
+  std::vector<ClusterHost> hosts;
+  for (const HostView& view : views)
+    hosts.push_back({.name = view.config.name, .capacity = view.capacity});
+  return {.ledger = Ledger(std::move(hosts)), .hosts = views};
+}
+
+std::vector<std::string> WarningsOf(const RemoteScheduler::Load& load) {
+  const v1::Inventory inventory = InventoryOf(load, "lab");
+  std::vector<std::string> warnings(inventory.warnings().begin(), inventory.warnings().end());
+  return warnings;
+}
+
+std::vector<std::string> ToldByCheck(const RemoteScheduler::Load& load) {
+  std::vector<std::string> seen;
+  const v1::ClusterChecks checks = ChecksOf(load);
+  for (const v1::ClusterCheck& check : checks.checks()) {
+    if (check.result() == v1::CHECK_RESULT_WARN) seen.push_back(check.seen());
+  }
+  return seen;
+}
+
+HostView Up(HostView host) {
+  host.is_known = host.has_told = host.is_up = true;
+  return host;
+}
+
+TEST(RemoteAnswersTest, AHostThatIsAwayIsOfferedWithWhatItHad) {
+  HostView away = Host("gpu1", "a");
+  const RemoteScheduler::Load unknown = LoadOf({away});
+  EXPECT_THAT(InventoryOf(unknown, "lab").pools(0).node_groups(), IsEmpty());
+  away.is_known = true;
+  const v1::Inventory inventory = InventoryOf(LoadOf({away}), "lab");
+  ASSERT_EQ(inventory.pools(0).node_groups_size(), 1);
+  const v1::NodeGroup& group = inventory.pools(0).node_groups(0);
+  EXPECT_EQ(group.usable_count(), 0);
+  EXPECT_EQ(group.cpus(), 4);
+  EXPECT_EQ(group.gpus().at("h100"), 1);
+  EXPECT_THAT(inventory.pools(0).free_gpus(), IsEmpty());
+}
+
+TEST(RemoteAnswersTest, HostsOfOneAddressAreTold) {
+  const RemoteScheduler::Load load = LoadOf({Up(Host("gpu1", "a")), Up(Host("gpu2", "b")),
+                                             Up(Host("gpu3", "a")), Up(Host("gpu4", "a", 23))});
+  EXPECT_THAT(WarningsOf(load),
+              ElementsAre(HasSubstr("hosts gpu1, gpu3 have the same SSH address a:22")));
+  EXPECT_EQ(ToldByCheck(load), WarningsOf(load));
+}
+
+TEST(RemoteAnswersTest, AFileOfHostsThatCannotBeReadIsTold) {
+  RemoteScheduler::Load load = LoadOf({Up(Host("gpu1", "a"))});
+  EXPECT_THAT(WarningsOf(load), IsEmpty());
+  load.warnings = {"the file of hosts cannot be read"};
+  EXPECT_THAT(WarningsOf(load), ElementsAre("the file of hosts cannot be read"));
+  EXPECT_THAT(ToldByCheck(load), ElementsAre("the file of hosts cannot be read"));
+}
+
+TEST(RemoteAnswersTest, WhatAHostHasNotIsToldIfItsOperatorSaysSo) {
+  hosts::LocalHost host;
+  HostConfig config;
+  config.name = "gpu1";
+  config.gpus.emplace();
+  EXPECT_THAT(ReadRemoteMachine(config, host)->warnings, IsEmpty());
+  config.cpus = 100'000;
+  config.memory_bytes = uint64_t{1000} << 40;
+  const absl::StatusOr<Machine> machine = ReadRemoteMachine(config, host);
+  ASSERT_TRUE(machine.ok()) << machine.status();
+  EXPECT_THAT(machine->warnings,
+              ElementsAre(HasSubstr("cpus: 100000"), HasSubstr("memory: 1000Ti")));
+  EXPECT_EQ(machine->capacity.cores, 100'000);
+}
+
+}  // namespace
+}  // namespace muster::machines
