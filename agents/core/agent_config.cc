@@ -276,12 +276,12 @@ std::vector<Setting> SettingsOf(AgentConfig* config) {
   return settings;
 }
 
-absl::Status CheckComplete(const AgentConfig& config) {
+absl::Status CheckComplete(const AgentConfig& config, bool needs_broker) {
   if (config.cluster.empty()) return InvalidSetting("--cluster NAME is required");
   if (config.kind == v1::CLUSTER_KIND_UNSPECIFIED) {
     return InvalidSetting("--kind is required: machines, slurm or kubernetes");
   }
-  if (config.broker.empty()) {
+  if (needs_broker && config.broker.empty()) {
     return InvalidSetting("--broker ADDRESS is required: unix:PATH or HOST:PORT");
   }
   if (config.state_dir.empty()) {

@@ -263,7 +263,7 @@ int Main(int argc, char** argv) {
   if (!config_file.empty()) status = ApplyYamlFile(config_file, kProgram, settings);
   if (status.ok()) status = ApplyEnvironment(std::getenv, kProgram, settings);
   if (status.ok()) status = ApplyFlags(flags, settings);
-  if (status.ok()) status = CheckComplete(config);
+  if (status.ok()) status = CheckComplete(config, /*needs_broker=*/!check && !install->parsed());
   if (!status.ok()) return Fail(status, kExitUsage);
   if (install->parsed()) {
     const absl::StatusOr<std::string> done = InstallCredentials(config, registry, registry_user);

@@ -41,7 +41,15 @@ bool IsMusterTop(const std::string& name, const YAML::Node& value) {
 }
 
 bool IsSkyPilotTop(const std::string& name, const YAML::Node& value) {
-  return IsOneOf(name, kSkyPilotTop) || (name == "pool" && value.IsMap());
+  const bool has_other_meaning = name == "pool" || name == "workdir";
+  return IsOneOf(name, kSkyPilotTop) || (has_other_meaning && value.IsMap());
+}
+
+// "4+" is at least so many, "2x" so many times the others': nothing that a job file may ask for.
+bool IsSkyPilotResource(const std::string& name, const YAML::Node& value) {
+  if (IsOneOf(name, kSkyPilotResources)) return true;
+  const bool is_amount = (name == "cpus" || name == "memory") && value.IsScalar();
+  return is_amount && (value.Scalar().ends_with('+') || value.Scalar().ends_with('x'));
 }
 
 bool HasField(const YAML::Node& node,
@@ -57,9 +65,7 @@ bool IsMuster(const YAML::Node& document) { return HasField(document, IsMusterTo
 bool IsSkyPilot(const YAML::Node& document) {
   return HasField(document, [](const std::string& name, const YAML::Node& value) {
     if (name != "resources") return IsSkyPilotTop(name, value);
-    return HasField(value, [](const std::string& inner, const YAML::Node&) {
-      return IsOneOf(inner, kSkyPilotResources);
-    });
+    return HasField(value, IsSkyPilotResource);
   });
 }
 

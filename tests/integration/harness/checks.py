@@ -24,7 +24,9 @@ def failures(checks):
 
 
 def check_locally(agent):
-    """Runs the agent's own preflight; the exit code and what it printed."""
-    done = subprocess.run([*agent.argv, "--check"], env=agent.env, text=True, capture_output=True,
+    """Runs the agent's own preflight, which needs no broker; the exit code and what it printed."""
+    broker = agent.argv.index("--broker")
+    argv = agent.argv[:broker] + agent.argv[broker + 2:]
+    done = subprocess.run([*argv, "--check"], env=agent.env, text=True, capture_output=True,
                           timeout=CHECK_TIMEOUT_S, check=False)
     return done.returncode, done.stdout + done.stderr
