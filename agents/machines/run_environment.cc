@@ -11,10 +11,7 @@
 namespace muster::machines {
 namespace {
 
-// SkyPilot has names of their own for setup.
-constexpr const char* kRankNames[] = {"NODE_RANK", "SKYPILOT_NODE_RANK", "SKYPILOT_SETUP_NODE_RANK",
-                                      "MUSTER_NODE_RANK"};
-constexpr const char* kAddressesNames[] = {"SKYPILOT_NODE_IPS", "SKYPILOT_SETUP_NODE_IPS"};
+constexpr const char* kRankNames[] = {"NODE_RANK", "SKYPILOT_NODE_RANK", "MUSTER_NODE_RANK"};
 
 }  // namespace
 
@@ -26,10 +23,7 @@ std::map<std::string, std::string> RunEnvironment(const v1::Assignment& assignme
   env.merge(contract::NamedSlurmVariables(assignment.spec(), assignment.job_id()));
   // A run has one node, this one.
   env["MASTER_ADDR"] = "127.0.0.1";
-  for (const char* addresses : kAddressesNames) env[addresses] = "127.0.0.1";
-  env["SKYPILOT_SETUP_NUM_GPUS_PER_NODE"] = env["SKYPILOT_NUM_GPUS_PER_NODE"];
-  env["SKYPILOT_INTERNAL_JOB_ID"] = env["MUSTER_JOB_ID"];
-  env["SKYPILOT_USER"] = assignment.user();
+  env["SKYPILOT_NODE_IPS"] = "127.0.0.1";
   env["MUSTER_RESTART_COUNT"] = "0";
   for (const char* rank : kRankNames) env[rank] = "0";
   for (const auto& [name, value] : base) env.try_emplace(name, value);
@@ -51,7 +45,7 @@ std::map<std::string, std::string> RankEnvironment(const v1::Assignment& assignm
   std::string lines;
   for (const std::string& address : addresses) lines += (lines.empty() ? "" : "\n") + address;
   set("MASTER_ADDR", addresses[0]);
-  for (const char* name : kAddressesNames) set(name, lines);
+  set("SKYPILOT_NODE_IPS", lines);
   for (const char* name : kRankNames) set(name, std::to_string(rank));
   return env;
 }

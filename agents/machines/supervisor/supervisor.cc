@@ -13,7 +13,11 @@
 #include <cerrno>
 #include <climits>
 #include <cstdio>
+#include <iterator>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "agents/machines/clock_now.h"
 #include "agents/machines/process_id.h"
@@ -27,6 +31,21 @@ namespace {
 // apart.
 constexpr int kExitTries = 30;
 constexpr unsigned kExitRetrySeconds = 1;
+
+// What SkyPilot calls otherwise in setup.
+void AddSetupNames(std::vector<std::string>* environment) {
+  constexpr std::string_view kPrefix = "SKYPILOT_";
+  constexpr std::string_view kOther[] = {"NODE_RANK=", "NODE_IPS=", "NUM_GPUS_PER_NODE="};
+  const std::vector<std::string> variables = *environment;
+  for (const std::string& variable : variables) {
+    if (!variable.starts_with(kPrefix)) continue;
+    const std::string rest = variable.substr(kPrefix.size());
+    const bool has_other =
+        std::any_of(std::begin(kOther), std::end(kOther),
+                    [&](std::string_view name) { return rest.starts_with(name); });
+    if (has_other) environment->push_back(std::string(kPrefix) + "SETUP_" + rest);
+  }
+}
 
 }  // namespace
 
@@ -180,7 +199,9 @@ ChildRequest Supervisor::DescribeChild(ExitRecord::Phase phase) {
                         .stderr_fd = stderr_fd_,
                         .group_fds = group_.Entrances()};
   // Which GPUs are its own is the command's to know.
-  if (!setup) {
+  if (setup) {
+    AddSetupNames(&child.environment);
+  } else {
     child.environment.insert(child.environment.end(), arguments_.variables.begin(),
                              arguments_.variables.end());
   }

@@ -154,9 +154,7 @@ TEST(RankSpecTest, EachRankKnowsItsPlaceAndTheOthers) {
       RankSpec(TwoNodes(), "lab", "/d", 1, {"10.0.0.1", "10.0.0.2"}, {absl::Seconds(3)});
   for (const char* variable :
        {"NODE_RANK=1", "SKYPILOT_NODE_RANK=1", "MASTER_ADDR=10.0.0.1", "WORLD_SIZE=2",
-        "SKYPILOT_NODE_IPS=10.0.0.1\n10.0.0.2", "SKYPILOT_SETUP_NODE_RANK=1",
-        "SKYPILOT_SETUP_NODE_IPS=10.0.0.1\n10.0.0.2", "SKYPILOT_SETUP_NUM_GPUS_PER_NODE=0",
-        "MUSTER_RUN_DIR=/d"}) {
+        "SKYPILOT_NODE_IPS=10.0.0.1\n10.0.0.2", "MUSTER_RUN_DIR=/d"}) {
     EXPECT_THAT(spec.environment, Contains(variable));
   }
   EXPECT_EQ(spec.grace_ms, 3000);

@@ -85,7 +85,6 @@ TEST(Environment, RanksAreSetAndTheUserWins) {
   EXPECT_EQ(env.at("WORLD_SIZE"), "1");
   EXPECT_EQ(env.at("NNODES"), "1");
   EXPECT_EQ(env.at("NODE_RANK"), "0");
-  EXPECT_EQ(env.at("SKYPILOT_SETUP_NODE_RANK"), "0");
   EXPECT_EQ(env.at("MASTER_ADDR"), "127.0.0.1");
   EXPECT_EQ(env.at("MASTER_PORT"), "1234");
   EXPECT_EQ(env.at("NUM_GPU_PER_NODE"), "4");

@@ -106,6 +106,15 @@ TEST_F(RunTest, SetupRunsFirstAndIsSeenAsStarting) {
   EXPECT_EQ(Stdout(run_key), "setup\ncommand\nfile\n");
 }
 
+TEST_F(RunTest, SetupKnowsItsPlaceByTheNamesThatSkyPilotHasForIt) {
+  v1::JobSpec spec = Script("echo ${SKYPILOT_SETUP_NODE_RANK-unset}");
+  spec.set_setup(
+      "echo $SKYPILOT_SETUP_NODE_RANK $SKYPILOT_SETUP_NODE_IPS $SKYPILOT_SETUP_NUM_GPUS_PER_NODE");
+  const std::string run_key = Submit(spec);
+  AwaitEnd(run_key);
+  EXPECT_EQ(Stdout(run_key), "0 127.0.0.1 0\nunset\n");
+}
+
 TEST_F(RunTest, WhichGpusAreItsOwnIsTheCommandsToKnow) {
   v1::JobSpec spec = Script("echo ${CUDA_VISIBLE_DEVICES-unset}");
   spec.set_setup("echo ${CUDA_VISIBLE_DEVICES-unset}");
