@@ -43,6 +43,7 @@ struct Cluster {
   // Runs that have not ended, and ended ones whose logs are not complete.
   absl::btree_map<RunId, std::unique_ptr<v1::Run>> runs;
   uint32_t active = 0;  // those of them that have not ended
+  uint32_t held = 0;    // those of the active ones whose jobs are held, or asked to be
   // Those of them that the connected agent does not hold and has not been sent yet.
   std::deque<RunId> to_resend;
 

@@ -145,6 +145,7 @@ void Core::Impl::MoveJob(const v1::Run& run, RunId id, v1::Transition transition
   const bool is_followed = IsFollowed(run, job);
   // The next run is held as this one was to be.
   if (!is_followed && job.held() && HasBegun(run)) EndLateHold(run, id, job, step);
+  if (contract::IsTerminal(run.state()) && job.held()) --clusters_[job.cluster]->held;
   job.set_state(is_followed ? v1::JOB_STATE_QUEUED : JobStateFor(run));
   if (run.has_start_time() && job.start_unix_micros == Job::kNotStarted) {
     job.start_unix_micros = ToUnixMicros(run.start_time());

@@ -21,8 +21,10 @@ std::pair<int, std::string> WhyNot(const v1::JobSpec& shape, const Cluster& clus
   const int near = static_cast<int>(Fit::Verdict::kFits);
   if (!cluster.session) return {near, std::string(contract::kAgentIsGone)};
   if (cluster.active >= cluster.saved.max_active_runs) {
-    return {near + 1, fmt::format("it fits, and has {} active runs of at most {}", cluster.active,
-                                  cluster.saved.max_active_runs)};
+    return {near + 1,
+            fmt::format("it fits, and has {} active runs of at most {}{}", cluster.active,
+                        cluster.saved.max_active_runs,
+                        cluster.held > 0 ? fmt::format(" ({} of them held)", cluster.held) : "")};
   }
   return {near + 2, "it fits; the job is about to be placed"};
 }

@@ -28,7 +28,10 @@ void Core::Impl::On(Hold& in, Step& step) {
     const HoldState freed = is_queued ? HoldState::kNone : HoldState::kReleased;
     job.hold = in.held ? HoldState::kHeld : freed;
     if (is_queued && IsReady(id, job)) LineUp(id, job);
-    if (!is_queued) TellOfHold(id, job, &keys);
+    if (!is_queued) {
+      TellOfHold(id, job, &keys);
+      clusters_[job.cluster]->held += in.held ? 1 : -1;
+    }
     v1::Transition transition;
     transition.set_kind(in.held ? v1::TRANSITION_KIND_HOLD_REQUESTED
                                 : v1::TRANSITION_KIND_RELEASE_REQUESTED);
@@ -82,6 +85,7 @@ absl::Status Core::Impl::CheckHold(const Hold& in) const {
 void Core::Impl::EndLateHold(const v1::Run& run, RunId id, Job& job, Step& step) {
   // The agent must not go on to hold what its scheduler may start again.
   job.hold = HoldState::kReleased;
+  --clusters_[job.cluster]->held;
   v1::Transition transition;
   transition.set_kind(v1::TRANSITION_KIND_RELEASE_REQUESTED);
   *transition.mutable_evidence() =

@@ -29,6 +29,7 @@ absl::Status CheckLane(const Lane& lane) {
 absl::Status Core::Impl::CheckInvariants() const {
   uint64_t queued = 0, active = 0, in_line = 0, waiting = 0;
   absl::flat_hash_map<uint32_t, uint64_t> by_shape;
+  absl::flat_hash_map<const Cluster*, uint32_t> held;
   for (const auto& [id, job] : jobs_) {
     ++by_shape[job.shape];
     if (id >= next_job_id_) return Wrong("job {} is not below the next id {}", id, next_job_id_);
@@ -43,6 +44,7 @@ absl::Status Core::Impl::CheckInvariants() const {
     ++active;
     if (job.cluster == 0) return Wrong("job {} is active without a cluster", id);
     const Cluster& cluster = *clusters_[job.cluster];
+    if (job.held()) ++held[&cluster];
     auto run = cluster.runs.find({id, job.runs});
     if (run == cluster.runs.end()) return Wrong("job {} is active without its run", id);
     if (JobStateFor(*run->second) != job.state()) {
@@ -59,6 +61,9 @@ absl::Status Core::Impl::CheckInvariants() const {
     if (on_cluster != cluster->active) {
       return Wrong("cluster {} counts {} active runs, it has {}", name, cluster->active,
                    on_cluster);
+    }
+    if (held[cluster] != cluster->held) {
+      return Wrong("cluster {} counts {} held runs, it has {}", name, cluster->held, held[cluster]);
     }
     if (cluster->session) {
       auto session = sessions_.find(*cluster->session);

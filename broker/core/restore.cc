@@ -59,9 +59,13 @@ void Core::Impl::RestoreRuns(std::vector<PutRun> runs) {
     Cluster* cluster = FindCluster(saved.run.cluster());
     if (cluster == nullptr) cluster = AddCluster(saved.run.cluster());
     const RunId id{saved.job, saved.run.number()};
-    if (!contract::IsTerminal(saved.run.state())) ++cluster->active;
+    const bool is_active = !contract::IsTerminal(saved.run.state());
+    if (is_active) ++cluster->active;
     auto job = jobs_.find(saved.job);
-    if (job != jobs_.end() && job->second.runs == id.number) job->second.cluster = cluster->index;
+    if (job != jobs_.end() && job->second.runs == id.number) {
+      job->second.cluster = cluster->index;
+      if (is_active && job->second.held()) ++cluster->held;
+    }
     cluster->runs.emplace(id, std::make_unique<v1::Run>(std::move(saved.run)));
   }
 }

@@ -18,6 +18,7 @@
 #include "broker/rpc/config.h"
 #include "broker/store/sqlite/sqlite_store.h"
 #include "contract/text.h"
+#include "daemon/command_line.h"
 #include "daemon/log.h"
 #include "daemon/process.h"
 
@@ -137,6 +138,9 @@ int Main(int argc, char** argv) {
   }
   try {
     app.parse(argc, argv);
+  } catch (const CLI::ExtrasError&) {
+    const std::string words = UnknownWords(kProgram, app.remaining(), settings, {"--config"});
+    return Fail(absl::InvalidArgumentError(words), kExitUsage);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kExitUsage;
   }

@@ -72,6 +72,21 @@ void PutInFront(v1::ClusterCheck check, v1::JobPlan* plan) {
   for (int i = checks->size() - 1; i > 0; --i) checks->SwapElements(i, i - 1);
 }
 
+// A cluster that has as many runs as its agent takes does not know of the jobs that wait for it.
+void NoteIfFull(const v1::Cluster& cluster, v1::JobPlan* plan) {
+  if (cluster.active_runs() < cluster.max_active_runs()) return;
+  plan->clear_estimated_start_time();
+  v1::ClusterCheck check;
+  check.set_subject("active runs");
+  check.set_result(v1::CHECK_RESULT_WARN);
+  check.set_seen(fmt::format("the cluster has {} of at most {} (max_active_runs)",
+                             cluster.active_runs(), cluster.max_active_runs()));
+  check.set_remedy(
+      "Nothing: the job waits in Muster's queue until one of them ends; held ones do so only "
+      "if they are released or canceled.");
+  PutInFront(std::move(check), plan);
+}
+
 // Of a namespace that is not there, or in which the agent may do nothing, its server says only
 // that.
 bool IsShutNamespace(const v1::Cluster& cluster) {
@@ -114,6 +129,7 @@ void AskClusters(const std::shared_ptr<Planning>& planning, const core::Clusters
                                       : CouldNotTell(clusters[i].name(), plans[i].status());
                if (const auto why = not_now.find(clusters[i].name()); why != not_now.end())
                  PutInFront(PoolCheck(clusters[i], why->second), &plan);
+               NoteIfFull(clusters[i], &plan);
                *planning->out->add_plans() = std::move(plan);
              }
              planning->End(absl::OkStatus());

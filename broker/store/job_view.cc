@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "broker/core/timestamps.h"
+#include "contract/queue_words.h"
 #include "contract/retry.h"
 #include "contract/text.h"
 
@@ -43,6 +44,12 @@ bool UsedUpItsRuns(const v1::Run& latest, const v1::Job& job) {
          latest.number() > 1 && latest.failure().retriable() && !job.cancel_requested();
 }
 
+// Whether nobody knows how far the job is, though it is RUNNING. Other reasons of such a run may be
+// over: agents say when one begins.
+bool IsUnseen(const v1::Run& latest, const v1::Job& job) {
+  return job.state() == v1::JOB_STATE_RUNNING && contract::SaysHostIsSilent(latest.reason());
+}
+
 constexpr char kHeld[] = "held";
 
 // In the words of Slurm's reasons, or in those of the other agents.
@@ -63,7 +70,8 @@ void ShowState(const v1::Run* latest, v1::Job* job) {
   if (latest != nullptr) {
     if (latest->has_exit()) *job->mutable_exit() = latest->exit();
     if (latest->has_failure()) *job->mutable_failure() = latest->failure();
-    if (job->state() == v1::JOB_STATE_PENDING) job->set_reason(latest->reason());
+    if (job->state() == v1::JOB_STATE_PENDING || IsUnseen(*latest, *job))
+      job->set_reason(latest->reason());
     if (job->state() == v1::JOB_STATE_CANCELED && !job->cancel_requested())
       job->set_reason(latest->reason().empty() ? kCanceledByOthers : latest->reason());
     if (UsedUpItsRuns(*latest, *job)) {

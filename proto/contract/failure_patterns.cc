@@ -110,6 +110,14 @@ constexpr std::array kRows = {
     // What only a person can mend.
     Row{"collective-timeout", R"(Watchdog caught collective operation timeout)", kProgram, false,
         "A rank waited in vain for the others; look at the log of the rank that stopped first."},
+    // In the words of dash, which is /bin/sh on Debian and Ubuntu: always with the line's number.
+    Row{"script-for-bash",
+        R"(: [0-9]+: (((source|\[\[|shopt|pushd|popd|declare|typeset): not found)|)"
+        R"((set: Illegal option -o pipefail)|(Syntax error: ("\(" unexpected|redirection unexpected|)"
+        R"(Bad for loop variable))|(Bad substitution)))",
+        kProgram, false,
+        "The script is run by /bin/sh, which is no bash there: let it begin with a line of its "
+        "own, #!/bin/bash."},
     Row{"disk-full", R"(No space left on device|Disk quota exceeded)", kProgram, false,
         "Free some space where the program writes; /dev/shm counts as memory."},
     Row{"module-missing", R"(ModuleNotFoundError|ImportError:)", kProgram, false,

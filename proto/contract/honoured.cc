@@ -82,6 +82,11 @@ std::string Describe(const std::vector<Unhonoured>& fields) {
 
 }  // namespace
 
+bool IsHonoured(const google::protobuf::EnumValueDescriptor& value) {
+  if (value.type() != v1::OnClusterLoss_descriptor()) return true;
+  return value.number() == v1::ON_CLUSTER_LOSS_WAIT;
+}
+
 absl::Status CheckHonoured(const v1::JobSpec& spec) {
   const std::vector<Unhonoured> known = FindUnhonoured(spec);
   std::vector<std::string> fields;

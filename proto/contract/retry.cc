@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "contract/duration_text.h"
 #include "contract/errors.h"
+#include "contract/units.h"
 #include "fmt/format.h"
 
 namespace muster::contract {
@@ -51,9 +53,9 @@ void CheckRetry(const v1::JobSpec& spec, FieldErrors* errors) {
                         backoff.nanos() >= 0 && backoff.nanos() <= kMaxNanos;
   if (is_valid && ToDuration(backoff) <= kMaxBackoff) return;
   errors->Add("retry.backoff",
-              fmt::format("{} s and {} ns is out of range; use 0 to {}, or leave it out for {}",
-                          backoff.seconds(), backoff.nanos(), absl::FormatDuration(kMaxBackoff),
-                          absl::FormatDuration(RetryRule().backoff)));
+              fmt::format("{} is out of range; use 0s to {}, or leave it out for {}",
+                          DurationText(backoff), contract::FormatDuration(kMaxBackoff),
+                          contract::FormatDuration(RetryRule().backoff)));
 }
 
 }  // namespace muster::contract

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "contract/characters.h"
+#include "contract/duration_text.h"
 #include "fmt/format.h"
 
 namespace muster::contract {
@@ -16,14 +17,13 @@ void CheckTimeout(const v1::JobSpec& spec, FieldErrors* errors) {
   if (!spec.slurm().has_timeout()) return;
   const auto& timeout = spec.slurm().timeout();
   if (timeout.seconds() < 1 || timeout.seconds() > kMaxTimeoutSeconds || timeout.nanos() != 0) {
-    errors->Add("slurm.timeout", fmt::format("{} s and {} ns is out of range; use whole seconds, 1 "
-                                             "s to 365 days",
-                                             timeout.seconds(), timeout.nanos()));
+    errors->Add("slurm.timeout", fmt::format("{} is out of range; use whole seconds, 1s to 365d",
+                                             DurationText(timeout)));
   } else if (spec.has_time_limit() && timeout.seconds() >= spec.time_limit().seconds()) {
     errors->Add("slurm.timeout",
-                fmt::format("{} s is not shorter than the time limit of {} s; make it so much "
-                            "shorter that the command can write a checkpoint in between",
-                            timeout.seconds(), spec.time_limit().seconds()));
+                fmt::format("{} is not shorter than the time limit of {}; make it so much shorter "
+                            "that the command can write a checkpoint in between",
+                            DurationText(timeout), DurationText(spec.time_limit())));
   }
 }
 

@@ -278,7 +278,8 @@ absl::StatusOr<v1::GpuRequest> ParseGpus(std::string_view text) {
   if (!millis || !good_type) {
     return BadField("gpus",
                     fmt::format("{} is not a request for GPUs; use a count, a type or both, like "
-                                "8, H100, H100:8 or, of one GPU, H100:0.5, with at most 1000",
+                                "8, H100, H100:8 or, of one GPU, H100:0.5 or H100:0.333, with at "
+                                "most 1000 and at most three decimals",
                                 Quoted(text)));
   }
   if (*millis > kGpuMillis && *millis % kGpuMillis != 0) {

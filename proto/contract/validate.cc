@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "contract/characters.h"
+#include "contract/duration_text.h"
 #include "contract/errors.h"
+#include "contract/first_command.h"
 #include "contract/honoured.h"
 #include "contract/image.h"
 #include "contract/kubernetes_options.h"
@@ -52,23 +54,10 @@ std::string_view Basename(std::string_view path) {
   return slash == path.npos ? path : path.substr(slash + 1);
 }
 
-// Of a script: the first word that is not in a comment.
-std::string_view FirstWord(std::string_view script) {
-  while (!script.empty()) {
-    const std::string_view line = script.substr(0, script.find('\n'));
-    script.remove_prefix(std::min(script.size(), line.size() + 1));
-    const size_t begin = line.find_first_not_of(" \t\r");
-    if (begin == line.npos || line[begin] == '#') continue;
-    const size_t end = line.find_first_of(" \t\r", begin);
-    return line.substr(begin, end == line.npos ? line.npos : end - begin);
-  }
-  return {};
-}
-
 std::string DefaultName(const v1::Command& command) {
   std::string_view word;
   if (command.has_argv() && command.argv().args_size() > 0) word = command.argv().args(0);
-  if (command.form_case() == v1::Command::kScript) word = FirstWord(command.script());
+  if (command.form_case() == v1::Command::kScript) word = FirstCommand(command.script());
   std::string name;
   for (char c : Basename(word)) {
     const bool keep = IsLetter(c) || IsDigit(c) || c == '-' || c == '_' || c == '.' || c == '+';
@@ -198,9 +187,9 @@ void CheckResources(const v1::JobSpec& spec, FieldErrors* errors) {
                            (limit.seconds() == kMaxTimeLimitSeconds && limit.nanos() > 0);
   if (limit.seconds() < 1 || is_too_long || limit.nanos() < 0 || limit.nanos() > 999'999'999) {
     errors->Add("time_limit",
-                fmt::format("{} s and {} ns is out of range; use 1 s to 365 days, or leave it out "
-                            "for the cluster's own limit",
-                            limit.seconds(), limit.nanos()));
+                fmt::format("{} is out of range; use 1s to 365d, or leave it out for the cluster's "
+                            "own limit",
+                            DurationText(limit)));
   }
 }
 

@@ -75,6 +75,16 @@ TEST(FailurePatterns, RealLinesGetTheirClass) {
        "file-missing", v1::FAILURE_CLASS_PROGRAM, false},
       {"OSError: [Errno 28] No space left on device", "disk-full", v1::FAILURE_CLASS_PROGRAM,
        false},
+      {"/home/ada/.muster/runs/k-1-1/script: 1: source: not found", "script-for-bash",
+       v1::FAILURE_CLASS_PROGRAM, false},
+      {"sh: 3: [[: not found", "script-for-bash", v1::FAILURE_CLASS_PROGRAM, false},
+      {"sh: 2: set: Illegal option -o pipefail", "script-for-bash", v1::FAILURE_CLASS_PROGRAM,
+       false},
+      {"sh: 2: Syntax error: \"(\" unexpected", "script-for-bash", v1::FAILURE_CLASS_PROGRAM,
+       false},
+      {"sh: 2: Syntax error: redirection unexpected", "script-for-bash", v1::FAILURE_CLASS_PROGRAM,
+       false},
+      {"sh: 2: Bad substitution", "script-for-bash", v1::FAILURE_CLASS_PROGRAM, false},
       {"[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=77)",
        "collective-timeout", v1::FAILURE_CLASS_PROGRAM, false},
   };
@@ -94,8 +104,11 @@ TEST(FailurePatterns, HarmlessLinesAreNoVerdict) {
   EXPECT_FALSE(patterns.Find(kNoise).has_value());
   EXPECT_FALSE(patterns.Find("").has_value());
   EXPECT_FALSE(patterns.Find("ValueError: bad learning rate\n").has_value());
+  EXPECT_FALSE(patterns.Find("ERROR dataset config: source: not found\n").has_value());
   EXPECT_FALSE(patterns.Find("ERROR: transaction with xid 742 was rolled back\n").has_value());
   EXPECT_FALSE(patterns.Find("xid error\nno GPU\n").has_value());
+  EXPECT_FALSE(patterns.Find("sh: 1: torchrun: not found\ndata source: not found\n").has_value())
+      << "neither is a word of bash's";
 }
 
 TEST(FailurePatterns, WhatARunWithoutGpusSaysOfThemIsNoFaultOfTheCluster) {

@@ -1,5 +1,6 @@
 #include "contract/retry.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "contract/errors.h"
@@ -65,6 +66,8 @@ TEST(RetryRule, BoundsAreNamedWithTheirField) {
     ASSERT_TRUE(bad.has_value()) << c.field;
     EXPECT_EQ(bad->field_violations(0).field(), c.field);
   }
+  EXPECT_THAT(std::string(NormalizeJobSpec(SpecWith(1, 7200)).status().message()),
+              testing::HasSubstr("retry.backoff: 2h is out of range; use 0s to 1h"));
 }
 
 TEST(IsWorthAnother, OnlyARunThatFailedByItsClustersDoing) {

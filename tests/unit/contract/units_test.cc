@@ -203,6 +203,12 @@ TEST(ParseGpus, SaysOfMoreThanOneGpuAndAPartWhatWorksAsItIsWritten) {
   }
 }
 
+TEST(ParseGpus, SaysHowManyDecimalsAPartMayHave) {
+  EXPECT_TRUE(ParseGpus("H100:0.333").ok());
+  EXPECT_THAT(std::string(ParseGpus("H100:0.3333").status().message()),
+              testing::HasSubstr("at most three decimals"));
+}
+
 TEST(ParseGpus, TakesNoOddNumberForAType) {
   EXPECT_THAT(std::string(ParseGpus("Four").status().message()),
               HasSubstr("\"Four\" is no number; write 4"));

@@ -70,6 +70,7 @@ TEST(NormalizeJobSpec, NamesAJobAfterItsCommand) {
   const std::map<std::string, std::string> scripts = {
       {"#!/bin/bash\n\n# a comment\n  /opt/train.py --x\n", "train.py"},
       {"echo hi", "echo"},
+      {"if [ -f data ]; then\n  python train.py\nfi", "python"},
       {"# nothing but comments", "job"},
       {"\"$X\"/\x1b[1m\n", "1m"},
   };

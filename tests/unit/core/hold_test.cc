@@ -6,6 +6,7 @@ namespace muster::core {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -71,6 +72,33 @@ TEST_F(HoldTest, AReleasedJobHasItsOldPlaceInLine) {
   EXPECT_EQ(assigned[50], Key(ids[50]));
   EXPECT_EQ(assigned[51], Key(ids[60]));
   EXPECT_EQ(assigned[52], Key(ids[150]));
+}
+
+TEST_F(HoldTest, WhoWaitsForAFullClusterHearsHowManyOfItsRunsAreHeld) {
+  v1::AgentHello hello = Hello("a");
+  hello.set_max_active_runs(3);
+  const SessionId session = Connect(hello);
+  std::vector<uint64_t> ids;
+  for (int i = 0; i < 4; ++i) ids.push_back(MustSubmit(Spec()));
+  EXPECT_THAT(Explain(ids[3]), EndsWith("3 active runs of at most 3"));
+  EXPECT_TRUE(Hold({ids[0], ids[1], ids[2]}).ok());
+  EXPECT_THAT(Explain(ids[3]), EndsWith("at most 3 (3 of them held)"));
+  // One is released, one begins all the same: neither is held any longer.
+  EXPECT_TRUE(Release({ids[0]}).ok());
+  Report(session, {Event(1, Key(ids[1]), v1::RUN_STATE_LAUNCHING),
+                   Event(2, Key(ids[1]), v1::RUN_STATE_RUNNING)});
+  EXPECT_THAT(Explain(ids[3]), EndsWith("(1 of them held)"));
+  Restart();
+  hello.add_runs()->set_run_key(Key(ids[0]));
+  hello.add_runs()->set_run_key(Key(ids[1]));
+  hello.add_runs()->set_run_key(Key(ids[2]));
+  const SessionId again = Connect(hello);
+  EXPECT_THAT(Explain(ids[3]), EndsWith("(1 of them held)"));
+  // A held run that ends without having begun leaves its place, and is not counted any longer.
+  Report(again, {Event(3, Key(ids[2]), v1::RUN_STATE_CANCELED)});
+  EXPECT_THAT(Assigned(again), ElementsAre(Key(ids[3])));
+  const uint64_t next = MustSubmit(Spec());
+  EXPECT_THAT(Explain(next), EndsWith("3 active runs of at most 3"));
 }
 
 TEST_F(HoldTest, TheHoldOutlivesTheBroker) {

@@ -178,6 +178,37 @@ TEST(Questions, APlanComesFromEachConnectedClusterThatCouldTakeTheJob) {
   EXPECT_EQ(response.plans(0).submission(), "sbatch ...");
 }
 
+TEST(Questions, APlanForAClusterThatHasAllTheRunsThatItTakesHasNoEstimate) {
+  TestBroker broker;
+  FakeAgent agent(broker);
+  ASSERT_TRUE(agent.Connect([](v1::AgentHello& hello) { hello.set_max_active_runs(1); }));
+  for (const bool is_full : {false, true}) {
+    v1::PlanJobRequest request;
+    *request.mutable_spec() = TrueSpec();
+    v1::PlanJobResponse response;
+    auto status = std::async(std::launch::async, [&] {
+      return broker.jobs().PlanJob(Call().get(), request, &response);
+    });
+    v1::ConnectRequest answer = AnswerTo(NextQuestion(agent));
+    answer.mutable_answer()->mutable_plan()->mutable_estimated_start_time()->set_seconds(1);
+    ASSERT_TRUE(agent.Write(answer));
+    ASSERT_TRUE(status.get().ok());
+    ASSERT_EQ(response.plans_size(), 1);
+    EXPECT_EQ(response.plans(0).has_estimated_start_time(), !is_full);
+    ASSERT_EQ(response.plans(0).checks_size(), is_full ? 1 : 0);
+    if (is_full) {
+      EXPECT_THAT(response.plans(0).checks(0).seen(), HasSubstr("1 of at most 1"));
+      break;
+    }
+    v1::SubmitJobRequest submit;
+    *submit.mutable_spec() = TrueSpec();
+    submit.set_request_id("fills-it");
+    v1::SubmitJobResponse accepted;
+    ASSERT_TRUE(broker.jobs().SubmitJob(Call().get(), submit, &accepted).ok());
+    agent.ReadAssignments(1);
+  }
+}
+
 // An agent of a Kubernetes cluster whose pool takes no jobs; an empty state: for want of nodes.
 void ConnectShut(const std::string& state, const std::string& warning, FakeAgent* agent) {
   ASSERT_TRUE(agent->Connect([&](v1::AgentHello& hello) {

@@ -249,6 +249,19 @@ TEST_P(StoreTest, AJobWhoseClusterHasOnlyBeenAskedToHoldItDoesNotSayThatItIsHeld
   EXPECT_EQ(store().GetJobs({1})->front().reason(), "held");
 }
 
+TEST_P(StoreTest, AJobThatRunsShowsThatItsHostIsSilentUntilItAnswers) {
+  core::Change run = RunOf(1, 1, v1::RUN_STATE_RUNNING);
+  v1::Run& there = std::get<core::PutRun>(run).run;
+  there.set_reason("host gpu2 has not answered since 2026-11-22T21:51:21Z");
+  Commit({Insert(1), run, Update(1, v1::JOB_STATE_RUNNING, 1, "here")});
+  EXPECT_EQ(store().GetJob(1)->reason(), there.reason());
+  EXPECT_EQ(store().GetJobs({1})->front().reason(), there.reason());
+  there.set_reason("its hosts answer again");
+  Commit({run});
+  EXPECT_EQ(store().GetJob(1)->reason(), "");
+  EXPECT_EQ(store().GetJobs({1})->front().reason(), "");
+}
+
 TEST_P(StoreTest, AnEarlierRunWhoseLogsAreNotCompleteIsRestoredBesideTheLatest) {
   Commit({Insert(1), RunOf(1, 1, v1::RUN_STATE_FAILED, false), RunOf(1, 2, v1::RUN_STATE_PENDING),
           Update(1, v1::JOB_STATE_PENDING, 2, "here")});

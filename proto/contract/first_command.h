@@ -1,0 +1,15 @@
+// What a script runs, for its name.
+#ifndef MUSTER_PROTO_CONTRACT_FIRST_COMMAND_H_
+#define MUSTER_PROTO_CONTRACT_FIRST_COMMAND_H_
+
+#include <string_view>
+
+namespace muster::contract {
+
+// The word that a shell would most likely run first: none of its keywords ("if"), tests ("[") and
+// assignments, nor of a comment. Empty: there is none. Quotes are not looked into.
+std::string_view FirstCommand(std::string_view script);
+
+}  // namespace muster::contract
+
+#endif  // MUSTER_PROTO_CONTRACT_FIRST_COMMAND_H_
