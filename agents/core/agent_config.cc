@@ -91,10 +91,36 @@ absl::Status SetGpus(machines::MachinesConfig* machines, const std::string& valu
   return absl::OkStatus();
 }
 
+// What is a slip elsewhere costs people their files here: the unit has to be written down.
+absl::Status SetKeepWork(machines::MachinesConfig* machines, const std::string& value) {
+  constexpr std::string_view kForever = "forever";
+  constexpr absl::Duration kLeast = absl::Seconds(1);
+  if (value == kForever) {
+    machines->keep_work = absl::InfiniteDuration();
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<absl::Duration> keep = contract::ParseDuration(value);
+  if (!keep.ok()) return keep.status();
+  if (value.find_first_of("smhd") == value.npos) {
+    return InvalidSetting(
+        fmt::format("\"{}\" has no unit; write for example 720h, 30d, or {}", value, kForever));
+  }
+  if (*keep < kLeast) {
+    return InvalidSetting(
+        fmt::format("\"{}\" is too short; write at least 1s, or {}", value, kForever));
+  }
+  machines->keep_work = *keep;
+  return absl::OkStatus();
+}
+
 // The SSH settings of Slurm's login hosts, but for the hosts, which are in their own file.
 std::vector<Setting> MachineSshSettings(hosts::SshConfig* ssh) {
   std::vector<Setting> settings = SshSettings("machines", ssh);
   std::erase_if(settings, [](const Setting& s) { return s.key == "machines.ssh_hosts"; });
+  for (Setting& setting : settings) {
+    if (setting.key == "machines.ssh_user")
+      setting.help = "the user on the hosts of machines.hosts, but for those that name their own";
+  }
   return settings;
 }
 
@@ -122,6 +148,9 @@ std::vector<Setting> MachinesSettings(machines::MachinesConfig* machines, std::s
              [machines](const std::string& word) { machines->container_runtime = word; })},
       {"machines.keep_finished_runs", "finished runs whose logs stay on the machine [1000]",
        NumberInto(0, 1'000'000, [machines](uint64_t n) { machines->keep_finished_runs = n; })},
+      {"machines.keep_work",
+       "how long files of finished runs stay in work/, at least, e.g. 720h, or forever [forever]",
+       [machines](const std::string& value) { return SetKeepWork(machines, value); }},
       {"machines.hosts", "file of the hosts, to be reached over SSH [this machine alone, no SSH]",
        AbsolutePathInto(hosts_file)},
       {"machines.host_directory", "directory on each host for Muster's files [.muster in its home]",

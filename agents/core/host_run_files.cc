@@ -186,7 +186,7 @@ absl::Status HostRunFiles::NoAnswer(std::string_view words) const {
 
 absl::Status HostRunFiles::ErrorOf(int code, std::string_view words,
                                    const std::string& path) const {
-  if (code == kNoDirectory) return PathNotFound("");
+  if (code == kNoDirectory) return NoWorkingDirectory(place_.gone);
   if (code == kLeadsOut) return PathLeadsOut(path.empty() ? place_.directory : path);
   if (code == kNoFile) return PathNotFound(path);
   if (code == kReplaced) {

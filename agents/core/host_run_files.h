@@ -28,6 +28,7 @@ struct RunPlace {
   std::string host_title;  // for messages: "host gpu1"
   std::string root;        // absolute, and trusted
   std::string directory;   // relative to it; what is there belongs to the run
+  std::string gone = {};   // why, if it is not there; empty: it may not be there yet
 };
 
 // Reads them by short scripts with the host's coreutils, the same on each host. A script goes to a

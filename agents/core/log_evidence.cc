@@ -47,6 +47,17 @@ std::string_view LastWords(std::string_view text) {
   return {};
 }
 
+// The first stderr with words, or else the first stdout. Null: none has any.
+const LogEnd* FirstThatSpeaks(const std::vector<LogEnd>& logs) {
+  const LogEnd* first = nullptr;
+  for (const LogEnd& log : logs) {
+    if (LastWords(log.text).empty()) continue;
+    if (log.is_stderr) return &log;
+    if (first == nullptr) first = &log;
+  }
+  return first;
+}
+
 void Append(std::string_view sentence, std::string* message) {
   if (!message->empty() && !message->ends_with('.')) *message += '.';
   *message += fmt::format("{}{}", message->empty() ? "" : " ", sentence);
@@ -96,9 +107,8 @@ void RefineByLogs(const contract::FailurePatterns& patterns, const std::vector<L
     AddQuote(one.log->name, one.verdict.line, failure);
   }
   if (!found.empty()) return;
-  const auto log =
-      std::find_if(logs.begin(), logs.end(), [](const LogEnd& end) { return end.is_stderr; });
-  if (log != logs.end()) AddQuote(log->name, LastWords(log->text), failure);
+  const LogEnd* log = FirstThatSpeaks(logs);
+  if (log != nullptr) AddQuote(log->name, LastWords(log->text), failure);
 }
 
 void AddQuote(std::string_view source, std::string_view text, v1::Failure* failure) {

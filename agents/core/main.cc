@@ -1,5 +1,6 @@
 // muster-agent: speaks for one cluster until SIGTERM or SIGINT. Runs go on without it.
 #include <fmt/core.h>
+#include <malloc.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -25,10 +26,12 @@
 #include "agents/files/file_cache.h"
 #include "agents/files/job_files.h"
 #include "agents/hosts/ssh_host.h"
+#include "agents/machines/own_run_files.h"
 #include "agents/machines/remote/remote_run_files.h"
 #include "agents/machines/run_records.h"
 #include "clients/cpp/address.h"
 #include "contract/text.h"
+#include "daemon/command_line.h"
 #include "daemon/log.h"
 #include "daemon/process.h"
 
@@ -119,23 +122,26 @@ OpenRunFiles RunFilesOnLoginHost(const AgentConfig& config) {
   };
 }
 
+OpenRunFiles RunFilesOnMachines(const AgentConfig& config, const std::string& runs) {
+  if (config.machine_hosts_file.empty()) {
+    return [runs, keep = config.machines.keep_work](const RankOfRun& of) {
+      return machines::OpenOwnRunFiles(runs, keep, of);
+    };
+  }
+  return [machines = MachinesConfigOf(config), runs](const RankOfRun& of) {
+    return machines::OpenRemoteRunFiles(machines, runs, of);
+  };
+}
+
 // Where the files of runs are. None: on Kubernetes they go with the pod.
 OpenRunFiles RunFilesOf(const AgentConfig& config) {
   const std::string own = config.state_dir + "/runs";
-  std::string runs = own;
-  if (config.kind == v1::CLUSTER_KIND_MACHINES) {
-    if (!config.machine_hosts_file.empty()) {
-      return [machines = MachinesConfigOf(config), own](const RankOfRun& of) {
-        return machines::OpenRemoteRunFiles(machines, own, of);
-      };
-    }
-  } else if (config.kind == v1::CLUSTER_KIND_SLURM) {
-    if (!config.slurm_ssh.hosts.empty()) return RunFilesOnLoginHost(config);
-    if (!config.slurm.run_dir.empty()) runs = config.slurm.run_dir;
-  } else {
-    return nullptr;
-  }
-  return [runs](const RankOfRun& of) { return OpenLocalRunFiles(runs, WorkOf(of)); };
+  if (config.kind == v1::CLUSTER_KIND_MACHINES) return RunFilesOnMachines(config, own);
+  if (config.kind != v1::CLUSTER_KIND_SLURM) return nullptr;
+  if (!config.slurm_ssh.hosts.empty()) return RunFilesOnLoginHost(config);
+  return [runs = config.slurm.run_dir.empty() ? own : config.slurm.run_dir](const RankOfRun& of) {
+    return OpenLocalRunFiles(runs, WorkOf(of));
+  };
 }
 
 AgentOptions OptionsOf(const AgentConfig& config) {
@@ -148,6 +154,15 @@ AgentOptions OptionsOf(const AgentConfig& config) {
       config.launch_parallelism.value_or(LaunchParallelism(config.kind, options));
   options.open_run_files = RunFilesOf(config);
   return options;
+}
+
+// A block of this size goes back to the system when it is freed, and so does as much at the end of
+// a heap. Else the allocator keeps what parts of files took, for each thread that has sent some.
+constexpr int kLargeBlockBytes = 1 << 20;
+
+void GiveBackLargeBlocks() {
+  mallopt(M_MMAP_THRESHOLD, kLargeBlockBytes);
+  mallopt(M_TRIM_THRESHOLD, kLargeBlockBytes);
 }
 
 // Looks at everything that runs need, whether or not an agent works there at the same time: the
@@ -167,6 +182,7 @@ int Check(AgentConfig config) {
 }
 
 int Serve(AgentConfig config) {
+  GiveBackLargeBlocks();
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
@@ -252,6 +268,10 @@ int Main(int argc, char** argv) {
   install->add_option("USER", registry_user, "who pulls; for nvcr.io: leave it out");
   try {
     app.parse(argc, argv);
+  } catch (const CLI::ExtrasError&) {
+    const std::string words =
+        UnknownWords(kProgram, app.remaining(/*recurse=*/true), settings, {"--config", "--check"});
+    return Fail(absl::InvalidArgumentError(words), kExitUsage);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kExitUsage;
   }

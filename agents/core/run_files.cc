@@ -12,11 +12,16 @@ namespace muster::agent {
 
 using contract::Quoted;
 
+absl::Status NoWorkingDirectory(std::string_view why) {
+  if (why.empty()) why = "the run has no working directory any more, or none yet";
+  return contract::Error(absl::StatusCode::kNotFound, "PATH_NOT_FOUND", why);
+}
+
 absl::Status PathNotFound(const std::string& path) {
+  if (path.empty()) return NoWorkingDirectory();
   return contract::Error(
       absl::StatusCode::kNotFound, "PATH_NOT_FOUND",
-      path.empty() ? std::string("the run has no working directory any more, or none yet")
-                   : fmt::format("there is no {} in the run's working directory", Quoted(path)));
+      fmt::format("there is no {} in the run's working directory", Quoted(path)));
 }
 
 absl::Status PathLeadsOut(const std::string& path) {

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -56,6 +57,8 @@ absl::StatusOr<std::unique_ptr<RunFiles>> OpenLocalRunFiles(const std::string& r
                                                             const std::string& directory);
 
 absl::Status PathNotFound(const std::string& path);
+// Of a run without a working directory. `why`: where it is known that there was one.
+absl::Status NoWorkingDirectory(std::string_view why = {});
 absl::Status PathLeadsOut(const std::string& path);
 // By what the operating system says of a path.
 absl::Status RunFileError(int error, const std::string& path);

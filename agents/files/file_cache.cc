@@ -39,6 +39,7 @@ constexpr absl::Duration kExpiryInterval = absl::Hours(1);
 constexpr size_t kDownloadsAtOnce = 8;
 // Of one read from the disk.
 constexpr size_t kPieceBytes = 1 << 20;
+constexpr size_t kSmallPieceBytes = 4 << 10;
 // Between two tries of a file.
 constexpr absl::Duration kFirstRetry = absl::Milliseconds(100);
 constexpr absl::Duration kLongestRetry = absl::Seconds(2);
@@ -60,7 +61,11 @@ absl::Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
 
 // From where the descriptor is, to the end of the file.
 absl::Status ReadPieces(int fd, const std::string& path, const ByteSink& sink) {
-  std::string piece(kPieceBytes, '\0');
+  struct stat info {};
+  const bool is_known = fstat(fd, &info) == 0;
+  const auto size = static_cast<uint64_t>(is_known ? info.st_size : 0);
+  // Most files are small.
+  std::string piece(std::clamp<uint64_t>(size, kSmallPieceBytes, kPieceBytes), '\0');
   while (true) {
     const ssize_t n = read(fd, piece.data(), piece.size());
     if (n < 0 && errno == EINTR) continue;
@@ -168,6 +173,8 @@ absl::StatusOr<FileCache::Hold> FileCache::Fetch(const std::vector<Wanted>& file
     }
   }
   Hold hold(this, std::move(digests));
+  if (!missing.empty() && deadline == absl::InfinitePast())
+    return absl::UnavailableError("not all of them are here, and nobody is to be asked");
   // Else what fits would be fetched, in vain.
   if (!missing.empty()) {
     // Somebody may have removed them; that says nothing about the job.

@@ -80,8 +80,8 @@ class FileCache {
     std::vector<std::string> digests_;
   };
 
-  // All of the files are here, and stay. What came before an error stays for the next try.
-  // NOT_FOUND: the source does not have one. UNAVAILABLE: not before the deadline.
+  // All of the files are here, and stay. What came before an error stays for the next try. Until
+  // InfinitePast nobody is asked. NOT_FOUND: the source lacks one. UNAVAILABLE: not until then.
   // RESOURCE_EXHAUSTED: the disk is full. DATA_LOSS: what came is not what was named.
   absl::StatusOr<Hold> Fetch(const std::vector<Wanted>& files, absl::Time deadline);
 

@@ -33,6 +33,11 @@ constexpr int kNoRoom = 66;
 // directory of its own, a part, which gets its name when it is whole and nobody has that name yet.
 // Parts that are left go after an hour; whoever fills one is ended long before.
 
+// Trees and copies are synced before they get their names: a host that loses its power could else
+// come back with the name and with empty files, and both are taken for whole then, a copy by the
+// run that waits for its start. The whole file system is: thousands of files one by one would take
+// a commit of its journal each.
+
 // $1 a directory, $2 the KiB that are to be free there. Where df does not tell, they count as free.
 constexpr char kHasRoom[] = R"sh(
 has_room() {
@@ -111,26 +116,54 @@ exit 0
 
 }  // namespace
 
-absl::Status HostTrees::LayOut(const LocalFiles& files, const std::string& target,
-                               absl::Time deadline) {
-  const std::string digest = Sha256Of(files.tree.SerializeAsString());
-  {
-    const std::shared_lock lock(mutex_);
-    absl::Status status = Copy(files, digest, target);
-    if (!absl::IsNotFound(status)) return status;
-  }
-  const std::unique_lock lock(mutex_);
-  // Another run may have sent it meanwhile.
-  absl::Status status = Copy(files, digest, target);
-  if (!absl::IsNotFound(status)) return status;
-  status = Send(files, digest, deadline);
-  return status.ok() ? Copy(files, digest, target) : status;
+TreeName TreeName::Of(const v1::FileTree& tree) {
+  return {.digest = Sha256Of(tree.SerializeAsString()),
+          .occupied_bytes = Occupied(tree),
+          .archive_bytes = TarBytes(tree)};
 }
 
-absl::Status HostTrees::Copy(const LocalFiles& files, const std::string& digest,
-                             const std::string& target) {
-  return RunWithRoom(kCopyScript, {fmt::format("{}/trees/{}", directory_, digest), target},
-                     {"a copy", Occupied(files.tree), target});
+absl::Status HostTrees::LayOut(const LocalFiles& files, const std::string& target,
+                               absl::Time deadline) {
+  const TreeName tree = TreeName::Of(files.tree);
+  absl::Status status = Copy(tree, target);
+  if (!absl::IsNotFound(status)) return status;
+  const std::unique_lock lock(mutex_);
+  // Another run may have sent it meanwhile.
+  status = CopyLocked(tree, target);
+  if (!absl::IsNotFound(status)) return status;
+  const absl::StatusOr<std::string> sha256 =
+      SendLocked(files, tree, deadline, [](uint64_t /*bytes*/) {});
+  status = sha256.ok() ? UnpackLocked(tree, *sha256) : sha256.status();
+  return status.ok() ? CopyLocked(tree, target) : status;
+}
+
+absl::Status HostTrees::Copy(const TreeName& tree, const std::string& target) {
+  const std::shared_lock lock(mutex_);
+  return CopyLocked(tree, target);
+}
+
+absl::StatusOr<std::string> HostTrees::Send(const LocalFiles& files, const TreeName& tree,
+                                            absl::Time deadline, const SentListener& sent) {
+  const std::unique_lock lock(mutex_);
+  return SendLocked(files, tree, deadline, sent);
+}
+
+absl::Status HostTrees::Unpack(const TreeName& tree, const std::string& archive_sha256) {
+  const std::unique_lock lock(mutex_);
+  return UnpackLocked(tree, archive_sha256);
+}
+
+std::string HostTrees::ArchivePath(const TreeName& tree) const {
+  return fmt::format("{}/incoming/{}.tar", directory_, tree.digest);
+}
+
+std::string HostTrees::TreePath(const TreeName& tree) const {
+  return fmt::format("{}/trees/{}", directory_, tree.digest);
+}
+
+absl::Status HostTrees::CopyLocked(const TreeName& tree, const std::string& target) {
+  return RunWithRoom(kCopyScript, {TreePath(tree), target},
+                     {"a copy", tree.occupied_bytes, target});
 }
 
 absl::Status HostTrees::RunWithRoom(const char* script, std::vector<std::string> arguments,
@@ -147,34 +180,39 @@ absl::Status HostTrees::RunWithRoom(const char* script, std::vector<std::string>
                   host_->Name(), ToStd(no_room.message())));
 }
 
-absl::Status HostTrees::Send(const LocalFiles& files, const std::string& digest,
-                             absl::Time deadline) {
-  const std::string archive = fmt::format("{}/incoming/{}.tar", directory_, digest);
-  absl::StatusOr<uint64_t> sent = SentBytes(archive);
-  if (!sent.ok()) return sent.status();
+absl::StatusOr<std::string> HostTrees::SendLocked(const LocalFiles& files, const TreeName& tree,
+                                                  absl::Time deadline, const SentListener& sent) {
+  const std::string archive = ArchivePath(tree);
+  const absl::StatusOr<uint64_t> there = SentBytes(archive);
+  if (!there.ok()) return there.status();
+  sent(*there);
   // With the tree that is unpacked from it.
-  const uint64_t whole = TarBytes(files.tree) + Occupied(files.tree);
+  const uint64_t whole = tree.archive_bytes + tree.occupied_bytes;
   uint64_t at = 0;
   std::string part;
   Sha256 sha256;
   const auto send_part = [&]() -> absl::Status {
     const uint64_t begin = at - part.size();
-    if (part.empty() || begin < *sent) {
+    if (part.empty() || begin < *there) {
       part.clear();
       return absl::OkStatus();
     }
     if (absl::Now() >= deadline) {
       return absl::DeadlineExceededError(fmt::format("{} of {} MiB are on {}", begin >> 20,
-                                                     TarBytes(files.tree) >> 20, host_->Name()));
+                                                     tree.archive_bytes >> 20, host_->Name()));
     }
-    return RunWithRoom(
+    absl::Status status = RunWithRoom(
         kAppendScript, {archive, std::to_string(begin)},
         {"the job's archive with its files", whole - std::min(whole, begin), directory_},
         std::exchange(part, {}));
+    if (status.ok()) sent(at);
+    return status;
   };
   absl::Status status = WriteTar(files, cache_, [&](std::string_view bytes) -> absl::Status {
     sha256.Add(bytes);
     while (!bytes.empty()) {
+      // What was there has gone with its command.
+      if (part.empty()) part.reserve(std::min<uint64_t>(kPartBytes, tree.archive_bytes - at));
       const std::string_view piece = bytes.substr(0, kPartBytes - part.size());
       part.append(piece);
       at += piece.size();
@@ -185,7 +223,8 @@ absl::Status HostTrees::Send(const LocalFiles& files, const std::string& digest,
     return absl::OkStatus();
   });
   if (status.ok()) status = send_part();
-  return status.ok() ? Unpack(files, digest, sha256.Finish()) : status;
+  if (!status.ok()) return status;
+  return sha256.Finish();
 }
 
 absl::StatusOr<uint64_t> HostTrees::SentBytes(const std::string& archive) {
@@ -195,12 +234,10 @@ absl::StatusOr<uint64_t> HostTrees::SentBytes(const std::string& archive) {
   return info->size / kPartBytes * kPartBytes;
 }
 
-absl::Status HostTrees::Unpack(const LocalFiles& files, const std::string& digest,
-                               const std::string& archive_sha256) {
+absl::Status HostTrees::UnpackLocked(const TreeName& tree, const std::string& archive_sha256) {
   return RunWithRoom(kUnpackScript,
-                     {fmt::format("{}/incoming/{}.tar", directory_, digest), archive_sha256,
-                      fmt::format("{}/trees/{}", directory_, digest), std::to_string(kMaxTrees)},
-                     {"a copy", Occupied(files.tree), directory_});
+                     {ArchivePath(tree), archive_sha256, TreePath(tree), std::to_string(kMaxTrees)},
+                     {"a copy", tree.occupied_bytes, directory_});
 }
 
 absl::Status HostTrees::RunScript(const std::string& script, std::vector<std::string> arguments,

@@ -11,6 +11,7 @@
 #define MUSTER_AGENTS_FILES_HOST_TREES_H_
 
 #include <cstdint>
+#include <functional>
 #include <shared_mutex>
 #include <string>
 #include <string_view>
@@ -29,8 +30,20 @@ inline constexpr int kMaxTrees = 20;
 // Of one command of the archive: one request over SSH, in memory on both sides.
 inline constexpr size_t kPartBytes = 8 << 20;
 
+// A tree as a host knows it, without the names of its files, of which there may be many.
+struct TreeName {
+  std::string digest;
+  uint64_t occupied_bytes = 0;  // of a disk
+  uint64_t archive_bytes = 0;
+
+  static TreeName Of(const v1::FileTree& tree);
+};
+
 class HostTrees {
  public:
+  // How much of the archive is on the host.
+  using SentListener = std::function<void(uint64_t bytes)>;
+
   // `directory` is absolute. Host and cache must outlive this object.
   HostTrees(hosts::Host* host, std::string directory, FileCache* cache)
       : host_(host), directory_(std::move(directory)), cache_(cache) {}
@@ -42,14 +55,26 @@ class HostTrees {
   // words.
   absl::Status LayOut(const LocalFiles& files, const std::string& target, absl::Time deadline);
 
+  // The same in steps, for who has many hosts, and memory for few that are sent to at a time. Only
+  // Send takes much of it.
+  //
+  // NOT_FOUND: the tree is not there; it is after Send and Unpack.
+  absl::Status Copy(const TreeName& tree, const std::string& target);
+  // The archive's SHA-256. Goes on where the last try has ended.
+  absl::StatusOr<std::string> Send(const LocalFiles& files, const TreeName& tree,
+                                   absl::Time deadline, const SentListener& sent);
+  absl::Status Unpack(const TreeName& tree, const std::string& archive_sha256);
+
  private:
-  // NOT_FOUND: the tree is not there.
-  absl::Status Copy(const LocalFiles& files, const std::string& digest, const std::string& target);
-  absl::Status Send(const LocalFiles& files, const std::string& digest, absl::Time deadline);
+  // The caller holds mutex_.
+  absl::Status CopyLocked(const TreeName& tree, const std::string& target);
+  absl::StatusOr<std::string> SendLocked(const LocalFiles& files, const TreeName& tree,
+                                         absl::Time deadline, const SentListener& sent);
+  absl::Status UnpackLocked(const TreeName& tree, const std::string& archive_sha256);
   // How much of an archive is there, in whole parts.
   absl::StatusOr<uint64_t> SentBytes(const std::string& archive);
-  absl::Status Unpack(const LocalFiles& files, const std::string& digest,
-                      const std::string& archive_sha256);
+  std::string ArchivePath(const TreeName& tree) const;
+  std::string TreePath(const TreeName& tree) const;
   // What a script puts into a directory, in words and bytes.
   struct Need {
     std::string_view what;

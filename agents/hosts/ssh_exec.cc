@@ -30,9 +30,7 @@ SshExec::SshExec(SshSession* session, const ExecRequest* request)
       stdout_(request == nullptr ? "" : request->script.nonce,
               request == nullptr ? 0 : request->max_stdout_bytes),
       stderr_(request == nullptr ? "" : request->script.nonce,
-              request == nullptr ? 0 : request->max_stderr_bytes) {
-  if (request_ != nullptr) input_ = request_->script.header + request_->input;
-}
+              request == nullptr ? 0 : request->max_stderr_bytes) {}
 
 int SshExec::pid() const { return std::atoi(stdout_.greeting().c_str()); }
 
@@ -119,10 +117,16 @@ absl::Status SshExec::StepRunning() {
   return absl::OkStatus();
 }
 
+std::string_view SshExec::Unwritten() const {
+  const std::string_view header = request_->script.header;
+  if (written_ < header.size()) return header.substr(written_);
+  return request_->input.substr(written_ - header.size());
+}
+
 absl::Status SshExec::Write(bool* must_stop) {
-  while (!is_input_done_ && written_ < input_.size()) {
-    const size_t bytes = std::min(kWriteBytes, input_.size() - written_);
-    const ssize_t rc = libssh2_channel_write(channel_, input_.data() + written_, bytes);
+  for (std::string_view rest = Unwritten(); !is_input_done_ && !rest.empty(); rest = Unwritten()) {
+    const size_t bytes = std::min(kWriteBytes, rest.size());
+    const ssize_t rc = libssh2_channel_write(channel_, rest.data(), bytes);
     if (IsWaiting(rc)) {
       *must_stop = session_->is_sending();
       return absl::OkStatus();
@@ -139,7 +143,7 @@ absl::Status SshExec::Write(bool* must_stop) {
 }
 
 absl::Status SshExec::SendEof(bool* must_stop) {
-  if (is_input_done_ || written_ < input_.size()) return absl::OkStatus();
+  if (is_input_done_ || !Unwritten().empty()) return absl::OkStatus();
   const int rc = libssh2_channel_send_eof(channel_);
   if (IsWaiting(rc)) {
     *must_stop = session_->is_sending();

@@ -19,7 +19,9 @@ namespace muster::hosts {
 
 struct ExecRequest {
   RemoteScript script;
-  std::string input;  // for the program, behind the script
+  // For the program, behind the script. Whoever waits for the answer has it: it may be large, and
+  // is not read any more once the call is answered.
+  std::string_view input;
   absl::Duration timeout;
   size_t max_stdout_bytes = 0;
   size_t max_stderr_bytes = 0;
@@ -76,6 +78,8 @@ class SshExec {
   absl::Status StepClosing();
   // True: libssh2 must wait for the socket.
   bool IsWaiting(long rc) const;
+  // What comes next: of the script, then of the program's input.
+  std::string_view Unwritten() const;
   absl::Status Write(bool* must_stop);
   absl::Status SendEof(bool* must_stop);
   absl::Status Read(int stream, FramedOutput* output, bool* must_stop);
@@ -90,8 +94,7 @@ class SshExec {
   bool is_started_ = false;
   Turn turn_ = Turn::kWrite;
 
-  std::string input_;
-  size_t written_ = 0;
+  size_t written_ = 0;  // of both together
   bool is_input_done_ = false;
   FramedOutput stdout_;
   FramedOutput stderr_;

@@ -123,10 +123,10 @@ absl::StatusOr<CommandResult> SshHost::Run(const Command& command) {
   return ended;
 }
 
-absl::StatusOr<ExecResult> SshHost::RunScript(std::string_view body, std::string input,
+absl::StatusOr<ExecResult> SshHost::RunScript(std::string_view body, std::string_view input,
                                               size_t max_stdout_bytes) {
   absl::StatusOr<ExecResult> result = link_.Exec({.script = WrapScript(body),
-                                                  .input = std::move(input),
+                                                  .input = input,
                                                   .timeout = config_.file_timeout,
                                                   .max_stdout_bytes = max_stdout_bytes,
                                                   .max_stderr_bytes = kScriptStderrBytes});

@@ -64,7 +64,7 @@ class SshHost : public Host {
   explicit SshHost(SshConfig config);
 
   // A script of ours to its end; UNAVAILABLE if it did not get there.
-  absl::StatusOr<ExecResult> RunScript(std::string_view body, std::string input,
+  absl::StatusOr<ExecResult> RunScript(std::string_view body, std::string_view input,
                                        size_t max_stdout_bytes);
   absl::Status StatChunk(const std::vector<std::string>& paths, size_t begin, size_t end,
                          std::vector<absl::StatusOr<FileInfo>>* infos);

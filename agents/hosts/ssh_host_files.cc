@@ -92,8 +92,7 @@ absl::Status SshHost::WriteMany(const std::vector<NewFile>& files) {
     script += PutLine(i, files[i]);
     input += files[i].content;
   }
-  const absl::StatusOr<ExecResult> result =
-      RunScript(script + "exit 0", std::move(input), kNumberBytes);
+  const absl::StatusOr<ExecResult> result = RunScript(script + "exit 0", input, kNumberBytes);
   if (!result.ok()) return result.status();
   if (result->exit_code == 0) return absl::OkStatus();
   const size_t number = std::strtoul(result->stdout_data.c_str(), nullptr, 10);

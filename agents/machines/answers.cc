@@ -30,6 +30,16 @@ void Add(v1::ClusterChecks* checks, std::string subject, v1::CheckResult result,
 
 std::string Words(const absl::Status& status) { return std::string(ToStd(status.message())); }
 
+// What a run would find in the queue.
+std::string QueueText(size_t waiting, absl::Duration wait, const std::string& shortage) {
+  const std::string runs = waiting == 1 ? "1 run waits" : fmt::format("{} runs wait", waiting);
+  if (waiting > 0 && wait == absl::ZeroDuration())
+    return fmt::format("{}, and this one would start before {}", runs,
+                       waiting == 1 ? "it" : "them");
+  return fmt::format("{} before it{}", runs,
+                     shortage.empty() ? "" : ", and it would wait for " + shortage);
+}
+
 // Whether runs can have their directories there. False: they cannot.
 bool CheckDirectory(const std::string& directory, v1::ClusterChecks* checks) {
   const std::string subject = "directory of runs " + directory;
@@ -166,10 +176,8 @@ v1::JobPlan PlanRun(const RunSpec& spec, const std::optional<Misfit>& misfit,
     const std::string shortage = ledger.Shortage(request);
     if (wait < absl::InfiniteDuration())
       *plan.mutable_estimated_start_time() = agent::ToProto(absl::Now() + wait);
-    const std::string waits = shortage.empty() ? "" : ", and it would wait for " + shortage;
     Add(&checks, fmt::format("the {}'s queue", place), v1::CHECK_RESULT_OK,
-        fmt::format("{} before it{}",
-                    waiting == 1 ? "1 run waits" : fmt::format("{} runs wait", waiting), waits));
+        QueueText(waiting, wait, shortage));
   }
   plan.mutable_checks()->Swap(checks.mutable_checks());
   return plan;

@@ -23,8 +23,9 @@ v1::ClusterChecks CheckMachine(const Machine& machine, const std::string& runs_d
 // Pure but for the time of day.
 v1::ClusterDetails DescribeMachine(const Machine& machine, const Scheduler::Load& load);
 
-// `spec` is what Launch would write down, `wait` how long the run would wait at the most,
-// `place` what people call the cluster: "machine" or "cluster". Pure but for the time of day.
+// `spec` is what Launch would write down, `waiting` how many runs wait that are not held, `wait`
+// how long the run would wait at the most, `place` what people call the cluster: "machine" or
+// "cluster". Pure but for the time of day.
 v1::JobPlan PlanRun(const RunSpec& spec, const std::optional<Misfit>& misfit,
                     const Request& request, const Ledger& ledger, size_t waiting,
                     absl::Duration wait, std::string_view place);

@@ -43,7 +43,9 @@ absl::Status FilesLane::Turn::Conclude(const std::function<absl::Status()>& step
 
 FilesLane::FilesLane(Work work, Listener listener)
     : work_(std::move(work)), listener_(std::move(listener)) {
-  for (size_t i = 0; i < kFilesThreads; ++i) threads_.emplace_back([this] { Loop(); });
+  for (size_t i = 0; i < kFilesThreads; ++i)
+    threads_.emplace_back([this] { Loop(uploads::kFetchPatience); });
+  threads_.emplace_back([this] { Loop(kNoPatience); });
 }
 
 FilesLane::~FilesLane() {
@@ -67,7 +69,7 @@ uint64_t FilesLane::Add(const std::string& run_key, const v1::JobSpec& job, bool
     ticket = entry->task.ticket = next_ticket_++;
     waiting_.push_back(std::move(entry));
   }
-  changed_.notify_one();
+  changed_.notify_all();
   return ticket;
 }
 
@@ -78,42 +80,57 @@ void FilesLane::Drop(uint64_t ticket) {
   if (found != under_way_.end()) found->second->dropped = true;
 }
 
-std::shared_ptr<FilesLane::Entry> FilesLane::TakeLocked() {
+std::shared_ptr<FilesLane::Entry> FilesLane::TakeLocked(absl::Duration patience) {
   const Clock::time_point now = Clock::now();
-  const auto found = std::find_if(waiting_.begin(), waiting_.end(),
-                                  [&](const auto& entry) { return entry->not_before <= now; });
+  const auto found = std::find_if(waiting_.begin(), waiting_.end(), [&](const auto& entry) {
+    return entry->not_before <= now && (patience != kNoPatience || !entry->was_looked_for);
+  });
   if (found == waiting_.end()) return nullptr;
   std::shared_ptr<Entry> entry = std::move(*found);
   waiting_.erase(found);
+  entry->was_looked_for = true;
   return entry;
 }
 
-Clock::time_point FilesLane::NextTimeLocked() const {
+Clock::time_point FilesLane::NextTimeLocked(absl::Duration patience) const {
   Clock::time_point next = Clock::now() + kIdle;
+  if (patience == kNoPatience) return next;  // first turns are at once
   for (const auto& entry : waiting_) next = std::min(next, entry->not_before);
   return next;
 }
 
-void FilesLane::Loop() {
+void FilesLane::PutBackLocked(std::shared_ptr<Entry> entry) {
+  const uint64_t ticket = entry->task.ticket;
+  const auto place = std::find_if(waiting_.begin(), waiting_.end(),
+                                  [&](const auto& other) { return other->task.ticket > ticket; });
+  waiting_.insert(place, std::move(entry));
+}
+
+void FilesLane::Loop(absl::Duration patience) {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    const std::shared_ptr<Entry> entry = TakeLocked();
+    const std::shared_ptr<Entry> entry = TakeLocked(patience);
     if (entry == nullptr) {
-      changed_.wait_until(lock, NextTimeLocked());
+      changed_.wait_until(lock, NextTimeLocked(patience));
       continue;
     }
     under_way_.emplace(entry->task.ticket, entry);
     lock.unlock();
-    const absl::Status status = work_(&entry->task, Turn(&mutex_, &entry->dropped));
+    const absl::Status status = work_(&entry->task, Turn(&mutex_, &entry->dropped, patience));
     lock.lock();
     under_way_.erase(entry->task.ticket);
     if (entry->dropped) continue;
+    if (patience == kNoPatience && absl::IsUnavailable(status)) {
+      PutBackLocked(entry);
+      changed_.notify_all();
+      continue;
+    }
     FilesNews news = NewsOf(entry->task, status);
     if (news.kind == FilesNews::Kind::kWaits) {
       const absl::Duration pause = absl::IsResourceExhausted(status) ? kRoomRetry : kFetchRetry;
       entry->not_before = Clock::now() + absl::ToChronoNanoseconds(pause);
       waiting_.push_back(entry);
-      changed_.notify_one();
+      changed_.notify_all();
     }
     lock.unlock();
     listener_(std::move(news));

@@ -2,7 +2,8 @@
 // without files start, and cancels are heard.
 //
 // Runs have turns in the order of their arrival. One whose files cannot be had now goes behind the
-// others, and has its next turn after a pause.
+// others, and has its next turn after a pause. One whose files are all here has a turn beside those
+// that wait for the broker.
 //
 // Any thread may call, and nothing waits. The work is done, and its news told, by threads of the
 // lane.
@@ -35,6 +36,8 @@ inline constexpr char kFetchesFiles[] = "its files are being fetched";
 // While one run's files are copied, another's are fetched; and a job with little to bring does not
 // wait for a large one.
 inline constexpr size_t kFilesThreads = 2;
+// Of a turn that asks nobody.
+inline constexpr absl::Duration kNoPatience = -absl::InfiniteDuration();
 // Until the next turn of a run whose files could not be had from the broker: the turn itself waits
 // for it, but not if a file was damaged on the way.
 inline constexpr absl::Duration kFetchRetry = absl::Seconds(2);
@@ -67,7 +70,10 @@ class FilesLane {
   // What a turn is told of the outside.
   class Turn {
    public:
-    Turn(std::mutex* mutex, const std::atomic<bool>* dropped) : mutex_(mutex), dropped_(dropped) {}
+    Turn(std::mutex* mutex, const std::atomic<bool>* dropped, absl::Duration patience)
+        : mutex_(mutex), dropped_(dropped), patience_(patience) {}
+    // How long it may wait for the broker.
+    absl::Duration patience() const { return patience_; }
     // Nobody wants the files any more.
     bool IsOver() const { return *dropped_; }
     // Takes the last step, which must be short, unless they are not wanted any more: CANCELLED.
@@ -76,10 +82,11 @@ class FilesLane {
    private:
     std::mutex* const mutex_;
     const std::atomic<bool>* const dropped_;
+    const absl::Duration patience_;
   };
 
   // Fetches the task's files and puts them where they belong. UNAVAILABLE, DEADLINE_EXCEEDED,
-  // RESOURCE_EXHAUSTED: there will be other turns.
+  // RESOURCE_EXHAUSTED: there will be other turns. A first one may be without patience.
   using Work = std::function<absl::Status(Task*, const Turn&)>;
   using Listener = std::function<void(FilesNews)>;
 
@@ -97,14 +104,18 @@ class FilesLane {
   struct Entry {
     Task task;
     std::chrono::steady_clock::time_point not_before = {};
+    bool was_looked_for = false;  // a turn has begun, perhaps one that asked nobody
     std::atomic<bool> dropped = false;
   };
 
-  void Loop();
+  // Of each thread. Without patience: first turns alone.
+  void Loop(absl::Duration patience);
   // One whose time has come; null: none.
-  std::shared_ptr<Entry> TakeLocked();
+  std::shared_ptr<Entry> TakeLocked(absl::Duration patience);
   // When the next one's time comes.
-  std::chrono::steady_clock::time_point NextTimeLocked() const;
+  std::chrono::steady_clock::time_point NextTimeLocked(absl::Duration patience) const;
+  // Before those that came later.
+  void PutBackLocked(std::shared_ptr<Entry> entry);
 
   const Work work_;
   const Listener listener_;

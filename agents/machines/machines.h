@@ -42,9 +42,10 @@ struct MachinesConfig {
   bool limits = true;
   // Which tool makes the containers of jobs with an image (container_runtime.h).
   std::string container_runtime = kFirstFound;
-  // Finished runs whose logs stay on the machine, the newest ones. What users wrote into work/
-  // always stays.
+  // Finished runs whose logs stay on the machine, the newest ones.
   uint32_t keep_finished_runs = 1000;
+  // How long what users wrote into work/ stays after a run was forgotten. Infinite: for ever.
+  absl::Duration keep_work = absl::InfiniteDuration();
   // Default: muster-supervisor beside this program.
   std::string supervisor_path = {};
 

@@ -28,6 +28,7 @@
 #include "agents/machines/run_layout.h"
 #include "agents/machines/run_request.h"
 #include "agents/machines/scheduler.h"
+#include "agents/machines/work_sweeper.h"
 #include "contract/states.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -100,7 +101,9 @@ class MachinesBackend : public agent::Backend {
                     .hostname = machine_.hostname,
                     .keep_finished_runs = config_.keep_finished_runs,
                     .lay_out = LayOut()},
-                   whole_machine_.hosts(), std::move(supervisors), &board_) {}
+                   whole_machine_.hosts(), std::move(supervisors), &board_),
+        sweeper_({config_.supervisor_path, runs_directory_, machine_.hostname, config_.keep_work}) {
+  }
 
   absl::Status Probe() override;
   absl::StatusOr<v1::Inventory> Inventory() override;
@@ -158,6 +161,7 @@ class MachinesBackend : public agent::Backend {
   std::atomic<uint64_t> next_order_ = 1;
   RunBoard board_;
   Scheduler scheduler_;
+  const WorkSweeper sweeper_;
 };
 
 absl::Status MachinesBackend::Probe() {
@@ -213,9 +217,11 @@ absl::StatusOr<v1::JobPlan> MachinesBackend::Plan(const v1::JobSpec& spec,
   if (const absl::Status free = CheckResultsName(spec, config_.files); !free.ok())
     return PlanRefusal(agent::WhatIsWrong(free));
   const Scheduler::Load load = scheduler_.load();
-  const Request request = RequestOf(spec);
-  v1::JobPlan plan = PlanRun(SpecOf(*resolved), RefusalOf(spec), request, load.ledger, load.waiting,
-                             scheduler_.WaitOf(request), "machine");
+  const RunSpec planned = SpecOf(*resolved);
+  QueuedRun run = QueuedFrom(planned, /*held=*/false);
+  run.request = RequestOf(spec);  // with its nodes
+  v1::JobPlan plan = PlanRun(planned, RefusalOf(spec), run.request, load.ledger,
+                             load.outlook.waiting, scheduler_.WaitOf(run), "machine");
   hosts::LocalHost host;
   if (auto inputs = agent::PlanInputs(resolved->spec(), &host); inputs.has_value())
     *plan.add_checks() = *std::move(inputs);

@@ -133,10 +133,7 @@ absl::Status RunDirectory::TakeWork(const std::string& work) const {
   return FileError(error ? error.value() : errno, "replace", target);
 }
 
-bool RunDirectory::HasWork() const {
-  struct stat info {};
-  return lstat(PathOf(kWorkDirectory).c_str(), &info) == 0;
-}
+bool RunDirectory::HasWork() const { return IsThere(PathOf(kWorkDirectory)); }
 
 void RunDirectory::RemoveWork() const {
   std::error_code ignored;

@@ -69,7 +69,7 @@ class RunDirectory {
   absl::Status CloseWithoutStart(int64_t now_us) const;
   // Removes what only the backend needs. What says that the run was here, the logs and work/ stay.
   void RemoveBookkeeping() const;
-  // Removes the rest; work/ stays if the user has left files there.
+  // Removes the rest; work/ stays, and the claim, if the user has left files there.
   void RemoveLogs() const;
 
  private:

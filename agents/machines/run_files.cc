@@ -17,11 +17,6 @@ namespace {
 
 constexpr mode_t kSecretMode = 0600;
 
-bool IsThere(const std::string& path) {
-  struct stat info {};
-  return lstat(path.c_str(), &info) == 0;
-}
-
 // Whether its claim says that nothing of the run has ever run, and nothing else says otherwise.
 bool IsClosedUnstarted(const std::string& directory) {
   std::string bytes;
@@ -63,6 +58,11 @@ void RemoveUnused(const std::string& directory) {
 
 }  // namespace
 
+bool IsThere(const std::string& path) {
+  struct stat info {};
+  return lstat(path.c_str(), &info) == 0;
+}
+
 int CloseWithoutStart(const std::string& directory, int64_t now_us) {
   const Claim claim = {.owner = Identify(getpid()), .devices = "", .closed_us = now_us};
   return ClaimFile(directory + "/" + kClaimFile, claim.Encode(), kSecretMode);
@@ -78,11 +78,14 @@ void RemoveRunBookkeeping(const std::string& directory) {
 }
 
 void RemoveRunLogs(const std::string& directory) {
-  for (const char* name : {kStdoutFile, kStderrFile, kClaimFile, kExitFile})
+  for (const char* name : {kStdoutFile, kStderrFile, kExitFile})
     unlink((directory + "/" + name).c_str());
   // rmdir leaves alone what is not empty.
   for (const char* name : {kResultsDirectory, kWorkDirectory})
     rmdir((directory + "/" + name).c_str());
+  // What the user has left keeps the claim beside it, which tells that it is of a run that was.
+  if (IsThere(directory + "/" + kWorkDirectory)) return;
+  unlink((directory + "/" + kClaimFile).c_str());
   rmdir(directory.c_str());
 }
 

@@ -14,6 +14,9 @@ namespace muster::machines {
 inline constexpr const char* kBaseVariables[] = {"HOME",  "LANG",   "LC_ALL", "LOGNAME", "PATH",
                                                  "SHELL", "TMPDIR", "TZ",     "USER"};
 
+// Whether anything has the name: a link counts, wherever it leads.
+bool IsThere(const std::string& path);
+
 // Takes the claim of a run that is not to start any more: it is canceled, since `now_us`. EEXIST:
 // somebody has the claim.
 int CloseWithoutStart(const std::string& directory, int64_t now_us);
@@ -23,7 +26,7 @@ int CloseWithoutStart(const std::string& directory, int64_t now_us);
 // that no run has had: parts of one, and the work/ of a run that was closed without a start. Each
 // other work/ is the user's.
 void RemoveRunBookkeeping(const std::string& directory);
-// The rest, but for what the user has in it.
+// The rest, but for what the user has in it, and the claim as long as there is any.
 void RemoveRunLogs(const std::string& directory);
 
 }  // namespace muster::machines

@@ -39,7 +39,7 @@ absl::Status RunLayout::Make(FilesLane::Task* task, const FilesLane::Turn& turn)
     return uploads::NoRoom("a copy", task->bytes, layouts_directory_,
                            files_->cache()->keep_free_bytes());
   }
-  const absl::StatusOr<uploads::LocalFiles> files = files_->Fetch(task->brought);
+  const absl::StatusOr<uploads::LocalFiles> files = files_->Fetch(task->brought, turn.patience());
   if (!files.ok()) return files.status();
   task->bytes = uploads::Occupied(files->tree);
   const std::lock_guard lock(copying_);

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -99,11 +100,9 @@ Scheduler::Load Scheduler::load() const {
   return load_;
 }
 
-absl::Duration Scheduler::WaitOf(const Request& request) const {
+absl::Duration Scheduler::WaitOf(const QueuedRun& run) const {
   const Load now = load();
-  if (now.waiting > 0) return absl::InfiniteDuration();
-  return LongestWait(request, now.ledger.CouldFit(request), now.ledger.room(), now.occupants,
-                     time_.Now());
+  return machines::WaitOf(run, now.outlook, now.ledger, now.occupants, time_.Now());
 }
 
 void Scheduler::Post(Message message) {
@@ -437,9 +436,14 @@ void Scheduler::PublishReasons() {
 }
 
 void Scheduler::PublishLoad() {
+  QueueOutlook outlook = queue_.outlook();
+  outlook.waiting +=
+      static_cast<size_t>(std::count_if(awaiting_files_.begin(), awaiting_files_.end(),
+                                        [](const auto& entry) { return !entry.second.run.held; }));
   const std::lock_guard lock(mutex_);
   load_ = {.ledger = queue_.ledger(),
            .occupants = queue_.occupants(),
+           .outlook = std::move(outlook),
            .waiting = queue_.waiting() + queue_.held() + closing_.size() + awaiting_files_.size(),
            .running = active_.size()};
 }

@@ -81,12 +81,13 @@ class Scheduler {
   struct Load {
     Ledger ledger;
     Occupants occupants = {};
-    size_t waiting = 0;  // held ones too
+    QueueOutlook outlook = {};  // those that wait for files are among the waiting
+    size_t waiting = 0;         // held and canceled ones too
     size_t running = 0;
   };
   Load load() const;
-  // How long a run that comes now waits at the most; InfiniteDuration: nobody knows.
-  absl::Duration WaitOf(const Request& request) const;
+  // How long the run waits at the most if it comes now; InfiniteDuration: nobody knows.
+  absl::Duration WaitOf(const QueuedRun& run) const;
 
   uint64_t supervisors_started() const { return supervisors_started_; }
 

@@ -112,7 +112,8 @@ std::string ExitRemedy(const ExitRecord& exit) {
                           (exit.status == kNotFoundCode || exit.status == kNotExecutableCode);
   if (is_missing) {
     return "read its output: a shell ends with 127 if the machine has no command of that name, and "
-           "with 126 if a file is none that it may run";
+           "with 126 if a file is none that it may run; source and [[ are bash's, for which a "
+           "script begins with the line #!/bin/bash";
   }
   return "read its output";
 }

@@ -112,6 +112,8 @@ def test_a_host_without_room_for_the_files_leaves_the_run_to_another_that_goes_o
     gate.open()
     job = api.wait_state(job_id, SUCCEEDED)
     assert [list(run.nodes) for run in job.runs] == [[other.name]]
+    states = [transition.run_state for transition in api.transitions(job_id)]
+    assert states.count(job_pb2.RUN_STATE_STARTING) == 1, "it waits until it starts, however often it was tried"
     assert set(files_of(full, agent).glob("*/*")) == trees
     assert not (full.run_directory(agent.cluster, job.runs[-1].run_key) / "work").exists()
 
@@ -147,3 +149,43 @@ def test_a_copy_on_a_host_holds_up_neither_starts_nor_ends_there(api, world, clu
     eventually(lambda: not work.exists() and not list(work.parent.glob("work.part.*")), "the copy is removed")
     api.wait_state(api.submit(script_spec("true")), SUCCEEDED)
     assert not ran.exists()
+
+
+def test_a_run_says_to_which_hosts_its_files_are_copied_and_waits_until_one_has_them(api, world, cluster, agent):
+    first, second = cluster.hosts
+    gates = [world.gate(), world.gate()]
+    stalled = [host.stall("cat", files_of(host, agent) / "incoming/*.tar", gate, "true")
+               for host, gate in zip(cluster.hosts, gates)]
+    job_id = api.submit(brought(api, "wc -c <whole", {b"whole": WHOLE}, nodes=2))
+    for file in stalled:
+        eventually(file.exists, "its files are being sent")
+    reason = f"its files are being copied to {first.name}, {second.name} (0 of 80 MiB)"
+    eventually(lambda: api.get(job_id).reason == reason, "it is told what it waits for")
+    assert api.get(job_id).runs[-1].state == job_pb2.RUN_STATE_PENDING
+    assert reason in world.cli("why", str(job_id)).stdout
+    gates[1].open()
+    rest = f"its files are being copied to {first.name} (40 of 80 MiB)"
+    eventually(lambda: api.get(job_id).reason == rest, "so it is of the other host alone")
+    assert api.get(job_id).runs[-1].state == job_pb2.RUN_STATE_STARTING
+    gates[0].open()
+    api.wait_state(job_id, SUCCEEDED)
+    told = [transition.run_state for transition in api.transitions(job_id)]
+    assert told.count(job_pb2.RUN_STATE_PENDING) == 1
+
+
+def test_four_hosts_are_sent_files_at_a_time_and_one_that_has_them_waits_for_none(api, world, cluster):
+    for _ in range(4):
+        cluster.add_host()
+    cluster.write_hosts()
+    agent = cluster.make_agent().start()
+    api.wait_state(api.submit(brought(api, "true", nodes=6)), SUCCEEDED)
+    gate = world.gate()
+    stalled = [host.stall("cat", files_of(host, agent) / "incoming/*.tar", gate, "true") for host in cluster.hosts]
+    gpu = job_spec_pb2.Resources(gpus=[job_spec_pb2.GpuRequest(count_millis=1000)])
+    sent_to = api.submit(brought(api, "cat other", {b"other": b"x"}, nodes=5, resources=gpu))
+    eventually(lambda: sum(file.exists() for file in stalled) == 4, "four hosts are sent to")
+    job = api.wait_state(api.submit(brought(api, "./train.sh", resources=ALL_GPUS)), SUCCEEDED)
+    assert list(job.runs[-1].nodes) == [cluster.hosts[-1].name], "the one with two free GPUs"
+    assert sum(file.exists() for file in stalled) == 4
+    gate.open()
+    api.wait_state(sent_to, SUCCEEDED)

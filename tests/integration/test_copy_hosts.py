@@ -93,6 +93,17 @@ def test_files_are_found_while_a_run_goes_on_and_after_the_agent_has_forgotten_i
     eventually(lambda: both_ranks(world, job_id) == ["0\n", "1\n"], "likewise after its next start")
 
 
+def test_files_of_old_runs_go_from_their_hosts_where_the_operator_wants_that(api, world, cluster):
+    cluster.make_agent(more="  keep_finished_runs: 0\n  keep_work: 1s\n").start()
+    directories = world.path("directories")
+    job_id, _ = finished(api, f'echo x >file; echo "$MUSTER_RUN_DIR" >>"{directories}"', nodes=2)
+    assert job_id and len(left := directories.read_text().split()) == 2
+    eventually(lambda: not any(os.path.exists(path) for path in left), "nothing of the run is left on its hosts")
+    error = refusal(fetch(api, job_id, "file", rank=1))
+    assert (error.code(), error_info(error).reason) == (grpc.StatusCode.NOT_FOUND, "PATH_NOT_FOUND")
+    assert "keeps those of finished runs for 1s (machines.keep_work)" in error.details()
+
+
 def test_a_large_copy_holds_up_nothing_on_its_host_and_ends_there_with_the_client(api, world, cluster, agent):
     job_id, nodes = finished(api, f"truncate -s {HUGE_BYTES} huge")
     host = host_of(cluster, nodes[0])

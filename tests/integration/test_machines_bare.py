@@ -79,6 +79,14 @@ def test_a_script_that_needs_one_ends_with_the_shells_code_and_words(api, agent)
     assert "if the machine has no command of that name" in job.failure.suggestion
 
 
+def test_a_script_with_words_of_bash_is_told_who_runs_it_and_how_bash_is_had(api, agent):
+    job = api.wait_state(api.submit(script_spec("source env/bin/activate && python3 train.py")), FAILED)
+    assert (job.exit.code, job.failure.failure_class) == (127, PROGRAM)
+    assert "run by /bin/sh" in job.failure.suggestion and "#!/bin/bash" in job.failure.suggestion
+    job = api.wait_state(api.submit(script_spec("true", setup="source env/bin/activate")), FAILED)
+    assert "#!/bin/bash" in job.failure.suggestion
+
+
 def test_a_check_finds_nothing_wrong_with_it(bare_agent):
     bare_agent.argv.append("--check")
     bare_agent.launch()

@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import signal
+import time
 
 from muster.v1 import job_pb2, job_spec_pb2
 import pytest
@@ -126,6 +128,8 @@ def test_a_run_goes_on_while_ssh_is_cut_and_is_not_doubled(api, world, cluster, 
     for host in cluster.hosts:
         host.cut()
     eventually(lambda: "has not answered since" in api.get(job_id).runs[-1].reason, "its silence is told")
+    assert re.match(r"host gpu\d has not answered since [-0-9]+T[:0-9]+Z: ", api.get(job_id).reason)
+    assert "has not answered since" in api.list_page().jobs[0].reason
     gate.open()
     holds_for(lambda: api.get(job_id).state == RUNNING, "the state stays", 3)
     for host in cluster.hosts:
@@ -133,6 +137,85 @@ def test_a_run_goes_on_while_ssh_is_cut_and_is_not_doubled(api, world, cluster, 
     api.wait_state(job_id, SUCCEEDED)
     assert sorted(counter.read_text().split()) == ["0", "1"]
     assert out(api, job_id, 0) == "done\n" and out(api, job_id, 1) == "done\n"
+
+
+def told_reason(api, job_id):
+    """What is told of why a RUNNING job is as it is: by list, show, and of its run."""
+    job = api.get(job_id)
+    assert job.state == RUNNING
+    return {api.list_page().jobs[0].reason, job.reason, job.runs[-1].reason}
+
+
+def is_told_silent(api, job_id):
+    return all("gpu2 has not answered since" in reason for reason in told_reason(api, job_id))
+
+
+def is_told_to_answer(api, job_id):
+    return told_reason(api, job_id) == {"", "its hosts answer again"}
+
+
+def test_a_host_that_is_back_is_not_called_silent_any_more(api, world, cluster, agent):
+    gate = world.gate()
+    job_id = api.submit(two_nodes(gate.script()))
+    api.wait_state(job_id, RUNNING)
+    for _ in range(2):
+        cluster.hosts[1].cut()
+        eventually(lambda: is_told_silent(api, job_id), "its silence is told")
+        cluster.hosts[1].start()
+        eventually(lambda: is_told_to_answer(api, job_id), "and that it is over")
+        holds_for(lambda: is_told_to_answer(api, job_id), "for good", 3)
+    gate.open()
+    api.wait_state(job_id, SUCCEEDED)
+
+
+@pytest.mark.parametrize("comes_back", ["before the agent", "after the agent"])
+def test_a_host_that_is_back_is_not_called_silent_by_an_agent_that_was_restarted(api, world, cluster, agent, comes_back):
+    gate = world.gate()
+    job_id = api.submit(two_nodes(gate.script()))
+    api.wait_state(job_id, RUNNING)
+    cluster.hosts[1].cut()
+    eventually(lambda: is_told_silent(api, job_id), "its silence is told")
+    agent.kill()
+    if comes_back == "after the agent":
+        agent.start()
+        eventually(lambda: "since the agent was started" in api.get(job_id).reason, "the new agent tells it, too")
+        cluster.hosts[1].start()
+    else:
+        cluster.hosts[1].start()
+        agent.start()
+    eventually(lambda: is_told_to_answer(api, job_id), "it is over")
+    gate.open()
+    api.wait_state(job_id, SUCCEEDED)
+
+
+def planned(api, spec):
+    """How many seconds from now a run of it would start, or None, and what is said of the queue."""
+    [plan] = api.plan(spec)
+    queue = next(check.seen for check in plan.checks if check.subject == "the cluster's queue")
+    known = plan.HasField("estimated_start_time")
+    return plan.estimated_start_time.seconds - time.time() if known else None, queue
+
+
+def test_a_plan_says_whether_the_run_would_start_beside_those_that_wait(api, world, cluster, agent):
+    def limited(spec, seconds):
+        spec.time_limit.seconds = seconds
+        return spec
+    gate = world.gate()
+    running = api.submit(limited(two_nodes(gate.script(), resources=gpus(1000)), 3600))
+    api.wait_state(running, RUNNING)
+    large = api.submit(two_nodes("true", resources=gpus(2000)))
+    eventually(lambda: "2 hosts with 2" in api.get(large).reason, "it waits for both hosts")
+    wait, queue = planned(api, limited(argv_spec("true", resources=gpus(1000)), 60))
+    assert wait < 60 and queue == "1 run waits, and this one would start before it"
+    assert planned(api, argv_spec("true", resources=gpus(1000))) == (None, "1 run waits before it")
+    api.hold(large)
+    eventually(lambda: api.get(large).runs[-1].reason.startswith("held"), "its agent has heard it")
+    wait, queue = planned(api, argv_spec("true", resources=gpus(1000)))
+    assert wait < 60 and queue == "0 runs wait before it"
+    wait, queue = planned(api, two_nodes("true", resources=gpus(2000)))
+    assert 3000 < wait and queue.startswith("0 runs wait before it, and it would wait for 2 hosts")
+    gate.open()
+    api.wait_state(running, SUCCEEDED)
 
 
 def test_a_run_is_found_where_it_is_after_the_hosts_directory_has_changed(api, world, cluster, agent):

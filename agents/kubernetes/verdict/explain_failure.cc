@@ -134,7 +134,8 @@ v1::Failure ExplainOwnExit(const Culprit& culprit, const std::string& words) {
                      "The program failed: " + Told(*culprit.pod, words), suggestion);
 }
 
-// Who deleted the pod while its program ran; nothing: nobody did.
+// Who deleted the pod while its program ran; nothing: nobody did. Kubernetes tells whole seconds: a
+// program that ended in that of the deletion may have been told to, and answered with code 0.
 std::optional<v1::Failure> ExplainDeletion(const JobObject& job, const PodObject& pod,
                                            absl::Time end, const std::string& words) {
   if (!pod.deletion_time.has_value() || *pod.deletion_time > end) return std::nullopt;
@@ -341,7 +342,7 @@ Ending ExplainFailure(const JobObject& job, const Condition& failed,
 v1::Failure ExplainSuspension(const JobObject& job, const std::string& words) {
   if (job.is_held) {
     return MakeFailure(v1::FAILURE_CLASS_INFRA, true,
-                       "A hold came as the program began, and Kubernetes ended it: " + words,
+                       "A hold came as the program began, and Kubernetes deleted its pod: " + words,
                        kAgain);
   }
   return MakeFailure(

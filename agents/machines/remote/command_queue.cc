@@ -45,7 +45,7 @@ std::optional<RankStart> CommandQueue::Push(RankStop stop) {
 
 RankStart CommandQueue::BeginLayout() {
   RankStart start = TakeFirst(&layouts_);
-  laying_out_ = {.run_key = start.run_key, .rank = start.rank};
+  laying_out_ = {.run_key = start.run_key, .rank = start.rank, .sent = start.sent};
   is_layout_wanted_ = true;
   return start;
 }
@@ -53,6 +53,14 @@ RankStart CommandQueue::BeginLayout() {
 bool CommandQueue::EndLayout() {
   laying_out_.reset();
   return is_layout_wanted_;
+}
+
+std::optional<FilesSent> CommandQueue::LayoutOf(const std::string& run_key, size_t rank) const {
+  const auto is_it = [&](const auto& one) { return one.run_key == run_key && one.rank == rank; };
+  if (laying_out_.has_value() && is_it(*laying_out_)) return laying_out_->sent;
+  const auto found = std::find_if(layouts_.begin(), layouts_.end(), is_it);
+  if (found == layouts_.end()) return std::nullopt;
+  return found->sent;
 }
 
 void CommandQueue::Clean(const std::string& directory, bool logs) {
@@ -72,7 +80,9 @@ HostCommand CommandQueue::Pop() {
   if (!stops_.empty()) return TakeFirst(&stops_);
   if (std::exchange(is_asked_, false)) return QuestionCommand{};
   if (!starts_.empty() && cleans_.size() < kCleanBatch) return TakeFirst(&starts_);
-  return PopCleans();
+  if (!cleans_.empty()) return PopCleans();
+  is_swept_ = false;
+  return SweepCommand{};
 }
 
 CleanCommand CommandQueue::PopCleans() {

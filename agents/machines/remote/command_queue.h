@@ -6,6 +6,7 @@
 #define MUSTER_AGENTS_MACHINES_REMOTE_COMMAND_QUEUE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
@@ -25,6 +26,12 @@ inline constexpr size_t kCleanBatch = 1000;
 // What a host that stays away can be behind with; what is beyond it stays on its disk.
 inline constexpr size_t kMaxCleaning = 100'000;
 
+// How much of its files has been sent to the host.
+struct FilesSent {
+  uint64_t bytes = 0;
+  uint64_t of = 0;  // 0: nothing is sent, or not yet
+};
+
 struct RankStart {
   std::string run_key;
   size_t rank = 0;
@@ -34,6 +41,7 @@ struct RankStart {
   RunSpec spec;
   std::shared_ptr<const v1::JobSpec> job;  // with this host's paths
   bool is_prepared = false;                // all that it needs is there
+  FilesSent sent = {};                     // by earlier steps of its layout
 };
 struct RankStop {
   std::string run_key;
@@ -46,7 +54,9 @@ struct CleanCommand {
   std::vector<std::string> directories;
   bool logs = false;  // these, too
 };
-using HostCommand = std::variant<RankStop, QuestionCommand, RankStart, CleanCommand>;
+// One step of removing work/ of old runs (work_sweeper.h).
+struct SweepCommand {};
+using HostCommand = std::variant<RankStop, QuestionCommand, RankStart, CleanCommand, SweepCommand>;
 
 class CommandQueue {
  public:
@@ -59,8 +69,11 @@ class CommandQueue {
   void Defer(const CleanCommand& clean);
   void Resume();
 
+  // Comes after everything else.
+  void Sweep() { is_swept_ = true; }
+
   bool IsEmpty() const {
-    return stops_.empty() && !is_asked_ && starts_.empty() && cleans_.empty();
+    return stops_.empty() && !is_asked_ && starts_.empty() && cleans_.empty() && !is_swept_;
   }
   // Not empty.
   HostCommand Pop();
@@ -68,22 +81,30 @@ class CommandQueue {
   bool HasLayout() const { return !layouts_.empty(); }
   // The next start whose files are to be laid out. There is one, and none is under way.
   RankStart BeginLayout();
-  // Whether that rank is still to start. It is, or is not, pushed again then.
+  // Of the one that is under way.
+  void NoteSent(const FilesSent& sent) { laying_out_->sent = sent; }
+  // Whether that rank is still to start.
+  bool IsLayoutWanted() const { return is_layout_wanted_; }
+  // The same, at the end. It is, or is not, pushed again then.
   bool EndLayout();
+  // Of a rank whose files are being laid out, or wait for that.
+  std::optional<FilesSent> LayoutOf(const std::string& run_key, size_t rank) const;
 
  private:
-  struct RankName {
+  struct Layout {
     std::string run_key;
     size_t rank = 0;
+    FilesSent sent;
   };
   CleanCommand PopCleans();
 
   std::deque<RankStop> stops_;     // at most one for each rank of the agent's active runs
   std::deque<RankStart> starts_;   // likewise
   std::deque<RankStart> layouts_;  // likewise
-  std::optional<RankName> laying_out_;
+  std::optional<Layout> laying_out_;
   bool is_layout_wanted_ = false;  // of laying_out_
   bool is_asked_ = false;
+  bool is_swept_ = false;
   // Directories; true: logs, too. Together at most kMaxCleaning.
   std::map<std::string, bool> cleans_;
   std::map<std::string, bool> deferred_;

@@ -5,11 +5,16 @@
 
 #include "agents/machines/verdict.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 
 namespace muster::machines {
 namespace {
 
 using agent::Observation;
+
+constexpr uint64_t kMebibyte = 1 << 20;
+// In a reason, which is one line for people.
+constexpr size_t kMaxNamedHosts = 3;
 
 Witness WitnessOf(const std::string& run_key, const Rank& rank, absl::Time now) {
   return {.run_key = run_key, .hostname = rank.host, .now = now};
@@ -153,6 +158,18 @@ Observation GangProgress(const std::string& run_key, const std::vector<Rank>& ra
   progress.start_time = is_running ? FirstStart(ranks) : std::nullopt;
   progress.external_id.clear();
   return progress;
+}
+
+std::string CopyingReason(const std::vector<std::string>& hosts, uint64_t bytes,
+                          uint64_t all_bytes) {
+  if (hosts.empty()) return "its files are there, and it is being started";
+  const size_t named = std::min(hosts.size(), kMaxNamedHosts);
+  std::string reason = fmt::format("its files are being copied to {}",
+                                   fmt::join(hosts.begin(), hosts.begin() + named, ", "));
+  if (named < hosts.size()) reason += fmt::format(" and {} more hosts", hosts.size() - named);
+  // Of less there is nothing to be told before it is over.
+  if (all_bytes < kMebibyte) return reason;
+  return reason + fmt::format(" ({} of {} MiB)", bytes / kMebibyte, all_bytes / kMebibyte);
 }
 
 Observation GangLost(const std::string& run_key, const std::vector<Rank>& ranks,

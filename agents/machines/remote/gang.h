@@ -58,6 +58,10 @@ agent::Observation GangEnd(const std::string& run_key, const std::vector<Rank>& 
 // How far it has come until then.
 agent::Observation GangProgress(const std::string& run_key, const std::vector<Rank>& ranks,
                                 absl::Time now);
+// Why a run has not begun whose files are on their way to its hosts: to which of them, and how much
+// of all has come. `all_bytes`: 0 if nobody knows.
+std::string CopyingReason(const std::vector<std::string>& hosts, uint64_t bytes,
+                          uint64_t all_bytes);
 // A run of which nobody knows whether it goes on: `why` says since when.
 agent::Observation GangLost(const std::string& run_key, const std::vector<Rank>& ranks,
                             const std::string& why, absl::Time now);

@@ -139,6 +139,7 @@ absl::Status RemoteBackend::Start() {
        .container_runtime = config_.container_runtime,
        .lost_after = config_.host_lost_after,
        .keep_finished_runs = config_.keep_finished_runs,
+       .keep_work = config_.keep_work,
        .program = std::make_shared<const SupervisorProgram>(*std::move(program)),
        .files = config_.files,
        .read_hosts = config_.read_hosts},
@@ -160,13 +161,14 @@ absl::StatusOr<v1::JobPlan> RemoteBackend::Plan(const v1::JobSpec& spec, const s
   const absl::StatusOr<v1::Assignment> own = OnHost(assignment, config_.cluster, directory);
   if (!own.ok()) return PlanRefusal(agent::WhatIsWrong(own.status()));
   const RemoteScheduler::Load load = scheduler_->load();
-  const Request request = RequestOf(spec);
+  const QueuedRun run = QueuedFrom(assignment, /*order=*/0, /*held=*/false, config_.cancel_grace);
+  const Request& request = run.request;
   const std::vector<std::string> addresses(std::max<size_t>(spec.nodes(), 1), "HOST");
   RunRules rules = Rules();
   rules.container_tool = ContainersOf(load).tool;
   v1::JobPlan plan = PlanRun(RankSpec(*own, config_.cluster, directory, 0, addresses, rules),
-                             RefusalOf(spec, request), request, load.ledger, load.waiting,
-                             scheduler_->WaitOf(request), "cluster");
+                             RefusalOf(spec, request), request, load.ledger, load.outlook.waiting,
+                             scheduler_->WaitOf(run), "cluster");
   if (const absl::Status free = CheckResultsName(spec, config_.files); !free.ok()) {
     v1::ClusterCheck* check = plan.add_checks();
     check->set_subject("the directory of results");

@@ -53,7 +53,8 @@ RemoteHost::RemoteHost(Options options, Listener listener, std::unique_ptr<hosts
     : options_(std::move(options)),
       listener_(std::move(listener)),
       ssh_(std::move(ssh)),
-      lane_(std::make_shared<HostLane>(ssh_.get())) {}
+      lane_(std::make_shared<HostLane>(ssh_.get())),
+      sweep_(options_.config.name, options_.keep_work) {}
 
 RemoteHost::~RemoteHost() {
   {
@@ -113,10 +114,24 @@ void RemoteHost::Stop(const std::string& run_key, size_t rank, const std::string
   }
 }
 
+std::optional<FilesSent> RemoteHost::LayoutOf(const std::string& run_key, size_t rank) const {
+  const std::lock_guard lock(mutex_);
+  return commands_.LayoutOf(run_key, rank);
+}
+
 void RemoteHost::Clean(const std::string& directory, bool logs) {
   {
     const std::lock_guard lock(mutex_);
     commands_.Clean(directory, logs);
+  }
+  changed_.notify_all();
+}
+
+void RemoteHost::Sweep() {
+  if (options_.keep_work == absl::InfiniteDuration()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    commands_.Sweep();
   }
   changed_.notify_all();
 }
@@ -317,14 +332,21 @@ void RemoteHost::Do(const CleanCommand& clean) {
   commands_.Defer(clean);
 }
 
+void RemoteHost::Do(const SweepCommand&) {
+  const absl::StatusOr<std::string> answer =
+      RunSupervisor(sweep_.Words(RunsDirectory()), "", kCommandPatience);
+  // A host that is down is swept when it is back.
+  if (answer.ok() && sweep_.Take(*answer)) Sweep();
+}
+
 void RemoteHost::Do(const QuestionCommand&) {
-  std::string runs_directory;
-  {
-    const std::lock_guard lock(mutex_);
-    runs_directory = runs_directory_;
-  }
   // Of a host that is down: it is asked when it is back.
-  static_cast<void>(RunSupervisor({"question", runs_directory, Question()}, "", kCommandPatience));
+  static_cast<void>(RunSupervisor({"question", RunsDirectory(), Question()}, "", kCommandPatience));
+}
+
+std::string RemoteHost::RunsDirectory() const {
+  const std::lock_guard lock(mutex_);
+  return runs_directory_;
 }
 
 absl::Status RemoteHost::NoAnswer() const {

@@ -25,6 +25,7 @@
 #include "absl/time/time.h"
 #include "agents/files/host_trees.h"
 #include "agents/files/job_files.h"
+#include "agents/files/turns.h"
 #include "agents/hosts/ssh_host.h"
 #include "agents/machines/host_config.h"
 #include "agents/machines/host_report.h"
@@ -33,6 +34,7 @@
 #include "agents/machines/remote/host_clock.h"
 #include "agents/machines/remote/host_lane.h"
 #include "agents/machines/remote/supervisor_program.h"
+#include "agents/machines/work_sweeper.h"
 
 namespace muster::machines {
 
@@ -42,6 +44,21 @@ inline constexpr absl::Duration kReportPatience = absl::Seconds(10);
 inline constexpr absl::Duration kCommandPatience = absl::Seconds(60);
 // Between two tries to reach a host.
 inline constexpr absl::Duration kHostRetry = absl::Seconds(1);
+
+// Of all hosts of an agent, as many are sent files to at a time: each has a part of an archive and
+// the names of all files in the agent's memory meanwhile, some 10 to 20 MiB.
+inline constexpr size_t kHostsSentTo = 4;
+
+// Of all hosts together.
+struct LayoutTurns {
+  uploads::Turns reading{kHostsSentTo};  // what the files are: moments, where they have come
+  uploads::Turns sending{kHostsSentTo};  // kFetchPatience each, and what is under way then
+
+  void Stop() {
+    reading.Stop();
+    sending.Stop();
+  }
+};
 
 // ---- what the host says
 
@@ -87,8 +104,10 @@ class RemoteHost {
     std::string cluster;
     bool limits = true;  // hold runs to what they ask for
     std::string container_runtime = kNoContainers;
+    absl::Duration keep_work = absl::InfiniteDuration();  // how long files of old runs stay
     std::shared_ptr<const SupervisorProgram> program;
     uploads::JobFiles* files = nullptr;  // that jobs bring along; outlives the host. Null: none
+    LayoutTurns* turns = nullptr;        // likewise; stopped before the host ends
   };
   using Listener = std::function<void(HostEvent)>;
 
@@ -113,6 +132,10 @@ class RemoteHost {
   // is stopped never is; one whose files are being laid out then is answered when that step ends.
   void Start(RankStart start);
   void Stop(const std::string& run_key, size_t rank, const std::string& directory);
+  // Removes files of old runs there, step by step, when there is nothing else to do.
+  void Sweep();
+  // Of a rank whose files have to be laid out before it can start.
+  std::optional<FilesSent> LayoutOf(const std::string& run_key, size_t rank) const;
   // Repeated until it is done, then answered, as long as the agent lives.
   void Clean(const std::string& directory, bool logs);
 
@@ -150,7 +173,9 @@ class RemoteHost {
   void Do(const RankStart& start);
   void Do(const RankStop& stop);
   void Do(const CleanCommand& clean);
+  void Do(const SweepCommand& sweep);
   void Do(const QuestionCommand& question);
+  std::string RunsDirectory() const;
   std::string Question() const;
   absl::Status NoAnswer() const;
   static absl::Status WasToEnd() {
@@ -173,6 +198,19 @@ class RemoteHost {
   // its way. UNAVAILABLE, INVALID_ARGUMENT as above; FAILED_PRECONDITION: there is no room for it.
   // `refused`: the files could not be fetched, whatever the host.
   absl::Status LayOutFiles(const RankStart& start, std::optional<v1::Failure>* refused);
+  // Errors are of the files, with `refused`, or as of HostTrees.
+  absl::StatusOr<uploads::LocalFiles> FetchFiles(const RankStart& start,
+                                                 std::optional<v1::Failure>* refused);
+  absl::StatusOr<uploads::TreeName> ReadTreeName(const RankStart& start,
+                                                 std::optional<v1::Failure>* refused);
+  // In its turn. The archive's SHA-256.
+  absl::StatusOr<std::string> SendFiles(const RankStart& start, const uploads::TreeName& tree,
+                                        uploads::HostTrees* trees,
+                                        std::optional<v1::Failure>* refused);
+  absl::Status PutFiles(const RankStart& start, uploads::HostTrees* trees,
+                        std::optional<v1::Failure>* refused);
+  bool IsLayoutWanted() const;
+  void NoteSent(const FilesSent& sent);
   // Of a rank of which nothing runs and nothing will. What cannot be removed stays.
   void RemoveWork(const RankStart& start);
   // Runs the supervisor's program there. UNAVAILABLE: it may have run; FAILED_PRECONDITION: it says
@@ -197,7 +235,8 @@ class RemoteHost {
   int64_t question_ = 1;                       // its number; a new one when more runs are watched
   CommandQueue commands_;
 
-  HostClock clock_;  // the thread of reports has it
+  HostClock clock_;   // the thread of reports has it
+  SweepSteps sweep_;  // the thread of commands has it
   std::thread report_thread_;
   std::thread command_thread_;
   std::thread layout_thread_;

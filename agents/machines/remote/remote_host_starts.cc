@@ -37,6 +37,7 @@ void RemoteHost::LayOut(RankStart start) {
   bool is_wanted = false;
   {
     const std::lock_guard lock(mutex_);
+    start.sent = commands_.LayoutOf(start.run_key, start.rank).value_or(FilesSent());
     is_wanted = commands_.EndLayout();
     start.is_prepared = done.status.ok();
     if (is_wanted && goes_on) commands_.Push(start);
@@ -96,21 +97,69 @@ absl::Status RemoteHost::LayOutFiles(const RankStart& start, std::optional<v1::F
     trees = trees_;
   }
   if (trees == nullptr) return absl::InvalidArgumentError("uploads: this agent takes none");
-  const absl::StatusOr<uploads::LocalFiles> files = options_.files->Fetch(*start.job);
-  if (!files.ok()) {
-    agent::LaunchOutcome outcome = uploads::NotLaunched(files.status());
-    if (outcome.kind == agent::LaunchOutcome::Kind::kRefused) *refused = std::move(outcome.failure);
-    return files.status();
-  }
-  const absl::Status status =
-      trees->LayOut(*files, fmt::format("{}/{}", start.directory, kWorkDirectory),
-                    absl::Now() + uploads::kFetchPatience);
-  if (status.ok() || absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) return status;
-  if (absl::IsNotFound(status) || absl::IsInvalidArgument(status)) {
-    return absl::InvalidArgumentError(
-        fmt::format("uploads: {}; submit the job again from where its files are", Words(status)));
-  }
-  return absl::FailedPreconditionError(Words(status));
+  absl::Status status = PutFiles(start, trees.get(), refused);
+  const bool is_of_host = !status.ok() && !refused->has_value() && !absl::IsUnavailable(status) &&
+                          !absl::IsDeadlineExceeded(status);
+  return is_of_host ? absl::FailedPreconditionError(Words(status)) : status;
+}
+
+absl::Status RemoteHost::PutFiles(const RankStart& start, uploads::HostTrees* trees,
+                                  std::optional<v1::Failure>* refused) {
+  const absl::StatusOr<uploads::TreeName> tree = ReadTreeName(start, refused);
+  if (!tree.ok()) return tree.status();
+  const std::string work = fmt::format("{}/{}", start.directory, kWorkDirectory);
+  // Most jobs' files are there from an earlier one, and wait for nobody.
+  absl::Status status = trees->Copy(*tree, work);
+  if (!absl::IsNotFound(status)) return status;
+  const absl::StatusOr<std::string> sha256 = SendFiles(start, *tree, trees, refused);
+  status = sha256.ok() ? trees->Unpack(*tree, *sha256) : sha256.status();
+  if (status.ok()) status = trees->Copy(*tree, work);
+  // Somebody has removed it there meanwhile.
+  return absl::IsNotFound(status) && !refused->has_value()
+             ? absl::UnavailableError(status.message())
+             : status;
+}
+
+absl::StatusOr<uploads::LocalFiles> RemoteHost::FetchFiles(const RankStart& start,
+                                                           std::optional<v1::Failure>* refused) {
+  absl::StatusOr<uploads::LocalFiles> files = options_.files->Fetch(*start.job);
+  if (files.ok()) return files;
+  agent::LaunchOutcome outcome = uploads::NotLaunched(files.status());
+  if (outcome.kind == agent::LaunchOutcome::Kind::kRefused) *refused = std::move(outcome.failure);
+  return files;
+}
+
+absl::StatusOr<uploads::TreeName> RemoteHost::ReadTreeName(const RankStart& start,
+                                                           std::optional<v1::Failure>* refused) {
+  const absl::StatusOr<uploads::Turns::Turn> turn = options_.turns->reading.Take();
+  if (!turn.ok()) return turn.status();
+  const absl::StatusOr<uploads::LocalFiles> files = FetchFiles(start, refused);
+  if (!files.ok()) return files.status();
+  return uploads::TreeName::Of(files->tree);
+}
+
+absl::StatusOr<std::string> RemoteHost::SendFiles(const RankStart& start,
+                                                  const uploads::TreeName& tree,
+                                                  uploads::HostTrees* trees,
+                                                  std::optional<v1::Failure>* refused) {
+  NoteSent({.bytes = start.sent.bytes, .of = tree.archive_bytes});
+  const absl::StatusOr<uploads::Turns::Turn> turn = options_.turns->sending.Take();
+  if (!turn.ok()) return turn.status();
+  if (!IsLayoutWanted()) return WasToEnd();
+  const absl::StatusOr<uploads::LocalFiles> files = FetchFiles(start, refused);
+  if (!files.ok()) return files.status();
+  return trees->Send(*files, tree, absl::Now() + uploads::kFetchPatience,
+                     [&](uint64_t bytes) { NoteSent({.bytes = bytes, .of = tree.archive_bytes}); });
+}
+
+bool RemoteHost::IsLayoutWanted() const {
+  const std::lock_guard lock(mutex_);
+  return commands_.IsLayoutWanted();
+}
+
+void RemoteHost::NoteSent(const FilesSent& sent) {
+  const std::lock_guard lock(mutex_);
+  commands_.NoteSent(sent);
 }
 
 // ---- the thread of commands

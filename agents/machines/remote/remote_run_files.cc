@@ -7,6 +7,7 @@
 
 #include "agents/core/host_run_files.h"
 #include "agents/hosts/ssh_host.h"
+#include "agents/machines/own_run_files.h"
 #include "agents/machines/remote/host_directory.h"
 #include "agents/machines/remote/launch_record.h"
 #include "agents/machines/run_records.h"
@@ -40,13 +41,9 @@ absl::Status NotConfigured(const RankOfRun& of, const std::string& host) {
 }
 
 // Nothing: the agent's records do not know, or not any more.
-absl::StatusOr<std::optional<PlacedRank>> FindPlacement(const std::string& runs_directory,
-                                                        const RankOfRun& of) {
-  const absl::StatusOr<LaunchFiles> files =
-      LaunchRecord(fmt::format("{}/{}", runs_directory, of.run_key)).Read();
-  if (!files.ok()) return files.status();
-  if (of.rank >= files->placement.size()) return std::nullopt;
-  return files->placement[of.rank];
+std::optional<PlacedRank> FindPlacement(const LaunchFiles& files, const RankOfRun& of) {
+  if (of.rank >= files.placement.size()) return std::nullopt;
+  return files.placement[of.rank];
 }
 
 absl::StatusOr<std::unique_ptr<hosts::SshHost>> Reach(const HostConfig& host) {
@@ -65,9 +62,11 @@ absl::StatusOr<std::unique_ptr<agent::RunFiles>> OpenRemoteRunFiles(
   if (absl::Status s = contract::RunKey::Parse(of.run_key).status(); !s.ok()) return s;
   const absl::StatusOr<std::vector<HostConfig>> hosts = config.read_hosts();
   if (!hosts.ok()) return absl::FailedPreconditionError(hosts.status().message());
-  const absl::StatusOr<std::optional<PlacedRank>> placed = FindPlacement(runs_directory, of);
-  if (!placed.ok()) return placed.status();
-  const std::string name = placed->has_value() ? (*placed)->host : of.node;
+  const absl::StatusOr<LaunchFiles> files =
+      LaunchRecord(fmt::format("{}/{}", runs_directory, of.run_key)).Read();
+  if (!files.ok()) return files.status();
+  const std::optional<PlacedRank> placed = FindPlacement(*files, of);
+  const std::string name = placed.has_value() ? placed->host : of.node;
   if (name.empty()) return NobodyKnowsWhere(of, *hosts);
   const auto host = std::find_if(hosts->begin(), hosts->end(),
                                  [&](const HostConfig& known) { return known.name == name; });
@@ -77,8 +76,10 @@ absl::StatusOr<std::unique_ptr<agent::RunFiles>> OpenRemoteRunFiles(
   agent::RunPlace place = {.host_title = fmt::format("host {}", name),
                            .root = {},
                            .directory = fmt::format("{}/{}", of.run_key, kWorkDirectory)};
-  if (placed->has_value()) {
-    const std::string& directory = (*placed)->directory;
+  // It had a host, and the agent needs nothing of it any more.
+  if (files->assignment == nullptr) place.gone = WorkIsGone(config.keep_work);
+  if (placed.has_value()) {
+    const std::string& directory = placed->directory;
     place.root = directory.substr(0, directory.rfind('/'));
   } else {
     const absl::StatusOr<std::string> directory = HostDirectory(

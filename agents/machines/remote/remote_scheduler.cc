@@ -40,8 +40,8 @@ RemoteScheduler::RemoteScheduler(RemoteSchedulerOptions options, RunBoard* board
   if (options_.files == nullptr) return;
   // Each of its hosts gets them from here.
   files_lane_ = std::make_unique<FilesLane>(
-      [files = options_.files](FilesLane::Task* task, const FilesLane::Turn&) {
-        return files->Fetch(task->brought).status();
+      [files = options_.files](FilesLane::Task* task, const FilesLane::Turn& turn) {
+        return files->Fetch(task->brought, turn.patience()).status();
       },
       [this](FilesNews news) { Post(std::move(news)); });
 }
@@ -54,6 +54,7 @@ RemoteScheduler::~RemoteScheduler() {
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
   for (HostEntry& entry : hosts_) router_->SetHost(entry.view.config.name, nullptr);
+  layout_turns_.Stop();
   hosts_.clear();  // while their listener is still there
 }
 
@@ -85,11 +86,9 @@ RemoteScheduler::Load RemoteScheduler::load() const {
   return load_;
 }
 
-absl::Duration RemoteScheduler::WaitOf(const Request& request) const {
+absl::Duration RemoteScheduler::WaitOf(const QueuedRun& run) const {
   const Load now = load();
-  if (now.waiting > 0) return absl::InfiniteDuration();
-  return LongestWait(request, now.ledger.CouldFit(request), now.ledger.room(), now.occupants,
-                     time_.Now());
+  return machines::WaitOf(run, now.outlook, now.ledger, now.occupants, time_.Now());
 }
 
 void RemoteScheduler::Post(Message message) {
@@ -123,7 +122,9 @@ void RemoteScheduler::Loop() {
       EndPauses();
       PutBackUnsent();
       GiveUpLostRuns();
+      SweepHosts();
       StartReady();
+      RenewFilesReasons();
     }
     Publish();
     board_->WakeIfNews();

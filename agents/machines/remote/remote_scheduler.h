@@ -48,6 +48,7 @@ struct RemoteSchedulerOptions {
   std::string container_runtime;  // which is wanted
   absl::Duration lost_after;
   uint32_t keep_finished_runs = 0;
+  absl::Duration keep_work = absl::InfiniteDuration();  // likewise files
   std::shared_ptr<const SupervisorProgram> program;
   uploads::JobFiles* files = nullptr;  // that jobs bring along; null: none
   // Reads the file of hosts anew.
@@ -128,14 +129,15 @@ class RemoteScheduler {
   struct Load {
     Ledger ledger;
     Occupants occupants = {};
+    QueueOutlook outlook = {};  // those that wait for files are among the waiting
     std::vector<HostView> hosts;
     std::vector<std::string> warnings = {};  // of the file of hosts
-    size_t waiting = 0;
+    size_t waiting = 0;                      // held ones too
     size_t running = 0;
   };
   Load load() const;
-  // How long a run that comes now waits at the most; InfiniteDuration: nobody knows.
-  absl::Duration WaitOf(const Request& request) const;
+  // How long the run waits at the most if it comes now; InfiniteDuration: nobody knows.
+  absl::Duration WaitOf(const QueuedRun& run) const;
   // Whether hosts have come, gone or changed since the last call.
   bool TakeNews() { return news_.exchange(false); }
   uint64_t ranks_started() const { return ranks_started_; }
@@ -198,13 +200,15 @@ class RemoteScheduler {
     absl::Time last_word = absl::InfinitePast();     // of its hosts, to an earlier agent
     absl::Time latest_end = absl::InfiniteFuture();  // steady
     bool cancel_asked = false;
-    bool forget = false;       // the broker has its end, or does not know it
-    bool ended = false;        // its end has been said
-    bool over = false;         // of every rank, and its place is free
-    bool silent = false;       // some host that has it does not answer
+    bool forget = false;  // the broker has its end, or does not know it
+    bool ended = false;   // its end has been said
+    bool over = false;    // of every rank, and its place is free
+    // The broker may have been told that some host that has it does not answer.
+    bool silence_told = false;
     bool left_behind = false;  // only hosts that are down have something of it
     v1::RunState state = v1::RUN_STATE_UNSPECIFIED;  // as it was said last
     std::string said;                                // likewise, the words
+    std::string files_reason;  // while what it brings along is put onto its hosts
   };
 
   RemoteScheduler(RemoteSchedulerOptions options, RunBoard* board, HostRouter* router);
@@ -280,6 +284,10 @@ class RemoteScheduler {
   void NoteBegun(Active* run, size_t rank);
   void Refuse(Active* run, size_t rank, v1::Failure failure);
   void SayProgress(Active* run);
+  // Whether it brings files, and has no rank that has begun, or may have.
+  bool IsWaitingForFiles(const Active& run) const;
+  std::string FilesReasonOf(const Active& run) const;
+  void RenewFilesReasons();
   // What nobody can end now does not keep the place of its other ranks.
   void LeaveBehind(Active* run);
 
@@ -289,6 +297,8 @@ class RemoteScheduler {
   void CleanedOn(const std::string& host, const std::string& run_key);
   void PrunedOn(const std::string& host, const std::string& run_key);
   void PruneFinished();
+  // Has the hosts remove files of old runs.
+  void SweepHosts();
   // Runs that were left on a host which was not in the file for a while.
   void TakeUpLeftovers(const std::string& host);
   LaunchRecord RecordOf(const std::string& run_key) const {
@@ -310,6 +320,7 @@ class RemoteScheduler {
   Load load_;
   size_t spoken_ = 0;  // hosts that have spoken
 
+  LayoutTurns layout_turns_;
   // Owned by the thread, once it runs.
   std::vector<HostEntry> hosts_;
   ClusterQueue queue_;
@@ -330,9 +341,11 @@ class RemoteScheduler {
   bool starts_held_ = false;
   absl::Time hold_until_ = absl::InfinitePast();
   std::string hold_reason_;
-  absl::Time next_look_ = absl::InfinitePast();    // at the file of hosts
-  absl::Status last_read_;                         // of it
-  std::map<std::string, absl::Status> not_added_;  // by name: what is wrong with these
+  absl::Time next_look_ = absl::InfinitePast();           // at the file of hosts
+  absl::Time next_sweep_ = absl::InfinitePast();          // of the files of old runs
+  absl::Time next_files_reasons_ = absl::InfinitePast();  // of runs whose files are copied
+  absl::Status last_read_;                                // of it
+  std::map<std::string, absl::Status> not_added_;         // by name: what is wrong with these
   std::thread thread_;
   std::unique_ptr<FilesLane> files_lane_;  // posts messages; null: no run brings files
 };

@@ -5,6 +5,7 @@
 #include "absl/time/clock.h"
 #include "agents/machines/remote/remote_scheduler.h"
 #include "agents/machines/verdict.h"
+#include "contract/queue_words.h"
 #include "contract/text.h"
 #include "daemon/log.h"
 #include "fmt/format.h"
@@ -40,8 +41,10 @@ absl::Status RemoteScheduler::AddHost(const HostConfig& config) {
                           .cluster = options_.cluster,
                           .limits = options_.rules.limits,
                           .container_runtime = options_.container_runtime,
+                          .keep_work = options_.keep_work,
                           .program = options_.program,
-                          .files = options_.files},
+                          .files = options_.files,
+                          .turns = &layout_turns_},
                          [this, host = hosts_.size()](HostEvent event) {
                            Post(HostMessage{.host = host, .event = std::move(event)});
                          });
@@ -130,6 +133,7 @@ void RemoteScheduler::On(size_t host, HostIsUp event) {
   if (has_changed) RebuildQueue();
   SetState(host);
   if (is_first_word) RefuseMisfits();
+  entry.link->Sweep();
 }
 
 void RemoteScheduler::On(size_t host, const HostIsDown& event) {
@@ -355,14 +359,15 @@ std::optional<std::string> RemoteScheduler::SilenceOf(const Active& run, absl::T
     const absl::Time last_word = std::max(entry.last_seen, run.last_word);
     if (entry.view.is_up || last_word >= *since) continue;
     *since = last_word;
-    const std::string time = absl::FormatTime("%Y-%m-%d %H:%M:%S", last_word, absl::UTCTimeZone());
+    const std::string time = absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", last_word, absl::UTCTimeZone());
     silence =
         entry.last_seen == absl::InfinitePast()
             ? fmt::format(
-                  "host {} has not answered since the agent was started, and the run "
-                  "was last heard of at {} or later: {}",
-                  rank.host, time, entry.view.why)
-            : fmt::format("host {} has not answered since {}: {}", rank.host, time, entry.view.why);
+                  "host {} {} the agent was started, and the run was last heard of at {} or later: "
+                  "{}",
+                  rank.host, contract::kHasNotAnswered, time, entry.view.why)
+            : fmt::format("host {} {} {}: {}", rank.host, contract::kHasNotAnswered, time,
+                          entry.view.why);
   }
   return silence;
 }
@@ -419,9 +424,14 @@ void RemoteScheduler::Publish() {
                                      [](const auto& entry) { return !entry.second.over; });
   const auto spoken = static_cast<size_t>(std::count_if(
       hosts_.begin(), hosts_.end(), [](const HostEntry& entry) { return entry.has_spoken; }));
+  QueueOutlook outlook = queue_.outlook();
+  outlook.waiting += static_cast<size_t>(
+      std::count_if(awaiting_files_.begin(), awaiting_files_.end(),
+                    [](const auto& entry) { return !entry.second.what.run.held; }));
   const std::lock_guard lock(mutex_);
   load_ = {.ledger = queue_.ledger(),
            .occupants = queue_.occupants(),
+           .outlook = std::move(outlook),
            .hosts = std::move(views),
            .warnings = WarningsOfFile(),
            .waiting = waiting_.size() + awaiting_files_.size(),

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "agents/machines/remote/remote_scheduler.h"
+#include "agents/machines/work_sweeper.h"
 #include "daemon/log.h"
 
 namespace muster::machines {
@@ -78,6 +79,12 @@ void RemoteScheduler::PruneFinished() {
     }
     PrunedOn("", run.run_key);
   }
+}
+
+void RemoteScheduler::SweepHosts() {
+  if (time_.Now() < next_sweep_) return;
+  next_sweep_ = time_.Now() + SweepInterval(options_.keep_work);
+  for (HostEntry& entry : hosts_) entry.link->Sweep();
 }
 
 void RemoteScheduler::PrunedOn(const std::string& host, const std::string& run_key) {

@@ -20,6 +20,15 @@ namespace {
 // Between two tries to write down where a run goes: soon enough for people, rare enough for the
 // machine.
 constexpr absl::Duration kPlaceRetry = absl::Seconds(5);
+// Between two words on how much of a run's files has come to its hosts: each is an event that the
+// broker keeps.
+constexpr absl::Duration kFilesReasonInterval = absl::Seconds(5);
+// Of a run whose hosts were silent, for as long as it goes on.
+constexpr char kHostsAnswer[] = "its hosts answer again";
+
+bool BringsFiles(const WaitingRun& what) {
+  return what.assignment != nullptr && what.assignment->spec().uploads_size() > 0;
+}
 
 std::string Words(const absl::Status& status) { return std::string(ToStd(status.message())); }
 
@@ -31,8 +40,7 @@ void RemoteScheduler::Handle(WaitingRun run) {
   const std::string run_key = run.run.run_key;
   if (active_.contains(run_key) || awaiting_files_.contains(run_key) || RefuseMisfit(run)) return;
   board_->SetHeld(run_key, run.run.held);
-  const bool has_files = run.assignment != nullptr && run.assignment->spec().uploads_size() > 0;
-  if (!has_files || files_lane_ == nullptr) return PutIntoQueue(std::move(run));
+  if (!BringsFiles(run) || files_lane_ == nullptr) return PutIntoQueue(std::move(run));
   board_->SetOwnReason(run_key, kFetchesFiles);
   const uint64_t ticket =
       files_lane_->Add(run_key, run.assignment->spec(), /*makes_results=*/false);
@@ -130,6 +138,8 @@ void RemoteScheduler::Handle(PlacedRun placed) {
   run.cancel_asked = placed.cancel_asked;
   run.forget = !placed.is_wanted;
   run.state = placed.state;
+  // An earlier agent may have said so.
+  run.silence_told = placed.state > v1::RUN_STATE_PENDING;
   // What is left of a run that was given up is ended, and nothing of it begins.
   run.ended = contract::IsTerminal(placed.state);
   // How long it has run is not known here; a longer reservation than needed harms nobody.
@@ -340,7 +350,48 @@ void RemoteScheduler::NoteBegun(Active* run, size_t rank) {
   }
 }
 
+bool RemoteScheduler::IsWaitingForFiles(const Active& run) const {
+  return BringsFiles(run.what) && run.state <= v1::RUN_STATE_PENDING &&
+         std::none_of(run.ranks.begin(), run.ranks.end(),
+                      [](const Rank& rank) { return rank.HasBegun() || rank.start_sent; });
+}
+
+std::string RemoteScheduler::FilesReasonOf(const Active& run) const {
+  std::vector<std::string> hosts;
+  uint64_t bytes = 0;
+  uint64_t each = 0;  // what a rank has of them
+  for (size_t i = 0; i < run.ranks.size(); ++i) {
+    const Rank& rank = run.ranks[i];
+    const std::optional<size_t> host = FindHost(rank.host);
+    if (!host.has_value() || rank.HasBegun() || rank.IsOver()) continue;
+    const auto sent = hosts_[*host].link->LayoutOf(run.what.run.run_key, i);
+    if (rank.start_under_way && !sent.has_value()) continue;  // they are there
+    hosts.push_back(rank.host);
+    bytes += sent.value_or(FilesSent()).bytes;
+    each = std::max(each, sent.value_or(FilesSent()).of);
+  }
+  return CopyingReason(hosts, bytes + each * (run.ranks.size() - hosts.size()),
+                       each * run.ranks.size());
+}
+
+void RemoteScheduler::RenewFilesReasons() {
+  if (time_.Now() < next_files_reasons_) return;
+  next_files_reasons_ = time_.Now() + kFilesReasonInterval;
+  for (auto& [run_key, run] : active_) {
+    if (run.files_reason.empty() || run.ended || run.forget) continue;
+    run.files_reason = FilesReasonOf(run);
+    SayProgress(&run);
+  }
+}
+
 void RemoteScheduler::SayProgress(Active* run) {
+  if (run->state < v1::RUN_STATE_RUNNING && BringsFiles(run->what) && run->files_reason.empty())
+    run->files_reason = FilesReasonOf(*run);
+  // It may yet be put back, and stays what it was for people: a run that waits.
+  if (IsWaitingForFiles(*run)) {
+    run->state = v1::RUN_STATE_PENDING;
+    return board_->SetOwnReason(run->what.run.run_key, run->files_reason);
+  }
   absl::Time since;
   const std::optional<std::string> silence = SilenceOf(*run, &since);
   const std::string& run_key = run->what.run.run_key;
@@ -348,9 +399,12 @@ void RemoteScheduler::SayProgress(Active* run) {
       GangProgress(run_key, run->ranks, silence.has_value() ? since : absl::Now());
   // After a restart the hosts have yet to say what is known already.
   progress.state = std::max(progress.state, run->state);
-  // The broker keeps a reason until it hears another one.
-  if (std::exchange(run->silent, silence.has_value()) && !silence.has_value())
-    progress.reason = "its hosts answer again";
+  // The broker keeps a reason until it hears another one, and of several words that follow each
+  // other at once it may hear the last only.
+  if (run->silence_told) progress.reason = kHostsAnswer;
+  run->silence_told = run->silence_told || silence.has_value();
+  if (progress.state >= v1::RUN_STATE_RUNNING) run->files_reason.clear();
+  if (!run->files_reason.empty()) progress.reason = run->files_reason;
   if (silence.has_value()) progress.reason = *silence;
   std::string words = progress.evidence.detail() + progress.reason;
   if (progress.state == run->state && words == run->said) return;

@@ -15,6 +15,7 @@ struct ClusterQueue::RoundState {
 };
 
 std::optional<QueuedRun> ClusterQueue::Remove(std::string_view run_key) {
+  is_settled_ = false;
   if (const auto since = blocked_since_.find(run_key); since != blocked_since_.end()) {
     blocked_since_.erase(since);
   }
@@ -25,12 +26,13 @@ bool ClusterQueue::SetHeld(std::string_view run_key, bool held) {
   std::optional<QueuedRun> run = Remove(run_key);
   if (!run.has_value()) return false;
   run->held = held;
-  waiting_.Push(*std::move(run));
+  Push(*std::move(run));
   return true;
 }
 
 void ClusterQueue::Restore(const std::string& run_key, const Allocation& allocation,
                            absl::Time end) {
+  is_settled_ = false;
   Release(run_key);
   const EndOrder order = {.end = end, .start = next_start_++};
   ledger_.Restore(allocation);
@@ -41,6 +43,7 @@ void ClusterQueue::Restore(const std::string& run_key, const Allocation& allocat
 void ClusterQueue::Release(std::string_view run_key) {
   const auto found = running_.find(run_key);
   if (found == running_.end()) return;
+  is_settled_ = false;
   const auto occupant = occupants_.find(found->second);
   ledger_.Release(occupant->second.allocation);
   occupants_.erase(occupant);
@@ -49,6 +52,7 @@ void ClusterQueue::Release(std::string_view run_key) {
 
 std::vector<ReadyRun> ClusterQueue::Round(absl::Time now) {
   blocked_.reset();
+  reserved_.reset();
   RoundState round;
   round.now = now;
   std::vector<QueuedRun> taken =
@@ -59,6 +63,7 @@ std::vector<ReadyRun> ClusterQueue::Round(absl::Time now) {
     blocked_since_.erase(taken[i].run_key);
     ready.push_back({.run = std::move(taken[i]), .allocation = std::move(round.allocations[i])});
   }
+  is_settled_ = round.looks <= kMaxBackfillLooks;
   return ready;
 }
 
@@ -82,15 +87,9 @@ std::optional<Allocation> ClusterQueue::FindPlace(const QueuedRun& run, RoundSta
                                                   bool* from_beside) {
   if (!round->reservation.has_value()) return ledger_.room().Find(run.request);
   round->looks += ledger_.hosts().size();
-  *from_beside = !MayTakeAnything(run, *round);
+  *from_beside = !MayTakeAnything(run.time_limit, round->reservation->time(), round->blocked_since,
+                                  round->now);
   return (*from_beside ? round->reservation->beside() : ledger_.room()).Find(run.request);
-}
-
-bool ClusterQueue::MayTakeAnything(const QueuedRun& run, const RoundState& round) const {
-  const absl::Time time = round.reservation->time();
-  const absl::Time end = round.now + run.time_limit;
-  if (end != absl::InfiniteFuture()) return end <= time;
-  return time == absl::InfiniteFuture() && round.now < round.blocked_since + kFreePassing;
 }
 
 void ClusterQueue::Block(const QueuedRun& run, RoundState* round) {
@@ -100,6 +99,8 @@ void ClusterQueue::Block(const QueuedRun& run, RoundState* round) {
   round->blocked_since = blocked_since_.try_emplace(run.run_key, round->now).first->second;
   round->reservation.emplace(run.request, ledger_.room(), occupants_, round->now);
   blocked_->start = round->reservation->time();
+  reserved_ = {
+      .priority = run.priority, .request = run.request, .blocked_since = round->blocked_since};
 }
 
 }  // namespace muster::machines

@@ -26,15 +26,12 @@
 
 #include "absl/time/time.h"
 #include "agents/machines/scheduling/ledger.h"
+#include "agents/machines/scheduling/queue_outlook.h"
 #include "agents/machines/scheduling/reservation.h"
 #include "agents/machines/scheduling/waiting_runs.h"
 
 namespace muster::machines {
 
-// Long enough that what was submitted together with a large run, and fits, is not kept waiting by
-// it; short beside the runs that a large one usually waits for. Counted from the round that first
-// found the run blocked at the head of the queue.
-inline constexpr absl::Duration kFreePassing = absl::Minutes(10);
 // Hosts that one round looks at for runs behind the blocked one, counting all hosts for each kind
 // of run: keeps a round below 20 ms. Kinds behind those start when some before them have.
 inline constexpr size_t kMaxBackfillLooks = 500'000;
@@ -56,10 +53,16 @@ class ClusterQueue {
   explicit ClusterQueue(std::vector<ClusterHost> hosts) : ledger_(std::move(hosts)) {}
 
   const Ledger& ledger() const { return ledger_; }
-  void SetState(uint32_t host, HostState state) { ledger_.SetState(host, state); }
+  void SetState(uint32_t host, HostState state) {
+    is_settled_ = false;
+    ledger_.SetState(host, state);
+  }
 
   // Runs that wait. A run that is there already is replaced.
-  void Push(QueuedRun run) { waiting_.Push(std::move(run)); }
+  void Push(QueuedRun run) {
+    is_settled_ = false;
+    waiting_.Push(std::move(run));
+  }
   std::optional<QueuedRun> Remove(std::string_view run_key);
   // Whether the run waits here; then it stands where `held` says.
   bool SetHeld(std::string_view run_key, bool held);
@@ -73,6 +76,11 @@ class ClusterQueue {
   // As the last round found it; nothing if it left no run waiting.
   const std::optional<BlockedRun>& blocked() const { return blocked_; }
 
+  // For a run that comes now, beside the ledger and the occupants.
+  QueueOutlook outlook() const {
+    return {.waiting = waiting(), .is_settled = is_settled_, .reserved = reserved_};
+  }
+
   // Those that have their allocations.
   const Occupants& occupants() const { return occupants_; }
 
@@ -85,8 +93,6 @@ class ClusterQueue {
   struct RoundState;
   WaitingRuns::Choice Consider(const QueuedRun& run, RoundState* round);
   std::optional<Allocation> FindPlace(const QueuedRun& run, RoundState* round, bool* from_beside);
-  // Whether the run, which is behind the blocked one, may have all that is free now.
-  bool MayTakeAnything(const QueuedRun& run, const RoundState& round) const;
   void Block(const QueuedRun& run, RoundState* round);
 
   Ledger ledger_;
@@ -95,6 +101,8 @@ class ClusterQueue {
   std::map<std::string, EndOrder, std::less<>> running_;  // by run key
   uint64_t next_start_ = 1;
   std::optional<BlockedRun> blocked_;
+  std::optional<ReservedRun> reserved_;
+  bool is_settled_ = false;  // as the outlook has it
   // When each waiting run was first found blocked, by run key; of runs that were so.
   std::map<std::string, absl::Time, std::less<>> blocked_since_;
 };

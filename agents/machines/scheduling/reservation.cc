@@ -36,6 +36,13 @@ absl::Duration LongestWait(const Request& request, bool could_fit, const Room& r
   return Reservation(request, room, occupants, now).time() - now;
 }
 
+bool MayTakeAnything(absl::Duration time_limit, absl::Time reserved, absl::Time blocked_since,
+                     absl::Time now) {
+  const absl::Time end = now + time_limit;
+  if (end != absl::InfiniteFuture()) return end <= reserved;
+  return reserved == absl::InfiniteFuture() && now < blocked_since + kFreePassing;
+}
+
 Reservation::Reservation(const Request& request, const Room& room, const Occupants& occupants,
                          absl::Time now)
     : then_(room), beside_(room) {

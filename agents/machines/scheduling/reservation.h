@@ -14,6 +14,11 @@
 
 namespace muster::machines {
 
+// Long enough that what was submitted together with a large run, and fits, is not kept waiting by
+// it; short beside the runs that a large one usually waits for. Counted from the round that first
+// found the run blocked at the head of the queue.
+inline constexpr absl::Duration kFreePassing = absl::Minutes(10);
+
 // A run that has its allocation.
 struct Occupant {
   std::string run_key;
@@ -35,6 +40,11 @@ using Occupants = std::map<EndOrder, Occupant>;
 // ended.
 absl::Duration LongestWait(const Request& request, bool could_fit, const Room& room,
                            const Occupants& occupants, absl::Time now);
+
+// Whether a run behind the blocked one may have all that is free now, and not only what is beside
+// the reservation. `reserved`: its time. `blocked_since`: as kFreePassing is counted.
+bool MayTakeAnything(absl::Duration time_limit, absl::Time reserved, absl::Time blocked_since,
+                     absl::Time now);
 
 class Reservation {
  public:

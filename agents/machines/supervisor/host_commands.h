@@ -33,6 +33,11 @@ int QuestionCommand(const std::string& runs_directory, const std::string& questi
 // `logs`, the output as well, and the directory unless the user has left files in it.
 int CleanCommand(bool logs);
 
+// Removes work/ of runs that were forgotten at least `keep_s` seconds ago, for so long, those
+// behind `after` first, and writes the OldWork that there was to standard output.
+int OldWorkCommand(const std::string& runs_directory, int64_t keep_s, int budget_ms,
+                   const std::string& after);
+
 // Writes the LimitsFound of this host to standard output.
 int LimitsCommand();
 

@@ -34,6 +34,8 @@ constexpr char kUsage[] =
     "  question RUNS_DIR QUESTION                       end reports that wait with an older one\n"
     "  clean | clean-logs                               remove what is not needed any more of the "
     "runs on standard input\n"
+    "  old-work RUNS_DIR SECONDS MILLISECONDS RUN_KEY   remove work/ of runs that were forgotten "
+    "so long ago, for so long, those behind that one first\n"
     "  limits                                           which limits runs can have here\n";
 
 // What only the agent gives, from afar; -1: it is none of these.
@@ -48,6 +50,8 @@ int HostCommand(int argc, char** argv) {
     return StartCommand(argv[0], argv[2], argv[3], argv[4], {argv + 5, argv + argc});
   if (name == "stop" && argc == 3) return StopCommand(argv[2]);
   if (name == "report" && argc == 5) return ReportCommand(argv[2], atoll(argv[3]), atoi(argv[4]));
+  if (name == "old-work" && argc == 6)
+    return OldWorkCommand(argv[2], atoll(argv[3]), atoi(argv[4]), argv[5]);
   if (name == "question" && argc == 4) return QuestionCommand(argv[2], argv[3]);
   return -1;
 }

@@ -44,6 +44,8 @@ _ALL = (
     _row("hosts_1000", "1,000 jobs of `true` on one host over SSH", "reported", machines.hosts_1000),
     _row("hosts_latency", "one job at a time on an idle host over SSH: submit to program, its end to the client's watch",
          "reported", machines.hosts_latency, "hosts_start_p50", "hosts_end_p50"),
+    _row("hosts_files_memory", "a job's 60 MiB of files to three hosts over SSH at once: the agent's memory meanwhile, and then",
+         "reported", machines.hosts_files_memory, "hosts_files_memory", "hosts_files_memory_after"),
     _row("machines_memory", "the machines agent with 1,000 jobs, of which 50 run", "<= 50 MB",
          machines.machines_memory),
     _row("machines_output", "1,000,000 lines, 200 MB, written at once and followed to the end; the agent's memory meanwhile",

@@ -2,6 +2,7 @@
 begins and is known to have ended, and what many jobs and much output cost the agent."""
 
 import contextlib
+import random
 import statistics
 import subprocess
 import threading
@@ -11,6 +12,7 @@ from muster.v1 import job_pb2
 
 from harness.api import TERMINAL, argv_spec, script_spec
 from harness.daemons import BIN
+from harness.files import bring
 from harness.hosts import SshCluster
 from harness.wait import eventually
 
@@ -95,6 +97,24 @@ def machines_memory(short):
     return [Figure("machines_memory", found / 1e6, "MB", before / 1e6, "the agent without jobs", 50, at_most=True)]
 
 
+def hosts_files_memory(short):
+    """The agent while a job's files go to several hosts at once: at its most, and when all is done."""
+    hosts = 3
+    content = random.Random(1).randbytes((1 if short else 60) << 20)
+    with _hosts(hosts) as (world, agent, _cluster):
+        api = world.api(world.broker)
+        api.wait_end(api.submit(script_spec("true", nodes=hosts)))
+        before = memory_bytes(agent.process.pid)
+        with _Peak(agent.process.pid) as peak:
+            job_id = api.submit(bring(api, script_spec("wc -c <file", nodes=hosts), {b"file": content}))
+            api.wait_end(job_id)
+        assert api.stdout(job_id, rank=hosts - 1).split() == [str(len(content)).encode()]
+        after = memory_bytes(agent.process.pid)
+    what = "the agent after a job without files"
+    return [Figure("hosts_files_memory", peak.bytes / 1e6, "MB", before / 1e6, what),
+            Figure("hosts_files_memory_after", after / 1e6, "MB", before / 1e6, what)]
+
+
 def machines_output(short):
     """Lines that a job writes as fast as it may, to the end of `muster logs -f`, and what they cost the agent."""
     lines = 10_000 if short else 1_000_000
@@ -161,12 +181,18 @@ def _job_latency(api, jobs):
 
 @contextlib.contextmanager
 def _host():
-    """A broker, an agent, and one host of it with so many cores: the world, the host and the key to it."""
+    """A broker, an agent, and one host of it: the world, the host and the key to it."""
+    with _hosts(1) as (world, _agent, cluster):
+        yield world, cluster.hosts[0], cluster.key
+
+
+@contextlib.contextmanager
+def _hosts(count):
+    """A broker, an agent, and hosts of it with so many cores each: the world, the agent and its cluster."""
     with fresh_broker() as world:
-        cluster = SshCluster(world, 1, cpus=SLOTS)
+        cluster = SshCluster(world, count, cpus=SLOTS)
         try:
-            cluster.make_agent().start()
-            yield world, cluster.hosts[0], cluster.key
+            yield world, cluster.make_agent().start(), cluster
         finally:
             cluster.close()
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "agents/core/backend.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/backend/driver.h"
 
@@ -29,6 +30,10 @@ class Place {
   // Has nothing left on the cluster once a run of the spec is forgotten, and has made no file.
   virtual void LeaveNothing(v1::JobSpec* /*spec*/) {}
   virtual bool IsGone(const TestRun& run) = 0;
+  // What is told of the output of a run that has written it and was canceled then.
+  virtual testing::Matcher<std::string> OutputOfCanceled(const std::string& written) {
+    return written;
+  }
 };
 
 using MakePlace = std::unique_ptr<Place> (*)();

@@ -49,6 +49,12 @@ void BackendPlace::LeaveNothing(v1::JobSpec* spec) {
   spec->mutable_kubernetes()->mutable_time_to_live()->set_seconds(0);
 }
 
+testing::Matcher<std::string> BackendPlace::OutputOfCanceled(const std::string& written) {
+  return testing::AnyOf(
+      written, testing::MatchesRegex(
+                   written + "muster: the rest of the output of main is missing: [^\n]+\n"));
+}
+
 bool BackendPlace::IsGone(const TestRun& run) {
   for (const char* kind : {"jobs", "pods", "secrets", "services"}) {
     if (!ObjectsOf(kind, run).empty()) return false;

@@ -34,6 +34,9 @@ class BackendPlace : public driver::Place {
   void Restart(const std::vector<agent::RunHandle>& journal) override { Start(Config(), journal); }
   void LeaveNothing(v1::JobSpec* spec) override;
   bool IsGone(const TestRun& run) override;
+  // A node may break a log off as it removes a deleted pod's container: then nobody can tell
+  // whether that was all, and a line says so.
+  testing::Matcher<std::string> OutputOfCanceled(const std::string& written) override;
 
   KubernetesConfig Config() const;
   // As an agent that is started, with the runs of its journal; the one that was there is gone.

@@ -55,6 +55,18 @@ TEST_F(FileCacheTest, ARestartGoesOnWhereFetchingEnded) {
   EXPECT_EQ(source_.asked().back().offset, content.size() / 2);
 }
 
+TEST_F(FileCacheTest, UntilThePastNobodyIsAskedAndNothingGivesWay) {
+  source_.Add("here");
+  source_.Add("there");
+  ASSERT_TRUE(Fetch("here").ok());
+  const size_t asked = source_.asked().size();
+  EXPECT_TRUE(FetchAll({Want("here")}, -absl::InfiniteDuration()).ok());
+  EXPECT_TRUE(
+      absl::IsUnavailable(FetchAll({Want("here"), Want("there")}, -absl::InfiniteDuration())));
+  EXPECT_EQ(source_.asked().size(), asked);
+  EXPECT_TRUE(IsKept("here"));
+}
+
 TEST_F(FileCacheTest, APartThatWasDamagedMeanwhileIsFetchedAnew) {
   const std::string content = "0123456789";
   source_.Add(content);

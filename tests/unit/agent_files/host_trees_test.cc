@@ -269,6 +269,26 @@ TEST_F(HostTreesTest, ABrokenConnectionGoesOnWhereItEnded) {
   EXPECT_TRUE(NamesIn("incoming").empty());
 }
 
+TEST_F(HostTreesTest, WhatHasComeIsToldAndSendingGoesOnFromThere) {
+  const LocalFiles files = Fetch(Tree({Sent("large", std::string(2 * kPartBytes, 'l'))}));
+  const TreeName tree = TreeName::Of(files.tree);
+  EXPECT_TRUE(absl::IsNotFound(Trees().Copy(tree, Work())));
+  std::vector<uint64_t> told;
+  const auto send = [&] {
+    return Trees().Send(files, tree, absl::InfiniteFuture(),
+                        [&](uint64_t bytes) { told.push_back(bytes); });
+  };
+  host_.break_at = 2;  // the second part
+  EXPECT_TRUE(absl::IsUnavailable(send().status()));
+  const absl::StatusOr<std::string> sha256 = send();
+  ASSERT_TRUE(sha256.ok()) << sha256.status();
+  EXPECT_EQ(told,
+            (std::vector<uint64_t>{0, kPartBytes, kPartBytes, 2 * kPartBytes, tree.archive_bytes}));
+  ASSERT_TRUE(Trees().Unpack(tree, *sha256).ok());
+  ASSERT_TRUE(Trees().Copy(tree, Work()).ok());
+  EXPECT_EQ(std::filesystem::file_size(Work() + "/large"), 2 * kPartBytes);
+}
+
 TEST_F(HostTreesTest, SendingEndsAtItsDeadlineAndGoesOn) {
   const LocalFiles files = Fetch(Tree({Sent("a", "1")}));
   EXPECT_TRUE(absl::IsDeadlineExceeded(LayOut(files, "run", absl::ZeroDuration())));

@@ -52,5 +52,34 @@ TEST(AgentConfig, HowOftenATimeoutMayRequeueIsBounded) {
   }
 }
 
+TEST(AgentConfig, HowLongWorkIsKeptHasAUnitAndMayBeForever) {
+  AgentConfig config;
+  ASSERT_TRUE(Set("machines.keep_work", "720h", &config).ok());
+  EXPECT_EQ(config.machines.keep_work, absl::Hours(720));
+  for (const char* bad : {"30", "12:00", "1-12:00:00", "0.5s", "0s", "never", ""}) {
+    const absl::Status status = Set("machines.keep_work", bad, &config);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << bad << ": " << status;
+    EXPECT_EQ(config.machines.keep_work, absl::Hours(720)) << bad;
+  }
+  EXPECT_THAT(Set("machines.keep_work", "30", &config).ToString(),
+              HasSubstr("\"30\" has no unit; write for example 720h"));
+  EXPECT_THAT(Set("machines.keep_work", "0.5s", &config).ToString(), HasSubstr("at least 1s"));
+  ASSERT_TRUE(Set("machines.keep_work", "1s", &config).ok());
+  EXPECT_EQ(config.machines.keep_work, absl::Seconds(1));
+  ASSERT_TRUE(Set("machines.keep_work", "forever", &config).ok());
+  EXPECT_EQ(config.machines.keep_work, absl::InfiniteDuration());
+}
+
+TEST(AgentConfig, TheHelpOfMachinesNamesNoSettingOfSlurms) {
+  AgentConfig config;
+  bool has_user = false;
+  for (const Setting& setting : SettingsOf(&config)) {
+    if (!setting.key.starts_with("machines.")) continue;
+    EXPECT_EQ(setting.help.find("ssh_hosts"), std::string::npos) << setting.key;
+    has_user |= setting.key == "machines.ssh_user";
+  }
+  EXPECT_TRUE(has_user);
+}
+
 }  // namespace
 }  // namespace muster::agent

@@ -65,6 +65,14 @@ TEST(RefineByLogsTest, WhatNobodyKnowsIsQuotedAsTheLastWords) {
   EXPECT_EQ(failure.quotes(0).text(), "ValueError: 3 [0m");
 }
 
+TEST(RefineByLogsTest, WhereStderrIsEmptyTheLastWordsAreOfStdout) {
+  const v1::Failure failure =
+      Refined({{"rank-0.out", "\n"}, {"rank-0.err", "\n", true}, {"rank-1.out", "a\nb\n"}});
+  ASSERT_EQ(failure.quotes_size(), 1);
+  EXPECT_EQ(failure.quotes(0).source(), "rank-1.out");
+  EXPECT_EQ(failure.quotes(0).text(), "b");
+}
+
 TEST(RefineByLogsTest, OnlyTheLastLinesCount) {
   std::string text = kXid;
   for (size_t i = 0; i < kMaxEvidenceLines; ++i) text += "a later line\n";

@@ -21,6 +21,7 @@ RankStop StopOf(const std::string& key) {
 
 TEST(CommandQueueTest, EndsComeFirstAndCleaningLast) {
   CommandQueue queue;
+  queue.Sweep();
   queue.Clean("/runs/a", false);
   queue.Push(StartOf("b"));
   queue.Ask();
@@ -29,6 +30,8 @@ TEST(CommandQueueTest, EndsComeFirstAndCleaningLast) {
   EXPECT_TRUE(std::holds_alternative<QuestionCommand>(queue.Pop()));
   EXPECT_TRUE(std::holds_alternative<RankStart>(queue.Pop()));
   EXPECT_TRUE(std::holds_alternative<CleanCommand>(queue.Pop()));
+  EXPECT_FALSE(queue.IsEmpty());
+  EXPECT_TRUE(std::holds_alternative<SweepCommand>(queue.Pop()));
   EXPECT_TRUE(queue.IsEmpty());
 }
 
@@ -74,10 +77,29 @@ TEST(CommandQueueTest, AStopIsGivenAtOnceAndItsStartNoMoreWhoseFilesAreBeingLaid
   queue.BeginLayout();
   EXPECT_FALSE(queue.Push(StopOf("a")).has_value()) << "it is answered when the layout ends";
   EXPECT_TRUE(std::holds_alternative<RankStop>(queue.Pop()));
+  EXPECT_FALSE(queue.IsLayoutWanted());
   EXPECT_FALSE(queue.EndLayout());
   queue.Push(BringingStartOf("b"));
   queue.BeginLayout();
   EXPECT_TRUE(queue.EndLayout()) << "the stop was another's";
+}
+
+TEST(CommandQueueTest, HowMuchOfItsFilesWasSentIsKnownUntilTheyAreLaidOut) {
+  CommandQueue queue;
+  queue.Push(BringingStartOf("a"));
+  EXPECT_EQ(queue.LayoutOf("a", 0)->of, 0u);
+  EXPECT_FALSE(queue.LayoutOf("a", 1).has_value());
+  RankStart start = queue.BeginLayout();
+  queue.NoteSent({.bytes = 3, .of = 10});
+  EXPECT_EQ(queue.LayoutOf("a", 0)->bytes, 3u);
+  // A later step goes on from there.
+  start.sent = *queue.LayoutOf("a", 0);
+  queue.EndLayout();
+  EXPECT_FALSE(queue.LayoutOf("a", 0).has_value());
+  queue.Push(start);
+  EXPECT_EQ(queue.LayoutOf("a", 0)->bytes, 3u);
+  queue.BeginLayout();
+  EXPECT_EQ(queue.LayoutOf("a", 0)->of, 10u);
 }
 
 TEST(CommandQueueTest, AStartWhoseFilesWaitIsTakenBackByTheStopOfItsRank) {

@@ -31,6 +31,15 @@ Rank LivingRank(const std::string& host, HostStage stage) {
   return {.host = host, .directory = "/d", .stage = stage};
 }
 
+TEST(GangTest, WhatIsCopiedIsToldWithItsHostsAndHowFarItIs) {
+  EXPECT_EQ(CopyingReason({"a", "b"}, 25'000'000, 314'572'800),
+            "its files are being copied to a, b (23 of 300 MiB)");
+  EXPECT_EQ(CopyingReason({"a"}, 0, 0), "its files are being copied to a");
+  EXPECT_EQ(CopyingReason({"a", "b", "c", "d", "e"}, 0, 1000),
+            "its files are being copied to a, b, c and 2 more hosts");
+  EXPECT_EQ(CopyingReason({}, 10 << 20, 10 << 20), "its files are there, and it is being started");
+}
+
 TEST(GangTest, AllThatEndWellSucceed) {
   const auto end =
       GangEnd("k-1-1", {EndedRank("a", Exited(0, 20)), EndedRank("b", Exited(0, 30))}, false, kNow);

@@ -56,6 +56,11 @@ constexpr const char* kFinal[] = {
     "Error: short-name \"b\" did not resolve to an alias and no unqualified-search registries are "
     "defined in \"/etc/containers/registries.conf\"",
     "Error response from daemon: manifest for a.lab/toomanyrequests:1 not found: manifest unknown",
+    // One registry of two has said so.
+    "Error: 2 errors occurred while pulling:\n * initializing source docker://a.lab/b:2: pinging "
+    "container registry a.lab: Get \"https://a.lab/v2/\": dial tcp 10.0.0.9:443: connect: "
+    "connection refused\n * initializing source docker://b:2: reading manifest 2 in "
+    "docker.io/library/b: manifest unknown",
     "",
 };
 

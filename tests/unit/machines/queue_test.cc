@@ -223,6 +223,22 @@ TEST_F(QueueTest, ForgettingKeepsTheUsersFilesAndTheNewestLogs) {
   EXPECT_FALSE(Exists(RunDir(runs[3]) + "/spec"));
 }
 
+TEST_F(QueueTest, FilesOfForgottenRunsGoAfterTheTimeThatTheyAreKept) {
+  config_.keep_work = absl::Seconds(1);
+  StartBackend();
+  const std::string known = Submit(Script("echo x > file"));
+  const std::string forgotten = Submit(Script("echo x > file"));
+  AwaitEnd(known);
+  AwaitEnd(forgotten);
+  EXPECT_TRUE(backend_->Forget(handles_[forgotten]).ok());
+  handles_.erase(forgotten);
+  const absl::Time deadline = absl::Now() + kPatience;
+  while (Exists(RunDir(forgotten) + "/work") && absl::Now() < deadline)
+    absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_FALSE(Exists(RunDir(forgotten) + "/work"));
+  EXPECT_EQ(ReadAll(RunDir(known) + "/work/file"), "x\n");
+}
+
 TEST_F(QueueTest, ManyRunsLaunchedByManyThreadsAllEnd) {
   constexpr int kThreads = 4;
   constexpr int kRuns = 50;
@@ -383,6 +399,52 @@ TEST_F(GpuTest, ARunThatWaitsForOneWithoutALimitIsToldNoTime) {
   Cancel(second);
   Open(dir_ / "gate");
   AwaitEnd(first);
+}
+
+TEST_F(GpuTest, APlanSaysWhetherTheRunWouldStartBesideThoseThatWait) {
+  const auto gpu_run = [](const std::string& script, uint64_t gpus, int64_t limit_s) {
+    v1::JobSpec spec = Script(script);
+    spec.mutable_resources()->add_gpus()->set_count_millis(gpus * 1000);
+    if (limit_s > 0) spec.mutable_time_limit()->set_seconds(limit_s);
+    return spec;
+  };
+  const auto queue_of = [](const v1::JobPlan& plan) {
+    for (const v1::ClusterCheck& check : plan.checks()) {
+      if (check.subject() == "the machine's queue") return check.seen();
+    }
+    return std::string();
+  };
+  const auto wait_of = [](const v1::JobPlan& plan) {
+    if (!plan.has_estimated_start_time()) return absl::InfiniteDuration();
+    return absl::FromUnixSeconds(plan.estimated_start_time().seconds()) - absl::Now();
+  };
+  const std::string running = Submit(gpu_run("cat " + Gate("gate"), 3, 3600));
+  AwaitState(running, v1::RUN_STATE_RUNNING);
+  const std::string large = Submit(gpu_run("true", 4, 0));
+  AwaitReason(large, "waiting for 4 GPUs");
+
+  const auto passes = backend_->Plan(gpu_run("true", 1, 60), "");
+  ASSERT_TRUE(passes.ok()) << passes.status();
+  EXPECT_LT(wait_of(*passes), absl::Minutes(1));
+  EXPECT_EQ(queue_of(*passes), "1 run waits, and this one would start before it");
+  const auto too_long = backend_->Plan(gpu_run("true", 1, 7200), "");
+  EXPECT_EQ(wait_of(*too_long), absl::InfiniteDuration());
+  EXPECT_EQ(queue_of(*too_long), "1 run waits before it");
+  v1::JobSpec urgent = gpu_run("true", 1, 7200);
+  urgent.set_priority(1);
+  EXPECT_LT(wait_of(*backend_->Plan(urgent, "")), absl::Minutes(1));
+
+  ASSERT_TRUE(backend_->SetHeld(handles_[large], true).ok());
+  AwaitReason(large, "held");
+  const auto beside_held = backend_->Plan(gpu_run("true", 1, 7200), "");
+  EXPECT_LT(wait_of(*beside_held), absl::Minutes(1));
+  EXPECT_EQ(queue_of(*beside_held), "0 runs wait before it");
+  const auto after_running = backend_->Plan(gpu_run("true", 4, 0), "");
+  EXPECT_GT(wait_of(*after_running), absl::Minutes(55));
+  EXPECT_LE(wait_of(*after_running), absl::Hours(1) + config_.cancel_grace);
+  Cancel(large);
+  Open(dir_ / "gate");
+  AwaitEnd(running);
 }
 
 TEST_F(GpuTest, TheTimeLimitOfARunThatAnEarlierAgentStartedStillTellsWhoMayPass) {

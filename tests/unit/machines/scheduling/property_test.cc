@@ -52,6 +52,9 @@ class Case {
       if (std::string wrong = PlayRound(); !wrong.empty()) {
         return fmt::format("minute {}: {}", minute, wrong);
       }
+      if (std::string wrong = AskAhead(); !wrong.empty()) {
+        return fmt::format("minute {}, one more: {}", minute, wrong);
+      }
       now_ += Minutes(1);
     }
     return "";
@@ -82,6 +85,30 @@ class Case {
                        .gpu_millis = kMillis[Below(9)]};
     if (request.gpu_millis > 0) request.gpu_type = kTypes[Below(4)];
     return request;
+  }
+
+  // Whether one that comes now starts is told before it does.
+  std::string AskAhead() {
+    if (waiting_.empty() || waiting_.size() >= 6 || Below(4) != 0) return "";
+    const uint64_t order = next_;
+    const size_t started = next_start_;
+    const size_t waited = waiting_.size();
+    const auto outlook = queue_.outlook();
+    const Ledger ledger = queue_.ledger();
+    const Occupants occupants = queue_.occupants();
+    Arrive();
+    const auto added = std::find_if(waiting_.begin(), waiting_.end(),
+                                    [&](const SimRun& run) { return run.run.order == order; });
+    if (waiting_.size() == waited || added->run.held) return "";
+    const absl::Duration wait = WaitOf(added->run, outlook, ledger, occupants, now_);
+    if (std::string wrong = PlayRound(); !wrong.empty()) return wrong;
+    const bool starts = std::none_of(waiting_.begin(), waiting_.end(),
+                                     [&](const SimRun& run) { return run.run.order == order; });
+    // Another one may have found a place that the round before did not leave it.
+    if (next_start_ > started + (starts ? 1 : 0)) return "";
+    if (starts == (wait == absl::ZeroDuration())) return "";
+    return fmt::format("run {} was told {} and {}", order, absl::FormatDuration(wait),
+                       starts ? "starts" : "does not start");
   }
 
   void Arrive() {

@@ -1,0 +1,56 @@
+// Turns at something that only a few may do at a time: first come, first served.
+//
+// Any thread.
+#ifndef MUSTER_AGENTS_FILES_TURNS_H_
+#define MUSTER_AGENTS_FILES_TURNS_H_
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <utility>
+
+#include "absl/status/statusor.h"
+
+namespace muster::uploads {
+
+class Turns {
+ public:
+  explicit Turns(size_t at_once) : at_once_(at_once) {}
+
+  // Lasts as long as this lives, which the turns outlive.
+  class Turn {
+   public:
+    explicit Turn(Turns* turns) : turns_(turns) {}
+    Turn(Turn&& other) noexcept : turns_(std::exchange(other.turns_, nullptr)) {}
+    Turn& operator=(Turn&&) = delete;
+    ~Turn() {
+      if (turns_ != nullptr) turns_->End();
+    }
+
+   private:
+    Turns* turns_;
+  };
+
+  // Waits as long as those before have theirs, each of which has a bound of its own. UNAVAILABLE:
+  // the agent ends.
+  absl::StatusOr<Turn> Take();
+  // Who waits now, and who comes later, gets none.
+  void Stop();
+  size_t waiting() const;
+
+ private:
+  void End();
+
+  const size_t at_once_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_. Turns begin in the order of their numbers.
+  uint64_t next_ = 0;
+  uint64_t ended_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace muster::uploads
+
+#endif  // MUSTER_AGENTS_FILES_TURNS_H_

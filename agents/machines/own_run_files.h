@@ -1,0 +1,24 @@
+// The files of runs on the agent's own machine, and why there are none of old ones any more.
+#ifndef MUSTER_AGENTS_MACHINES_OWN_RUN_FILES_H_
+#define MUSTER_AGENTS_MACHINES_OWN_RUN_FILES_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "agents/core/run_files.h"
+
+namespace muster::machines {
+
+// What is told of a run that is over and has no files any more. `keep`: machines.keep_work.
+std::string WorkIsGone(absl::Duration keep);
+
+// As agent::OpenLocalRunFiles, below the directory of runs.
+absl::StatusOr<std::unique_ptr<agent::RunFiles>> OpenOwnRunFiles(const std::string& runs_directory,
+                                                                 absl::Duration keep,
+                                                                 const agent::RankOfRun& of);
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_OWN_RUN_FILES_H_

@@ -1,0 +1,32 @@
+// Removes what is below a directory, but for what is mounted there.
+//
+// Errors are told in words. Uses nothing but the standard library: the supervisor links it.
+#ifndef MUSTER_AGENTS_MACHINES_TREE_REMOVAL_H_
+#define MUSTER_AGENTS_MACHINES_TREE_REMOVAL_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace muster::machines {
+
+struct TreeRemoval {
+  bool is_gone = false;
+  bool is_late = false;      // the time was up before
+  int64_t steps = 0;         // what was removed, or brought nearer to it
+  std::string trouble = {};  // the first that could not be removed, why, and what to do
+};
+
+// Which mount an open file is of: one number for each, bind mounts too. Nothing: the system does
+// not tell (Linux before 3.15, no /proc).
+std::optional<uint64_t> MountOf(int file);
+
+// Removes `name` in the open directory, and all below if it is a directory, as far as that is of
+// `mount`. Links are not followed. Until `until_ms`, by SteadyMilliseconds, but one entry at least;
+// what is left then is gone on with by another call. `path`: of the directory, to be told.
+TreeRemoval RemoveTree(int directory, const std::string& path, const std::string& name,
+                       uint64_t mount, int64_t until_ms);
+
+}  // namespace muster::machines
+
+#endif  // MUSTER_AGENTS_MACHINES_TREE_REMOVAL_H_
