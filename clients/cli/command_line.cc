@@ -159,7 +159,8 @@ class Grammar {
   void AddList() {
     CLI::App* sub = Sub("list", Verb::kList, "List jobs, the newest first",
                         "list --state running --label team=vision -o wide");
-    AddStates(sub, "--state", "Only this state, or held; several times: any of them", &out_.states);
+    AddStates(sub, "--state", "Only these states, or held; several times: any of them",
+              &out_.states);
     AddOptional(sub, "--name", "TEXT", "Only jobs of this name", &out_.spec.name);
     AddRepeated(sub, "--cluster", "NAME", "Only on this cluster; several times: any of them",
                 &out_.spec.clusters);

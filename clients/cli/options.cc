@@ -10,6 +10,7 @@
 
 #include "clients/cli/slurm/array_jobs.h"
 #include "contract/characters.h"
+#include "contract/parts.h"
 #include "contract/states.h"
 #include "muster/v1/job.pb.h"
 
@@ -105,20 +106,23 @@ CLI::Option* AddNumber(CLI::App* verb, const std::string& flag, int64_t min, int
 
 void AddStates(CLI::App* verb, const std::string& flag, const std::string& description,
                std::vector<std::string>* states) {
-  AddText(verb, flag, "STATE", description, [=](const std::string& text) {
-    std::string name = text;
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  AddText(verb, flag, "STATE[,STATE...]", description, [=](const std::string& text) {
     // Not a state, but what people look for as one.
     std::vector<std::string_view> known = {kHeldState};
     for (int i = v1::JobState_MIN + 1; i <= v1::JobState_MAX; ++i) {
       if (v1::JobState_IsValid(i)) known.push_back(contract::Name(static_cast<v1::JobState>(i)));
     }
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
-      throw CLI::ValidationError(flag, fmt::format("{} is not a state of jobs; there are: {}",
-                                                   contract::Quoted(text), fmt::join(known, ", ")));
+    for (const std::string_view part : contract::Split(text, ',')) {
+      std::string name(part);
+      std::transform(name.begin(), name.end(), name.begin(),
+                     [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+      if (std::find(known.begin(), known.end(), name) == known.end()) {
+        throw CLI::ValidationError(
+            flag, fmt::format("{} is not a state of jobs; there are: {}", contract::Quoted(part),
+                              fmt::join(known, ", ")));
+      }
+      states->push_back(name);
     }
-    states->push_back(name);
   })->trigger_on_parse();
 }
 

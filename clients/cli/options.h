@@ -32,7 +32,7 @@ CLI::Option* AddNumber(CLI::App* verb, const std::string& flag, int64_t min, int
 // What AddStates takes besides states: jobs that are held, queued or pending.
 inline constexpr std::string_view kHeldState = "HELD";
 
-// States of jobs by their names, in any case, and kHeldState.
+// States of jobs by their names, in any case, and kHeldState; several with commas between them.
 void AddStates(CLI::App* verb, const std::string& flag, const std::string& description,
                std::vector<std::string>* states);
 

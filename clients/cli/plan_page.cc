@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "clients/cli/page.h"
+#include "clients/cli/plan_outlook.h"
 #include "clients/cli/short_manifest.h"
 #include "clients/cli/views.h"
 #include "contract/plan_text.h"
@@ -52,16 +53,11 @@ std::string SubmissionText(std::string_view submission, bool whole) {
 }
 
 void AppendStart(const v1::JobPlan& plan, absl::Time now, Page* page) {
-  // Clocks differ a little, and a plan takes a moment.
-  constexpr absl::Duration kAtOnce = absl::Seconds(2);
-  const bool has_failed = std::any_of(
-      plan.checks().begin(), plan.checks().end(),
-      [](const v1::ClusterCheck& check) { return check.result() == v1::CHECK_RESULT_FAIL; });
-  if (has_failed) {
+  if (HasFailed(plan)) {
     page->Line("Would not start", "as it is: see the checks");
   } else if (!plan.has_estimated_start_time()) {
     page->Line("Would start", "at a time that the cluster does not tell");
-  } else if (ToTime(plan.estimated_start_time()) <= now + kAtOnce) {
+  } else if (StartsAtOnce(plan, now)) {
     page->Line("Would start", "at once");
   } else {
     page->Time("Would start", plan.estimated_start_time(), now);

@@ -6,7 +6,9 @@
 #include <charconv>
 #include <string>
 
+#include "clients/cli/alternatives.h"
 #include "clients/cli/exit_code.h"
+#include "clients/cli/known_clusters.h"
 #include "clients/cli/uploading.h"
 #include "clients/cpp/local_upload.h"
 #include "contract/errors.h"
@@ -218,6 +220,8 @@ std::variant<client::JobFile, int> AskedFor(Session& session) {
     if (!read.ok()) return Fail(session, read.status());
     for (const std::string& note : read->notes) session.terminal.Note(note);
     jobs = *std::move(read);
+    ChooseAlternatives(
+        session, [&](v1::JobSpec* spec) { return call.spec.ApplyTo(spec); }, &jobs);
   } else {
     jobs.specs.emplace_back().mutable_command()->mutable_argv()->mutable_args()->Assign(
         call.command.begin(), call.command.end());
@@ -269,6 +273,7 @@ std::variant<v1::SubmitJobsResponse, int> SendJobs(Session& session, client::Job
   // What is wrong with the jobs themselves is told before their files are read.
   if (const auto valid = RequestForAll(jobs.specs, flags, how); !valid.ok())
     return Fail(session, valid.status());
+  if (absl::Status kinds = CheckKinds(session, jobs); !kinds.ok()) return Fail(session, kinds);
   const auto found = BringFiles(session, flags, how, &jobs);
   if (!found.ok()) return Fail(session, found.status());
   const std::string remark = RepeatRemark(session, jobs.specs.size(), how.request_id);

@@ -10,12 +10,14 @@
 #include "clients/cli/exit_code.h"
 #include "clients/cli/filter.h"
 #include "clients/cli/history.h"
+#include "clients/cli/known_clusters.h"
 #include "clients/cli/options.h"
 #include "clients/cli/report.h"
 #include "clients/cli/silent_clusters.h"
 #include "clients/cli/slurm/array_jobs.h"
 #include "clients/cli/text.h"
 #include "clients/cli/verbs.h"
+#include "contract/characters.h"
 #include "contract/states.h"
 
 namespace muster::cli {
@@ -141,6 +143,16 @@ void NoteCanceled(Session& session, const v1::CancelJobsResponse& response) {
   }
 }
 
+// Names are compared whole, whatever a shell would make of them.
+void NoteNamePattern(Session& session) {
+  const std::string name = session.call.spec.name.value_or("");
+  if (name.find_first_of("*?[") == name.npos) return;
+  session.terminal.Note(fmt::format(
+      "--name is a whole name, and none is {}; for a part of it: muster list --limit 0 | grep "
+      "TEXT",
+      contract::Quoted(name)));
+}
+
 }  // namespace
 
 int Fail(Session& session, const absl::Status& status) {
@@ -193,7 +205,12 @@ int List(Session& session) {
     }
   }
   printer.Finish();
-  if (printer.count() == 0 && session.for_people()) session.terminal.Note("no jobs");
+  if (printer.count() == 0 && session.for_people()) {
+    session.terminal.Note("no jobs");
+    NoteNamePattern(session);
+  }
+  if (session.for_people() && !session.ids_only())
+    NoteUnknownClusters(session, session.call.spec.clusters);
   return kOk;
 }
 

@@ -11,6 +11,8 @@
 #include "absl/time/clock.h"
 #include "clients/cli/exit_code.h"
 #include "clients/cli/history.h"
+#include "clients/cli/known_clusters.h"
+#include "clients/cli/plan_outlook.h"
 #include "clients/cli/silent_clusters.h"
 #include "clients/cli/submission.h"
 #include "clients/cli/tail.h"
@@ -20,11 +22,6 @@
 
 namespace muster::cli {
 namespace {
-
-bool HasFailed(const v1::JobPlan& plan) {
-  return std::any_of(plan.checks().begin(), plan.checks().end(),
-                     [](const auto& check) { return check.result() == v1::CHECK_RESULT_FAIL; });
-}
 
 // The plans of one job: that of the number `job` in its file.
 int PlanOne(Session& session, const v1::JobSpec& spec, const client::FieldPlaces& places,
@@ -115,6 +112,7 @@ int Plan(Session& session) {
       return Fail(session, status);
     }
   }
+  if (absl::Status kinds = CheckKinds(session, jobs); !kinds.ok()) return Fail(session, kinds);
   const auto found = ReadUploads(session, &jobs);
   if (!found.ok()) return Fail(session, found.status());
   int code = kOk;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "muster/v1/cluster.pb.h"
 #include "muster/v1/job_spec.pb.h"
 
 namespace muster::client {
@@ -52,6 +53,14 @@ struct LocalUpload {
   std::string target;  // relative to the run's working directory; empty: the directory itself
 };
 
+// A cluster that a job names, and the kind that its file takes it to be of. Only the broker knows
+// whether it is.
+struct ExpectedKind {
+  size_t job = 0;  // whose spec
+  std::string cluster;
+  v1::ClusterKind kind = v1::CLUSTER_KIND_UNSPECIFIED;
+};
+
 // The name of a tree that has not been read yet.
 inline constexpr std::string_view kUnreadTree =
     "0000000000000000000000000000000000000000000000000000000000000000";
@@ -59,7 +68,11 @@ inline constexpr std::string_view kUnreadTree =
 struct JobFile {
   std::vector<v1::JobSpec> specs;  // as written, without defaults; at least one
   FieldPlaces places;
+  // By job: what may be submitted in place of its spec, which is the first of them, in the order in
+  // which its user wants them. Only of jobs that have several.
+  std::map<size_t, std::vector<v1::JobSpec>> alternatives;
   std::vector<LocalUpload> local_uploads;
+  std::vector<ExpectedKind> expected_kinds;
   std::vector<std::string> notes;  // what the user should know of it, a sentence each
 };
 

@@ -65,6 +65,7 @@ class SpecReader {
             {"muster.v1.JobSpec.command",
              {"run|command",
               [this](const YamlValue& v) { Command(v, "command", spec_.mutable_command()); }}},
+            {"muster.v1.JobSpec.array", {"array", [this](const YamlValue& v) { Array(v); }}},
             {"muster.v1.JobSpec.roles", {"roles", [this](const YamlValue& v) { Roles(v); }}},
             {"muster.v1.SlurmOptions.timeout",
              {"timeout", [this](const YamlValue& v) { Timeout(v); }}},
@@ -98,6 +99,20 @@ class SpecReader {
   void Time(const YamlValue& value) {
     in_.StandsFor(value, "time_limit");
     Duration(value, spec_.mutable_time_limit());
+  }
+
+  // What it lacks is the array itself: none of its fields is worth a guess.
+  void Array(const YamlValue& value) {
+    in_.StandsFor(value, "array");
+    const bool is_ours =
+        value.node.IsMap() && std::all_of(value.node.begin(), value.node.end(), [](const auto& e) {
+          return e.first.IsScalar() &&
+                 (e.first.Scalar() == "size" || e.first.Scalar() == "parallelism");
+        });
+    if (is_ours) return MessageReader(&in_, {}).Read(value, spec_.mutable_array());
+    in_.Problem(value,
+                "job arrays are not honoured yet; submit a job for each task, as documents of one "
+                "file with --- between them; of a batch script muster sbatch --array makes them");
   }
 
   void Timeout(const YamlValue& value) {

@@ -28,6 +28,8 @@ constexpr uint64_t kProgressBytes = uint64_t{4} << 20;
 // How long an upload is tried again of which nothing more arrives: as long as streams are by
 // default.
 constexpr absl::Duration kPatience = absl::Minutes(10);
+// Of what cannot be brought along, so many are told at once.
+constexpr size_t kMaxTold = 20;
 constexpr absl::Duration kFirstBackoff = absl::Milliseconds(100);
 constexpr absl::Duration kMaxBackoff = absl::Seconds(5);
 
@@ -73,9 +75,18 @@ class Reader {
   Reader(uint64_t max_job_bytes, JobFile* file) : max_job_bytes_(max_job_bytes), file_(*file) {}
 
   absl::StatusOr<std::vector<LocalTree>> Read() {
+    absl::Status wrong;
+    std::string words;
+    size_t told = 0;
     for (const LocalUpload& upload : file_.local_uploads) {
-      if (absl::Status status = Take(upload); !status.ok()) return status;
+      const absl::Status status = Take(upload);
+      if (status.ok()) continue;
+      if (wrong.ok()) wrong = status;
+      words += fmt::format("{}{}", words.empty() ? "" : "\n", ToStd(status.message()));
+      if (++told == kMaxTold) break;
     }
+    if (told > 1) return absl::Status(wrong.code(), ToAbsl(words));
+    if (!wrong.ok()) return wrong;
     return std::move(trees_);
   }
 

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "contract/characters.h"
+#include "contract/honoured.h"
 #include "contract/retry.h"
 #include "contract/slurm_options.h"
 #include "contract/units.h"
@@ -186,13 +187,16 @@ void MessageReader::ReadEnum(const YamlValue& value, Message* message, const Fie
   if (!in_.Text(value, &text)) return;
   std::vector<std::string> names;
   for (int i = 1; i < type.value_count(); ++i) {
-    names.push_back(ShortName(type, i));
-    if (text != names.back() && text != type.value(i)->name()) continue;
+    const std::string name = ShortName(type, i);
+    if (contract::IsHonoured(*type.value(i))) names.push_back(name);
+    if (text != name && text != type.value(i)->name()) continue;
     message->GetReflection()->SetEnum(message, field, type.value(i));
     return;
   }
-  in_.Problem(value,
-              fmt::format("{} is not one of {}", contract::Quoted(text), fmt::join(names, ", ")));
+  const std::string choice = names.size() == 1
+                                 ? fmt::format("{}, the only choice yet", names.front())
+                                 : fmt::format("one of {}", fmt::join(names, ", "));
+  in_.Problem(value, fmt::format("{} is not {}", contract::Quoted(text), choice));
 }
 
 }  // namespace muster::client

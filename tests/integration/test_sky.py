@@ -20,8 +20,8 @@ setup: echo prepared > prepared
 run: |
   words=(trained for "$EPOCHS" epochs)
   cat prepared
-  echo "${words[*]}"
   echo warned >&2
+  echo "${words[*]}"
 """
 
 
@@ -46,10 +46,11 @@ def rows(world, *words):
 
 def test_a_task_runs_on_the_cluster_and_its_output_and_code_come_back(world, agent, api):
     done = sky(world, "exec", "box", "--env", "EPOCHS=3", "-n", "renamed", world.write("task.yaml", TASK))
-    assert sorted(done.stdout.splitlines()) == ["prepared", "trained for 3 epochs", "warned"]
+    assert done.stdout.splitlines() == ["prepared", "warned", "trained for 3 epochs"]
     assert "Job submitted, ID: 1" in done.stderr and "Job finished (status: SUCCEEDED)" in done.stderr
     job = api.get(1)
     assert (job.name, job.cluster, job.spec.resources.memory_bytes) == ("renamed", "box", 1 << 27)
+    assert sky(world, "logs", "box", "1").stdout == done.stdout
 
 
 def test_a_command_is_for_bash_and_exec_exits_as_skypilot_does(world, agent, api):

@@ -68,6 +68,18 @@ def test_the_cluster_is_chosen_by_infra(world, agent, api):
     assert api.get(1).cluster == agent.cluster
 
 
+def test_of_alternatives_one_is_taken_that_the_cluster_can_run(world, api, broker):
+    world.make_agent(config=world.machines_config(gpus={"h100": 4})).start()
+    text = "run: echo $SKYPILOT_NUM_GPUS_PER_NODE\nresources: {ordered: [{accelerators: A100:8}, {accelerators: H100:2}]}\n"
+    done = world.cli("submit", "--wait", world.write("task.yaml", text))
+    assert done.stdout == "2\n"
+    assert "of 2 alternatives number 2 (H100:2) is taken: it is the first that would start at once" in done.stderr
+    none = text.replace("H100:2", "V100:2")
+    done = world.cli("submit", world.write("task.yaml", none), check=False)
+    assert "number 1 (A100:8) is taken: no cluster that is connected can run any of them" in done.stderr
+    assert "number 2 (V100:2): " in done.stderr and "V100" in done.stderr.split("number 2 (V100:2): ")[1].splitlines()[0]
+
+
 def test_an_open_variable_is_asked_for_and_taken_from_the_command_line(world, agent):
     task = world.write("task.yaml", "envs: {DATA: }\nrun: echo $DATA\n")
     assert "--env DATA=VALUE" in failing(world, ERROR, "submit", task).stderr

@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "clients/cli/alternatives.h"
 #include "clients/cli/exit_code.h"
 #include "clients/cli/sky/exec_words.h"
 #include "clients/cli/sky/follow_job.h"
@@ -16,6 +17,7 @@
 #include "clients/cpp/files.h"
 #include "clients/cpp/jobfile.h"
 #include "clients/cpp/local_upload.h"
+#include "clients/cpp/skypilot/task.h"
 #include "contract/characters.h"
 #include "contract/validate.h"
 
@@ -46,7 +48,8 @@ client::JobFile TaskOfCommand(const ExecWords& words) {
   client::JobFile task;
   v1::JobSpec& spec = task.specs.emplace_back();
   spec.set_name("sky-cmd");
-  spec.mutable_command()->set_script(fmt::format("#!/bin/bash\n{}\n", fmt::join(words.entry, " ")));
+  spec.mutable_command()->set_script(
+      client::skypilot::BashScript(fmt::format("{}\n", fmt::join(words.entry, " "))));
   return task;
 }
 
@@ -118,6 +121,12 @@ int Exec(Session& session, const Words& given) {
   if (!words.ok()) return FailUsage(session, words.status());
   absl::StatusOr<client::JobFile> task = ReadTask(session, *words);
   if (!task.ok()) return FailOther(session, task.status());
+  const auto complete = [&](v1::JobSpec* spec) {
+    absl::Status status = words->ApplyTo(spec);
+    status.Update(PlaceOn(words->cluster, spec));
+    return status;
+  };
+  ChooseAlternatives(session, complete, &*task);
   v1::JobSpec& spec = task->specs.front();
   if (absl::Status status = words->ApplyTo(&spec); !status.ok()) {
     return FailUsage(session, status);

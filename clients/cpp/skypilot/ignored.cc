@@ -28,6 +28,15 @@ void Ignored::Remark(YamlReader& in, const YamlValue& value, std::string_view wh
   AddOnce(fmt::format("{}: {}", value.path, what), &remarks_);
 }
 
+void Ignored::Expect(std::string cluster, v1::ClusterKind kind) {
+  expected_.push_back({.job = 0, .cluster = std::move(cluster), .kind = kind});
+}
+
+std::vector<ExpectedKind> Ignored::TakeExpected(size_t job) {
+  for (ExpectedKind& one : expected_) one.job = job;
+  return std::exchange(expected_, {});
+}
+
 std::vector<std::string> Ignored::Notes(std::string_view file) const {
   std::vector<std::string> notes;
   if (!fields_.empty()) {

@@ -1,4 +1,4 @@
-// What a task says that means nothing to Muster's clusters.
+// What a task says that means nothing to Muster's clusters, or may not.
 #ifndef MUSTER_CLIENTS_CPP_SKYPILOT_IGNORED_H_
 #define MUSTER_CLIENTS_CPP_SKYPILOT_IGNORED_H_
 
@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "clients/cpp/job_file_result.h"
 #include "clients/cpp/yaml_reader.h"
 
 namespace muster::client::skypilot {
@@ -20,6 +21,11 @@ class Ignored {
   // Something else that is not quite as the task says; `what` is a sentence.
   void Remark(YamlReader& in, const YamlValue& value, std::string_view what);
 
+  // The kind that a cluster of the task's is taken to be of: whether it is, only the broker knows.
+  void Expect(std::string cluster, v1::ClusterKind kind);
+
+  // What was expected since the last call, for the job of this number.
+  std::vector<ExpectedKind> TakeExpected(size_t job);
   // The remarks, one of all fields first.
   std::vector<std::string> Notes(std::string_view file) const;
 
@@ -27,6 +33,7 @@ class Ignored {
   const bool strict_;
   std::vector<std::string> fields_;   // each once
   std::vector<std::string> remarks_;  // each once
+  std::vector<ExpectedKind> expected_;
 };
 
 }  // namespace muster::client::skypilot

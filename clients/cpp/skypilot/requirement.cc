@@ -20,6 +20,11 @@ constexpr const char* kMeaningless[] = {"instance_type",   "use_spot",     "disk
                                         "ports",           "autostop",     "accelerator_args",
                                         "max_hourly_cost", "spot_recovery"};
 
+v1::ClusterKind KindOf(Infra::Kind kind) {
+  if (kind == Infra::Kind::kSlurm) return v1::CLUSTER_KIND_SLURM;
+  return kind == Infra::Kind::kKubernetes ? v1::CLUSTER_KIND_KUBERNETES : v1::CLUSTER_KIND_MACHINES;
+}
+
 class RequirementReader {
  public:
   RequirementReader(YamlReader* in, Ignored* ignored, const Fields& fields)
@@ -76,6 +81,7 @@ class RequirementReader {
     if (infra_.kind == Infra::Kind::kCloud) return ignored_.Field(in_, value);
     if (!infra_.cluster.empty()) {
       spec_.mutable_placement()->add_clusters(infra_.cluster);
+      ignored_.Expect(infra_.cluster, KindOf(infra_.kind));
     } else if (infra_.kind == Infra::Kind::kSlurm) {
       spec_.mutable_slurm();  // on any Slurm cluster, but on nothing else
     } else if (infra_.kind == Infra::Kind::kKubernetes) {

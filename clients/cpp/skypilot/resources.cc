@@ -103,14 +103,7 @@ class ResourcesReader {
     }
     if (!in_.status().ok()) return {};
     std::reverse(alternatives.begin(), alternatives.end());
-    std::vector<v1::JobSpec> joined = Joined(std::move(alternatives));
-    if (joined.size() > 1) {
-      ignored_.Remark(in_, list_ != nullptr ? *list_ : base_.at("accelerators"),
-                      fmt::format("the first of these {} alternatives is taken, because jobs have "
-                                  "no alternatives yet",
-                                  joined.size()));
-    }
-    return joined;
+    return Joined(std::move(alternatives));
   }
 
  private:

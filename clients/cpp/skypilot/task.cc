@@ -34,7 +34,7 @@ class TaskReader {
              size_t job, std::vector<LocalUpload>* uploads)
       : in_(*in), ignored_(*ignored), given_(given), job_(job), uploads_(*uploads) {}
 
-  v1::JobSpec Read(const YAML::Node& document) {
+  std::vector<v1::JobSpec> Read(const YAML::Node& document) {
     const YamlValue root{document, ""};
     in_.StandsFor(root, "");
     // The order matters: paths hold variables, and mounts are those of a container.
@@ -62,7 +62,7 @@ class TaskReader {
         Meaningless("outputs")};
     in_.Mapping(root, fields, kHints);
     Command();
-    return spec_;
+    return Alternatives();
   }
 
  private:
@@ -100,14 +100,14 @@ class TaskReader {
   // SkyPilot runs both with bash, whatever they begin with.
   void Setup(const YamlValue& value) {
     std::string text;
-    if (ReadText(in_, value, &text) && !text.empty()) spec_.set_setup("#!/bin/bash\n" + text);
+    if (ReadText(in_, value, &text) && !text.empty()) spec_.set_setup(BashScript(text));
   }
 
   void Run(const YamlValue& value) {
     std::string text;
     in_.StandsFor(value, "command");
     if (!ReadText(in_, value, &text) || text.empty()) return;
-    spec_.mutable_command()->set_script("#!/bin/bash\n" + text);
+    spec_.mutable_command()->set_script(BashScript(text));
   }
 
   // A task may be all setup.
@@ -119,8 +119,24 @@ class TaskReader {
 
   void Resources(const YamlValue& value) {
     in_.StandsFor(value, "resources");
-    const std::vector<v1::JobSpec> alternatives = ReadResources(in_, ignored_, value);
-    if (!alternatives.empty()) spec_.MergeFrom(alternatives.front());
+    resources_ = ReadResources(in_, ignored_, value);
+    if (!resources_.empty()) spec_.MergeFrom(resources_.front());
+  }
+
+  // The task with each of its resources in place of the first.
+  std::vector<v1::JobSpec> Alternatives() const {
+    std::vector<v1::JobSpec> alternatives = {spec_};
+    for (size_t i = 1; i < resources_.size(); ++i) {
+      v1::JobSpec& other = alternatives.emplace_back(spec_);
+      other.clear_resources();
+      other.clear_image();
+      other.clear_placement();
+      other.clear_labels();
+      other.clear_priority();
+      other.clear_retry();
+      other.MergeFrom(resources_[i]);
+    }
+    return alternatives;
   }
 
   Variables Known() const {
@@ -134,14 +150,20 @@ class TaskReader {
   const std::map<std::string, std::string>& given_;
   const size_t job_;
   std::vector<LocalUpload>& uploads_;
+  std::vector<v1::JobSpec> resources_;  // alternatives; the first is in the spec
   v1::JobSpec spec_;
 };
 
 }  // namespace
 
-v1::JobSpec ReadTask(YamlReader& in, Ignored& ignored, const YAML::Node& document,
-                     const std::map<std::string, std::string>& given, size_t job,
-                     std::vector<LocalUpload>* uploads) {
+std::string BashScript(std::string_view text) {
+  // In the line of the text's first one, so that bash counts its lines with an error of one.
+  return fmt::format("#!/bin/bash\nexec 2>&1; {}", text);
+}
+
+std::vector<v1::JobSpec> ReadTask(YamlReader& in, Ignored& ignored, const YAML::Node& document,
+                                  const std::map<std::string, std::string>& given, size_t job,
+                                  std::vector<LocalUpload>* uploads) {
   return TaskReader(&in, &ignored, given, job, uploads).Read(document);
 }
 

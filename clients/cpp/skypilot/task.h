@@ -6,6 +6,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "clients/cpp/job_file_result.h"
@@ -15,13 +16,17 @@
 
 namespace muster::client::skypilot {
 
+// What SkyPilot has bash run, as a script of a job: both streams are one log there, in the order in
+// which they are written.
+std::string BashScript(std::string_view text);
+
 // Reads a document as SkyPilot 0.14 does, and where that crashes or makes something else of what is
-// written, notes a problem. `run` and `setup` are for bash, as there, but it reads no ~/.bashrc. Of
-// alternatives the first is taken, with a remark. `given`: variables of the command line. `job`:
-// its number among those of the file, for what it brings along.
-v1::JobSpec ReadTask(YamlReader& in, Ignored& ignored, const YAML::Node& document,
-                     const std::map<std::string, std::string>& given, size_t job,
-                     std::vector<LocalUpload>* uploads);
+// written, notes a problem. `run` and `setup` are for bash, as there, but it reads no ~/.bashrc.
+// `given`: variables of the command line. `job`: its number among those of the file, for what it
+// brings along. At least one: the alternatives that it has, the one that is wanted most first.
+std::vector<v1::JobSpec> ReadTask(YamlReader& in, Ignored& ignored, const YAML::Node& document,
+                                  const std::map<std::string, std::string>& given, size_t job,
+                                  std::vector<LocalUpload>* uploads);
 
 }  // namespace muster::client::skypilot
 

@@ -107,8 +107,10 @@ class TaskFileReader {
  private:
   absl::Status Add(const Header& header, const YAML::Node& document) {
     YamlReader in(file_, MergeKeys::kRead);
-    v1::JobSpec spec =
-        ReadTask(in, ignored_, document, options_.env, jobs_.specs.size(), &jobs_.local_uploads);
+    const size_t job = jobs_.specs.size();
+    std::vector<v1::JobSpec> alternatives =
+        ReadTask(in, ignored_, document, options_.env, job, &jobs_.local_uploads);
+    const v1::JobSpec& spec = alternatives.front();
     if (header.is_group) {
       const YamlValue root{document, ""};
       if (spec.name().empty()) in.Problem(root, "a task of a group needs a name");
@@ -116,10 +118,15 @@ class TaskFileReader {
                       "the tasks of the group become jobs of their own, which start as each fits "
                       "and do not find each other by name");
     }
-    if (spec.name().empty()) spec.set_name(header.name);
+    for (v1::JobSpec& one : alternatives) {
+      if (one.name().empty()) one.set_name(header.name);
+    }
     if (in.status().ok()) CheckSpec(spec, &in);
     if (!in.status().ok()) return in.status();
-    jobs_.specs.push_back(std::move(spec));
+    const std::vector<ExpectedKind> expected = ignored_.TakeExpected(job);
+    jobs_.expected_kinds.insert(jobs_.expected_kinds.end(), expected.begin(), expected.end());
+    jobs_.specs.push_back(spec);
+    if (alternatives.size() > 1) jobs_.alternatives[job] = std::move(alternatives);
     jobs_.places.Add(in.Places());
     return absl::OkStatus();
   }

@@ -193,8 +193,11 @@ class Walk {
     if (error) return SystemError(error.value(), source);
     // At once: what each environment of Python has is not to be told after gigabytes were read.
     if (const std::string_view wrong = contract::WhatIsWrongWithLink(path, target.native());
-        !wrong.empty())
-      return Refused(root_, fmt::format("{} {}, or {}", Quoted(path), wrong, kLeaveOut));
+        !wrong.empty()) {
+      const bool has_remedy = wrong.find("; ") != wrong.npos;
+      return Refused(root_, fmt::format("{} {}{} {}", Quoted(path), wrong,
+                                        has_remedy ? ", or" : ";", kLeaveOut));
+    }
     const auto entry = Add(path, v1::FILE_KIND_SYMLINK);
     if (entry.ok()) (*entry)->set_link_target(target.native());
     return entry.status();

@@ -163,7 +163,7 @@ TEST_F(SkyTest, ExecTakesACommandForBashToTheClusterThatIsNamed) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "Job submitted, ID: 42\n");
   EXPECT_THAT(outcome.err, HasSubstr("muster sky logs box 42"));
-  EXPECT_EQ(spec().command().script(), "#!/bin/bash\necho $A --lr\n");
+  EXPECT_EQ(spec().command().script(), "#!/bin/bash\nexec 2>&1; echo $A --lr\n");
   EXPECT_EQ(spec().name(), "mine");
   EXPECT_EQ(spec().nodes(), 2u);
   EXPECT_THAT(spec().placement().clusters(), ElementsAre("box"));
@@ -179,11 +179,11 @@ TEST_F(SkyTest, ExecTakesACommandForBashToTheClusterThatIsNamed) {
 TEST_F(SkyTest, AFileIsATaskIfItHoldsMoreThanAText) {
   const std::string task = WriteNamed("job.yaml", "name: t\nrun: echo\nresources: {memory: 2}\n");
   EXPECT_EQ(Sky({"exec", "box", "-d", task}).code, 0);
-  EXPECT_EQ(spec().command().script(), "#!/bin/bash\necho");
+  EXPECT_EQ(spec().command().script(), "#!/bin/bash\nexec 2>&1; echo");
   EXPECT_EQ(spec().resources().memory_bytes(), uint64_t{2} << 30) << "GiB, as in a task";
   const std::string script = WriteNamed("train.sh", "python train.py\n");
   EXPECT_EQ(Sky({"exec", "box", "-d", script}).code, 0);
-  EXPECT_EQ(spec().command().script(), "#!/bin/bash\n" + script + "\n");
+  EXPECT_EQ(spec().command().script(), "#!/bin/bash\nexec 2>&1; " + script + "\n");
   const Outcome missing = Sky({"exec", "box", "-d", "/nonexistent/task.yaml"});
   EXPECT_EQ(missing.code, 1);
   EXPECT_THAT(missing.err, HasSubstr("/nonexistent/task.yaml"));

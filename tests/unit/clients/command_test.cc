@@ -330,6 +330,20 @@ TEST_F(CommandTest, ListTakesHeldForAState) {
   EXPECT_EQ(filter, "(held = true OR state = \"RUNNING\")");
 }
 
+TEST_F(CommandTest, ListTakesStatesWithCommasBetweenThem) {
+  std::string filter;
+  broker_.list_jobs =
+      [&](const v1::ListJobsRequest& request) -> absl::StatusOr<v1::ListJobsResponse> {
+    filter = request.filter();
+    return v1::ListJobsResponse();
+  };
+  EXPECT_EQ(Run({"list", "--state", "running,held", "--state", "FAILED"}).code, 0);
+  EXPECT_EQ(filter, "(state = \"RUNNING\" OR held = true OR state = \"FAILED\")");
+  const Outcome bad = Run({"list", "--state", "running,,done"});
+  EXPECT_EQ(bad.code, 2);
+  EXPECT_THAT(bad.err, HasSubstr("\"\" is not a state of jobs"));
+}
+
 TEST_F(CommandTest, AFilterAloneIsSentAsItWasWritten) {
   std::string filter;
   broker_.list_jobs =

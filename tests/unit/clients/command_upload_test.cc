@@ -215,6 +215,18 @@ TEST_F(UploadTest, AnInterruptInAnUploadSubmitsNothing) {
   for (const auto& request : submitted_) EXPECT_TRUE(request.validate_only());
 }
 
+TEST_F(UploadTest, AllThatCannotBeBroughtAlongIsToldAtOnce) {
+  Write("there", "1");
+  const std::string file =
+      WriteFile("run: x\nfile_mounts:\n  a: no/such\n  b: ~/there\n  c: neither\n");
+  const Outcome outcome = RunAtHome({"submit", file});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("job.yaml:3:6: cannot read no/such"));
+  EXPECT_THAT(outcome.err, HasSubstr("job.yaml:5:6: cannot read neither"));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("there:")));
+  EXPECT_THAT(submitted_, IsEmpty());
+}
+
 TEST_F(UploadTest, AWorkdirThatIsNoneIsRefusedAtItsPlace) {
   Write("file", "1");
   EXPECT_THAT(RunAtHome({"run", "--workdir", "~/file", "--", "x"}).err,

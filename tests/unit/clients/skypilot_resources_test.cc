@@ -19,7 +19,7 @@ std::string TaskWith(std::string fields) {
   return "num_nodes: 1\nrun: x\nresources:\n  " + fields + "\n";
 }
 
-constexpr const char* kTask = "nodes: 1 command { script: '#!/bin/bash\\nx' } ";
+constexpr const char* kTask = "nodes: 1 command { script: '#!/bin/bash\\nexec 2>&1; x' } ";
 
 class SkyPilotResources : public ::testing::TestWithParam<Row> {};
 
@@ -242,25 +242,41 @@ TEST(SkyPilotNotes, OneNamesAllThatMeansNothingHere) {
                   "(--strict refuses it)"));
 }
 
-TEST(SkyPilotNotes, SayWhichOfSeveralAlternativesIsTaken) {
-  EXPECT_THAT(NotesOf("accelerators: {H100: 1, A100: 1}"),
-              ElementsAre(HasSubstr("resources.accelerators: the first of these 2 alternatives")));
-  EXPECT_THAT(NotesOf("any_of: [{infra: k8s/a}, {infra: slurm/b}]"), IsEmpty());
+TEST(SkyPilotAlternatives, AreWholeSpecsOfWhichTheFirstIsTheJobs) {
+  const auto jobs = ParseJobFile(
+      "t.yaml", TaskWith("cpus: 2\nany_of: [{accelerators: H100, labels: {a: b}}, {memory: 4}]"),
+      {});
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  const std::vector<v1::JobSpec>& all = jobs->alternatives.at(0);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(all[0], jobs->specs[0]));
+  EXPECT_EQ(all[0].resources().gpus(0).type(), "H100");
+  EXPECT_EQ(all[1].resources().gpus_size(), 0);
+  EXPECT_EQ(all[1].resources().memory_bytes(), uint64_t{4} << 30);
+  EXPECT_THAT(all[1].labels(), IsEmpty());
+  for (const v1::JobSpec& one : all) {
+    EXPECT_EQ(one.resources().cpu_millis(), 2000u);
+    EXPECT_EQ(one.command().script(), jobs->specs[0].command().script());
+  }
+}
+
+TEST(SkyPilotAlternatives, ThatDifferInTheirClustersAloneAreOneJob) {
+  const auto jobs =
+      ParseJobFile("t.yaml", TaskWith("any_of: [{infra: k8s/a}, {infra: slurm/b}]"), {});
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  EXPECT_THAT(jobs->alternatives, IsEmpty());
+  EXPECT_THAT(jobs->specs[0].placement().clusters(), ElementsAre("a", "b"));
 }
 
 TEST(SkyPilotNotes, AreErrorsAtTheirPlacesWhenStrict) {
   const JobFileOptions strict{.strict = true, .env = {}};
-  const auto jobs = ParseJobFile(
-      "t.yaml", TaskWith("use_spot: true\ndisk_size: 512\nany_of: [{cpus: 1}, {}]"), strict);
+  const auto jobs = ParseJobFile("t.yaml", TaskWith("use_spot: true\ndisk_size: 512"), strict);
   ASSERT_FALSE(jobs.ok());
   EXPECT_THAT(MessageOf(jobs.status()),
               HasSubstr("t.yaml:4:13: resources.use_spot: means nothing to Muster's clusters"));
   EXPECT_THAT(MessageOf(jobs.status()), HasSubstr("t.yaml:5:14: resources.disk_size: "));
   EXPECT_TRUE(ParseJobFile("t.yaml", TaskWith("cpus: 4+\ninfra: slurm/a"), strict).ok());
-  EXPECT_THAT(
-      MessageOf(
-          ParseJobFile("t.yaml", TaskWith("any_of: [{cpus: 1}, {cpus: 2}]"), strict).status()),
-      HasSubstr("t.yaml:4:11: resources.any_of: the first of these 2 alternatives"));
+  EXPECT_TRUE(ParseJobFile("t.yaml", TaskWith("any_of: [{cpus: 1}, {cpus: 2}]"), strict).ok());
 }
 
 }  // namespace

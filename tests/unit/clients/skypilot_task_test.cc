@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-#define BASH "#!/bin/bash\\n"
+#define BASH "#!/bin/bash\\nexec 2>&1; "
 #define RUN_X "nodes: 1 command { script: '" BASH "x' } "
 
 class SkyPilotFile : public ::testing::TestWithParam<Row> {};

@@ -1,0 +1,18 @@
+// What a plan says of a job's start.
+#ifndef MUSTER_CLIENTS_CLI_PLAN_OUTLOOK_H_
+#define MUSTER_CLIENTS_CLI_PLAN_OUTLOOK_H_
+
+#include "absl/time/time.h"
+#include "muster/v1/cluster.pb.h"
+
+namespace muster::cli {
+
+// Whether something stands against it.
+bool HasFailed(const v1::JobPlan& plan);
+
+// As the cluster expects it; false also if it does not say.
+bool StartsAtOnce(const v1::JobPlan& plan, absl::Time now);
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLIENTS_CLI_PLAN_OUTLOOK_H_
