@@ -18,6 +18,17 @@ namespace {
 
 constexpr absl::Duration kPollInterval = absl::Milliseconds(100);
 
+template <typename Ask>
+auto AskUntilClear(const Ask& ask, decltype(ask().kind) unclear) {
+  const absl::Time deadline = absl::Now() + kPatience;
+  auto outcome = ask();
+  while (outcome.kind == unclear && absl::Now() < deadline) {
+    absl::SleepFor(kPollInterval);
+    outcome = ask();
+  }
+  return outcome;
+}
+
 }  // namespace
 
 v1::JobSpec ScriptSpec(const std::string& script) {
@@ -54,6 +65,16 @@ void Launch(agent::Backend& backend, TestRun* run) {
   ASSERT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kLaunched)
       << outcome.evidence.DebugString() << outcome.failure.DebugString();
   run->handle.external_id = outcome.external_id;
+}
+
+agent::LaunchOutcome LaunchAgain(agent::Backend& backend, const TestRun& run) {
+  return AskUntilClear([&] { return backend.Launch(*run.handle.assignment); },
+                       agent::LaunchOutcome::Kind::kUnclear);
+}
+
+agent::LookupOutcome LookUp(agent::Backend& backend, const TestRun& run) {
+  return AskUntilClear([&] { return backend.Lookup(run.handle); },
+                       agent::LookupOutcome::Kind::kCouldNotAsk);
 }
 
 absl::Status ObserveOnce(agent::Backend& backend, const std::vector<TestRun*>& runs) {

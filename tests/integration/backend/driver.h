@@ -30,6 +30,10 @@ TestRun NewRun(v1::JobSpec spec);
 void Hold(TestRun* run);
 // Launches; the id goes into the handle. Fails the test unless it is launched.
 void Launch(agent::Backend& backend, TestRun* run);
+// Asks until the answer is clear, as agents do: a run that claims its files at that moment is not
+// found, nor absent. What is unclear after kPatience is returned as it is.
+agent::LaunchOutcome LaunchAgain(agent::Backend& backend, const TestRun& run);
+agent::LookupOutcome LookUp(agent::Backend& backend, const TestRun& run);
 // Observes all runs once.
 absl::Status ObserveOnce(agent::Backend& backend, const std::vector<TestRun*>& runs);
 // Observes until every run is in the state, or in a terminal one. Fails the test after kPatience.

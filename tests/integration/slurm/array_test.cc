@@ -101,8 +101,10 @@ TEST_F(SlurmArrayTest, AnAnswerThatWasLostIsFoundByEachRunAndNothingRunsTwice) {
     });
     run.handle.external_id = found.external_id;
   }
-  for (const agent::LaunchOutcome& outcome : LaunchAll(&runs))
-    EXPECT_EQ(outcome.kind, Kind::kLaunched) << "it is found, and not launched again";
+  for (const TestRun& run : runs) {
+    EXPECT_EQ(LaunchAgain(*backend_, run).kind, Kind::kLaunched)
+        << "it is found, and not launched again";
+  }
   EXPECT_EQ(backend_->SchedulerCalls().count(Submits()), 0u);
   ObserveToEnd(*backend_, PointersTo(runs));
   for (const TestRun& run : runs) {

@@ -226,15 +226,14 @@ TEST_F(SlurmBackendTest, ALookupFindsARunByItsNameAlsoAfterTheQueueForgotIt) {
   EXPECT_EQ(backend_->Lookup(run.handle).kind, Found::kAbsent);
   Launch(*backend_, &run);
   const std::string id = run.handle.external_id;
-  agent::LookupOutcome found = backend_->Lookup(run.handle);
+  agent::LookupOutcome found = LookUp(*backend_, run);
   EXPECT_EQ(found.kind, Found::kFound);
   EXPECT_EQ(found.external_id, id);
-  EXPECT_EQ(backend_->Launch(*run.handle.assignment).external_id, id)
-      << "a second launch finds the first";
+  EXPECT_EQ(LaunchAgain(*backend_, run).external_id, id) << "a second launch finds the first";
   WaitFor("squeue to forget it", [&] {
     return Lines(cluster_->AsRoot("squeue -h -t all --name=" + run.handle.run_key)).empty();
   });
-  found = cluster_->MakeBackend()->Lookup(run.handle);
+  found = LookUp(*cluster_->MakeBackend(), run);
   EXPECT_EQ(found.kind, Found::kFound);
   EXPECT_EQ(found.external_id, id);
   EXPECT_EQ(CountJobs(run), 1u);

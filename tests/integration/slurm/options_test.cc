@@ -167,7 +167,7 @@ TEST_F(SlurmOptionsTest, ARunThatSlurmHasIsNotRefusedForALimitThatCameLater) {
   // The limits are not known yet, and Slurm lets the job wait for ever.
   Launch(*backend_, &run);
   ASSERT_TRUE(backend_->Inventory().ok());
-  const agent::LaunchOutcome again = backend_->Launch(*run.handle.assignment);
+  const agent::LaunchOutcome again = LaunchAgain(*backend_, run);
   EXPECT_EQ(again.kind, Kind::kLaunched) << again.failure.message();
   EXPECT_EQ(again.external_id, run.handle.external_id);
   ObserveUntil(*backend_, {&run}, v1::RUN_STATE_PENDING);
@@ -184,8 +184,8 @@ TEST_F(SlurmOptionsTest, ARunThatSlurmHasIsNotRefusedForSettingsThatCameLater) {
   SlurmConfig config = cluster_->Config();
   config.storage_roots = {{"lustre", "/elsewhere"}};
   const std::unique_ptr<agent::Backend> backend = cluster_->MakeBackend(config);
-  const agent::LaunchOutcome again = backend->Launch(*run.handle.assignment);
-  EXPECT_EQ(again.kind, Kind::kLaunched) << again.failure.message();
+  const agent::LaunchOutcome again = LaunchAgain(*backend, run);
+  EXPECT_EQ(again.kind, Kind::kLaunched) << again.failure.message() << again.evidence.DebugString();
   EXPECT_EQ(again.external_id, run.handle.external_id);
   EXPECT_EQ(backend->Launch(*NewRun(spec).handle.assignment).kind, Kind::kRefused);
   ObserveToEnd(*backend, {&run});

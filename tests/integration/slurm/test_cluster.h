@@ -52,6 +52,8 @@ class TestCluster {
 TestCluster& SharedCluster();
 
 using driver::Launch;
+using driver::LaunchAgain;
+using driver::LookUp;
 using driver::NewRun;
 using driver::ObserveOnce;
 using driver::ObserveToEnd;
