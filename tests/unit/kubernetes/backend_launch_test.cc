@@ -232,9 +232,19 @@ class BackendStartTest : public BackendLaunchTest {
     }
     return patched;
   }
+  // Likewise, and all is done that was begun: there is no backend any more.
+  std::vector<std::string> EndPatched() {
+    std::vector<std::string> patched = AwaitPatched();
+    backend_.reset();
+    for (std::string& more : TakePatched()) {
+      // The other patch of the same Job.
+      if (patched.empty() || patched.back() != more) patched.push_back(std::move(more));
+    }
+    return patched;
+  }
 
   int room_ = 1;
-  std::function<void()> at_patch_;
+  std::function<void()> at_patch_;  // at the next one
   int patch_status_ = 200;
   std::string placed_;  // the watch of the namespace's pods tells that this run's has a node
 
@@ -252,7 +262,7 @@ class BackendStartTest : public BackendLaunchTest {
       return ScriptedReply{.status = 201, .body = job.dump()};
     }
     if (request.method != "PATCH") return std::nullopt;
-    if (at_patch_) at_patch_();
+    if (at_patch_) std::exchange(at_patch_, nullptr)();
     if (patch_status_ != 200) return ScriptedReply{.status = patch_status_};
     for (Json& job : jobs_) {
       if (!request.target.ends_with("/" + TextAt(job, "metadata/name"))) continue;
@@ -339,10 +349,7 @@ TEST_F(BackendStartTest, AHoldIsHeededThatComesWhileTheRunBeforeItsOwnIsLetGo) {
   TakeChanges();
   Set([this] { at_patch_ = [this] { backend_->NoteHold(KeyOf(2), true); }; });
   EXPECT_TRUE(backend_->Observe({RunOf(1)}).scheduler.ok());
-  std::vector<std::string> patches = AwaitPatched();
-  backend_.reset();  // all is done that was begun
-  for (std::string& more : TakePatched()) patches.push_back(std::move(more));
-  EXPECT_THAT(patches, ElementsAre(KeyOf(1)));
+  EXPECT_THAT(EndPatched(), ElementsAre(KeyOf(1)));
 }
 
 TEST_F(BackendStartTest, WhereTheServerIsInTroubleOneRunIsTriedAndNotAllOneAfterAnother) {
@@ -352,10 +359,7 @@ TEST_F(BackendStartTest, WhereTheServerIsInTroubleOneRunIsTriedAndNotAllOneAfter
   for (const int job : {1, 2, 3}) LaunchUnreleased(job);
   TakeChanges();
   EXPECT_TRUE(backend_->Observe({RunOf(1)}).scheduler.ok());
-  std::vector<std::string> patches = AwaitPatched();
-  backend_.reset();  // all is done that was begun
-  for (std::string& more : TakePatched()) patches.push_back(std::move(more));
-  EXPECT_THAT(patches, ElementsAre(KeyOf(1)));
+  EXPECT_THAT(EndPatched(), ElementsAre(KeyOf(1)));
 }
 
 TEST_F(BackendStartTest, TheRoomOfARunWithANodeIsNotGivenAwayThoughItsPodIsNotSeenThereYet) {
