@@ -47,16 +47,28 @@ PYTHON)");
 }
 
 TEST_F(KubernetesBackendTest, TheRankThatFailsFirstCountsAndTheOthersLogsAreKept) {
-  v1::JobSpec spec =
-      ScriptSpec("echo rank $NODE_RANK; if [ $NODE_RANK = 1 ]; then exit 5; fi; sleep 300");
+  v1::JobSpec spec = WithGate(
+      ScriptSpec(fmt::format("echo rank $NODE_RANK; if [ $NODE_RANK = 1 ]; then {}; exit 5; fi; "
+                             "sleep 300",
+                             kAwaitGate)));
   spec.set_nodes(2);
   spec.mutable_kubernetes()->mutable_termination_grace()->set_seconds(1);
-  const TestRun run = RunToEnd(spec);
+  TestRun run = NewRun(spec);
+  Launch(backend(), &run);
+  // A pod that has not begun when the other one fails has no log.
+  for (const uint32_t rank : {0, 1}) {
+    WaitFor("its output", [&] {
+      EXPECT_TRUE(ObserveOnce(backend(), {&run}).ok());
+      return Output(backend(), run, rank) == fmt::format("rank {}\n", rank);
+    });
+  }
+  OpenGate();
+  ObserveToEnd(backend(), {&run});
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_FAILED);
   ASSERT_TRUE(run.last.exit.has_value());
   EXPECT_EQ(run.last.exit->code(), 5);
   EXPECT_EQ(run.last.exit->rank(), 1u);
-  EXPECT_EQ(Output(backend(), run, 0), "rank 0\n");
+  EXPECT_THAT(Output(backend(), run, 0), OutputOfCanceled("rank 0\n")) << "it was deleted";
   EXPECT_EQ(Output(backend(), run, 1), "rank 1\n");
 }
 

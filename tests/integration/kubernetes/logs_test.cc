@@ -165,9 +165,12 @@ TEST_F(KubernetesLogsTest, OutputComesWhileThePodRunsAndItsInitContainersFirst) 
   EXPECT_TRUE(follower_->health().ok()) << follower_->health();
   Delete();
   AwaitEnd();
-  EXPECT_THAT(Output(), HasSubstr("setup\n"));
-  EXPECT_THAT(Output(), HasSubstr("problem\n"));
-  EXPECT_EQ(Output().size(), std::string("setup\nproblem\nbefore\n").size());
+  const std::string output = Output();
+  EXPECT_THAT(output, HasSubstr("setup\n"));
+  EXPECT_THAT(output, HasSubstr("problem\n"));
+  // Of a pod that is deleted a line may say that nobody can tell whether that was all.
+  EXPECT_EQ(output.substr(0, output.find("muster: ")).size(),
+            std::string("setup\nproblem\nbefore\n").size());
 }
 
 TEST_F(KubernetesLogsTest, WhatAProgramWritesIsKeptByteForByte) {
