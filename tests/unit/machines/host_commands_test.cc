@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -68,6 +69,12 @@ class HostCommandsTest : public ::testing::Test {
     EXPECT_TRUE(report.has_value()) << result.stderr_data;
     return report.has_value() && !report->runs.empty() ? report->runs[0] : RankReport{};
   }
+  // Programs begin a moment after the record of their start.
+  void AwaitRan() const {
+    const auto deadline = std::chrono::steady_clock::now() + absl::ToChronoSeconds(kPatience);
+    while (ReadAll(dir_ / "ran").empty() && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::yield();
+  }
   RankReport AwaitEnd(const std::string& key) {
     RankReport report = {.run_key = key};
     while (report.stage < HostStage::kEnded) report = Report(key, report.stage);
@@ -108,6 +115,7 @@ TEST_F(HostCommandsTest, ARunThatHasRemovedItsClaimIsNotStartedAgain) {
   EXPECT_TRUE(Start("k-1-1", "sleep 1000").ok());
   while (Report("k-1-1", HostStage::kClaimed).stage < HostStage::kStarted) {
   }
+  AwaitRan();
   for (const char* name : {kClaimFile, kStartedFile})
     std::filesystem::remove(DirectoryOf("k-1-1") + "/" + name);
   EXPECT_TRUE(Start("k-1-1", "sleep 1000").ok());

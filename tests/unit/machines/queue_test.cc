@@ -247,7 +247,7 @@ TEST_F(QueueTest, ManyRunsLaunchedByManyThreadsAllEnd) {
     threads.emplace_back([this, t] {
       for (int i = 0; i < kRuns; ++i) {
         v1::Assignment assignment;
-        assignment.set_run_key(fmt::format("many-{}-1", t * kRuns + i + 1));
+        assignment.set_run_key(RunKeyOf(t * kRuns + i + 1));
         *assignment.mutable_spec() = Program({"true"});
         EXPECT_EQ(backend_->Launch(assignment).kind, LaunchOutcome::Kind::kLaunched);
       }
@@ -255,7 +255,7 @@ TEST_F(QueueTest, ManyRunsLaunchedByManyThreadsAllEnd) {
   }
   for (std::thread& thread : threads) thread.join();
   for (int i = 1; i <= kThreads * kRuns; ++i) {
-    const std::string run_key = fmt::format("many-{}-1", i);
+    const std::string run_key = RunKeyOf(i);
     handles_[run_key].run_key = run_key;
     EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
   }
