@@ -59,13 +59,13 @@ cmd_down() {
 	fi
 	mapfile -t list < <(services | tac)
 	# slurmctld first (it saves its state), then the nodes, then the rest.
-	halt slurmctld TERM 10
+	halt slurmctld TERM "$STOP_S"
 	for s in "${list[@]}"; do
 		case $s in mariadbd | munged) continue ;; esac
 		halt "$s"
 	done
 	kill_stepds
-	halt mariadbd TERM 15
+	halt mariadbd TERM "$STOP_S"
 	halt munged
 	if ((WITH_CGROUP)); then
 		for ((i = 1; i <= NODES; i++)); do

@@ -2,6 +2,8 @@
 # Part of slurm-cluster.sh: what `up` was told, what is remembered of it, and the ports.
 # shellcheck disable=SC2034,SC2154 # its parts share the variables
 
+TURNS=/run/slurm-cluster.turns
+
 set_defaults() {
 	NODES=2 PREFIX=n CPUS=8 MEM=16000 GPUS=0 GPU_NODES='' GPU_TYPE=h100 NAME=lab
 	TESTUSER=slurmtest BASE_PORT='' MIN_JOB_AGE=5 SLURMD_TIMEOUT=10 REQUEUE_DELAY=10
@@ -91,14 +93,28 @@ block_is_free() {
 	done
 }
 
-# A block of ports below the ephemeral range (32768), where it is looked for
-# depending on DIR, so that clusters started at the same moment seldom meet.
+# Another number for each cluster of this machine, until it starts anew.
+take_turn() {
+	local turn=0
+	exec 8<>"$TURNS"
+	flock 8
+	read -r turn <&8 || true
+	[[ $turn =~ ^[0-9]{1,9}$ ]] || turn=0
+	printf '%s\n' "$((turn + 1))" >"$TURNS"
+	exec 8>&-
+	printf '%s\n' "$turn"
+}
+
+# A block of ports below the ephemeral range (32768). Where it is looked for is
+# another place for each cluster: what one has picked nobody sees before its
+# daemons listen, seconds later.
 pick_base_port() {
 	local count=$((10 + NODES)) step blocks first i base
+	((EUID == 0)) || die 'needs root (slurmd starts jobs of other users)'
 	step=$(((count + 49) / 50 * 50))
 	blocks=$((12000 / step))
 	((blocks > 0)) || die "too many nodes for the port range: give --base-port"
-	first=$(printf '%s' "$DIR" | cksum | cut -d' ' -f1)
+	first=$(take_turn)
 	for ((i = 0; i < blocks; i++)); do
 		base=$((20000 + (first + i) % blocks * step))
 		if block_is_free "$base" "$count"; then

@@ -2,6 +2,10 @@
 # Part of slurm-cluster.sh: daemons that are started, known again, and ended.
 # shellcheck disable=SC2034,SC2154 # its parts share the variables
 
+# Each takes a second or two, and many times that on a busy machine. A slurmctld
+# that is killed forgets the jobs of its last seconds.
+READY_S=120 STOP_S=30
+
 # The start time of a process in clock ticks: with the pid it names a process
 # for good, so that a reused pid is never signalled.
 start_time() {
