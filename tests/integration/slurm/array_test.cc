@@ -153,9 +153,13 @@ TEST_F(SlurmArrayTest, ATaskThatAnotherCancelsWhileItWaitsIsCanceledAndNotLost) 
 
 TEST_F(SlurmArrayTest, AForgottenTaskWhoseNumberIsGivenAgainFailsAndIsNotCanceled) {
   cluster_->AsRoot("scontrol update partitionname=debug state=down");
+  // Accounting is told of jobs every five seconds; a slurmctld that has lost them has it call those
+  // that it knows canceled.
+  cluster_->Control("stop", "slurmdbd");
   std::vector<TestRun> forgotten = LaunchTogether(std::vector<std::string>(3, "true"));
   const std::string number = SlurmId(forgotten[0]).substr(0, SlurmId(forgotten[0]).find('_'));
   cluster_->Control("stop", "slurmctld KILL");
+  cluster_->Control("start", "slurmdbd");
   cluster_->AsRoot(
       fmt::format("sh -c 'rm {0}/state/job_state* {0}/state/part_state*; echo FirstJobId={1} "
                   ">>{0}/etc/slurm.conf'",
@@ -192,7 +196,8 @@ TEST_F(SlurmArrayTest, ATaskAtItsTimeoutIsPutBackWithoutTheOthers) {
   v1::JobSpec stopped = ScriptSpec(
       "#!/bin/bash\necho start $MUSTER_RESTART_COUNT\n"
       "[ $MUSTER_RESTART_COUNT -gt 0 ] || exec sleep 300\n");
-  stopped.mutable_slurm()->mutable_timeout()->set_seconds(2);
+  // From the start of its job, in whole seconds.
+  stopped.mutable_slurm()->mutable_timeout()->set_seconds(4);
   v1::JobSpec waiting = ScriptSpec(kWaitForGo);
   waiting.mutable_slurm()->mutable_timeout()->set_seconds(600);
   for (const bool is_last : {false, true}) {

@@ -247,8 +247,12 @@ TEST_F(SlurmBackendTest, AnAnswerThatWasLostIsAdoptedAndNotDoubled) {
   EXPECT_THAT(outcome.evidence.detail(), HasSubstr("Socket timed out"));
   EXPECT_EQ(backend_->Lookup(run.handle).kind, Found::kCouldNotAsk);
   cluster_->Control("signal", "slurmctld CONT");
-  WaitFor("the job", [&] { return backend_->Lookup(run.handle).kind == Found::kFound; });
-  run.handle.external_id = backend_->Lookup(run.handle).external_id;
+  agent::LookupOutcome found;
+  WaitFor("the job", [&] {
+    found = backend_->Lookup(run.handle);
+    return found.kind == Found::kFound;
+  });
+  run.handle.external_id = found.external_id;
   ObserveToEnd(*backend_, {&run});
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED);
   EXPECT_EQ(Output(*backend_, run), "once\n");
@@ -386,7 +390,9 @@ TEST_F(SlurmBackendTest, ManyRunsTakeFewQuestions) {
     Launch(*backend, &run);
     pointers.push_back(&run);
   }
+  const absl::Time start = absl::Now();
   ObserveToEnd(*backend, pointers);
+  const absl::Duration duration = absl::Now() - start;
   uint64_t calls = 0;
   for (const auto& [name, count] : backend->SchedulerCalls()) {
     const auto old = before.find(name);
@@ -394,7 +400,8 @@ TEST_F(SlurmBackendTest, ManyRunsTakeFewQuestions) {
       calls += count - (old == before.end() ? 0 : old->second);
   }
   for (const TestRun& run : runs) EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED);
-  EXPECT_LE(calls, kRuns / 6) << "for queue, history and all else";
+  // However long they take.
+  EXPECT_LE(calls, 2 + 2 * duration / config.observe_interval) << "for queue, history and all else";
 }
 
 }  // namespace

@@ -33,7 +33,8 @@ class SlurmModesTest : public ::testing::Test {
     return cluster_->runs() + "/" + run.handle.run_key;
   }
 
-  // A run that writes "start N", and at its TERM "checkpoint"; the second start ends with 0.
+  // A run that writes "start N", and at its TERM "checkpoint"; the second start ends with 0. Its
+  // timeout begins before its steps, which take a second on a busy machine.
   static v1::JobSpec CheckpointSpec(uint32_t nodes) {
     v1::JobSpec spec = ScriptSpec(
         "#!/bin/bash\necho start $MUSTER_RESTART_COUNT\n"
@@ -41,7 +42,7 @@ class SlurmModesTest : public ::testing::Test {
         "trap 'sleep $NODE_RANK; echo checkpoint; exit 124' TERM\n"
         "while :; do sleep 0.1; done");
     spec.set_nodes(nodes);
-    spec.mutable_slurm()->mutable_timeout()->set_seconds(2);
+    spec.mutable_slurm()->mutable_timeout()->set_seconds(8);
     return spec;
   }
 
@@ -128,8 +129,10 @@ TEST_F(SlurmModesTest, WithoutARequeueATimeoutIsTheEnd) {
   v1::JobSpec by_itself = ScriptSpec("exit 124");
   by_itself.mutable_slurm()->mutable_timeout()->set_seconds(3600);
   TestRun itself = NewRun(by_itself);
+  driver::Hold(&refused);
   for (TestRun* run : {&refused, &wanted, &itself}) Launch(*backend_, run);
   cluster_->AsRoot("scontrol update jobid=" + refused.handle.external_id + " requeue=0");
+  EXPECT_TRUE(backend_->SetHeld(refused.handle, false).ok());
   ObserveToEnd(*backend_, {&refused, &wanted, &itself});
   for (const TestRun* run : {&refused, &wanted}) {
     EXPECT_EQ(run->handle.state, v1::RUN_STATE_FAILED);
@@ -223,12 +226,19 @@ TEST_F(SlurmModesTest, ABatchScriptDoesWhatItDoesWithPlainSbatch) {
   const std::string directory = cluster_->runs() + "/plain";
   Root().Run(fmt::format("install -d -o {} {}", kTestUser, directory));
   std::ofstream(directory + "/script") << kPlainScript;
+  // Each has a node to itself: the same one only if no job is there.
+  const auto await_nodes = [&] {
+    WaitFor("all nodes are free",
+            [&] { return cluster_->AsRoot("squeue -h -t R,CG -o %i").empty(); });
+  };
+  await_nodes();
   const std::string id = cluster_->AsRoot(fmt::format(
       "sh -c 'cd {1} && exec setpriv --reuid {0} --regid {0} --init-groups sbatch --parsable "
       "script \"a b\"'",
       kTestUser, directory));
   const std::string plain = fmt::format("{}/plain-{}.out", directory, id.substr(0, id.find('\n')));
   WaitFor("the plain job", [&] { return ReadWhole(plain).ends_with("complaint\n"); });
+  await_nodes();
 
   // As `muster sbatch` maps it.
   v1::JobSpec spec = ScriptSpec(kPlainScript);
@@ -319,9 +329,10 @@ TEST_F(SlurmModesTest, RolesReserveNoMemory) {
 }
 
 TEST_F(SlurmModesTest, OneRoleThatFailsEndsAllAndIsNamed) {
-  const TestRun run =
-      RunToEnd(RolesSpec("trap 'echo stopped; exit' TERM; while :; do sleep 0.1; done",
-                         "[ $NODE_RANK = 0 ] || exit 7; exec sleep 300"));
+  const TestRun run = RunToEnd(
+      RolesSpec("trap 'echo stopped; exit' TERM; touch ../up; while :; do sleep 0.1; done",
+                "[ $NODE_RANK = 0 ] || { until [ -e ../up ]; do sleep 0.1; done; exit 7; }; "
+                "exec sleep 300"));
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_FAILED);
   ASSERT_TRUE(run.last.exit.has_value()) << run.last.evidence.DebugString();
   EXPECT_EQ(run.last.exit->code(), 7);
@@ -372,7 +383,8 @@ TEST_F(SlurmModesTest, RolesAreStoppedAtATimeoutAndRunInContainers) {
   v1::JobSpec spec = RolesSpec("trap 'echo $MUSTER_ROLE; exit 3' TERM; while :; do sleep 0.1; done",
                                "while :; do sleep 0.1; done");
   spec.set_image("registry.test/muster/bash:1");
-  spec.mutable_slurm()->mutable_timeout()->set_seconds(5);
+  // Of which the containers take some.
+  spec.mutable_slurm()->mutable_timeout()->set_seconds(12);
   spec.mutable_slurm()->set_requeue(false);
   const TestRun run = RunToEnd(spec);
   ASSERT_TRUE(run.last.failure.has_value()) << run.last.evidence.DebugString();

@@ -17,7 +17,10 @@ class SlurmRestVersionTest : public ::testing::Test {
     cluster_->Control("stop", "slurmrestd");
   }
   static void TearDownTestSuite() { delete cluster_; }
-  void TearDown() override { Root().Run(fmt::format("kill {}", pid_)); }
+  void TearDown() override {
+    Root().Run(fmt::format("kill {}", pid_));
+    WaitFor("the end of slurmrestd", [&] { return !Answers(); });
+  }
 
   // On the address of the cluster's own.
   void StartRestd(const std::string& plugins) {
@@ -29,8 +32,9 @@ class SlurmRestVersionTest : public ::testing::Test {
                                 cluster_->Config().slurm_conf, plugins,
                                 url.substr(url.rfind('/') + 1)))
                .output;
-    WaitFor("slurmrestd", [&] { return Root().Run("curl -s " + url).status == 0; });
+    WaitFor("slurmrestd", [&] { return Answers(); });
   }
+  static bool Answers() { return Root().Run("curl -s " + cluster_->Config().rest_url).status == 0; }
 
   static TestCluster* cluster_;
   std::string pid_;
