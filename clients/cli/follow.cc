@@ -16,6 +16,7 @@
 #include "clients/cli/silent_clusters.h"
 #include "clients/cli/tail.h"
 #include "clients/cli/text.h"
+#include "contract/queue_words.h"
 #include "contract/states.h"
 
 namespace muster::cli {
@@ -106,8 +107,11 @@ bool Waits(v1::JobState state) {
   return state == v1::JOB_STATE_QUEUED || state == v1::JOB_STATE_PENDING;
 }
 
+// Who has the job and says nothing of it.
+enum class Silence { kNone, kHost, kCluster };
+
 // Says once how a job stands and, while it waits, why; not each step of it. Says when its cluster
-// has gone silent, and when there is word from it again.
+// or a host of it has gone silent, and when there is word from it again.
 class Progress {
  public:
   enum class Told { kAll, kTroubleAlone };  // that a job waits, or is silent, is trouble
@@ -163,19 +167,32 @@ class Progress {
     return true;
   }
 
+  // `explained`: the job with what is known of its cluster.
+  static Silence SilenceOf(const v1::Job& job, const v1::Job& explained) {
+    if (explained.reason() != job.reason()) return Silence::kCluster;
+    const bool is_host_silent = !Waits(job.state()) && contract::SaysHostIsSilent(job.reason());
+    return is_host_silent ? Silence::kHost : Silence::kNone;
+  }
+
   void Tell(const v1::Job& seen_job) {
     // Without the time that has passed, which would be news all the time.
     const v1::Job job = silent_.Explained(seen_job);
-    const bool is_silent = job.reason() != seen_job.reason();
+    const Silence silence = SilenceOf(seen_job, job);
+    const bool is_silent = silence != Silence::kNone;
     const std::string reason = Waits(job.state()) || is_silent ? OneLine(job.reason()) : "";
-    const Seen seen{job.state(), reason, is_silent};
+    // What keeps a host from answering may be another thing with each try.
+    const Seen seen{job.state(), silence == Silence::kHost ? "" : reason, silence};
     Seen& last = last_[job.id()];
-    const bool is_back = last.is_silent && !is_silent;
+    const Silence before = last.silence;
+    const bool is_back = before != Silence::kNone && !is_silent;
     // A reason that goes before its state does is not worth a line.
     if (seen == last || (seen.state == last.state && reason.empty() && !is_back)) return;
     last = seen;
     if (is_back) {
-      terminal_.Note(fmt::format("there is word from cluster {} again", Harmless(job.cluster())));
+      terminal_.Note(
+          before == Silence::kCluster
+              ? fmt::format("there is word from cluster {} again", Harmless(job.cluster()))
+              : fmt::format("the hosts of job {} answer again", job.id()));
       if (reason.empty()) return;
     }
     if (told_ == Told::kTroubleAlone && reason.empty() && job.state() != v1::JOB_STATE_QUEUED)
@@ -189,7 +206,7 @@ class Progress {
   struct Seen {
     v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
     std::string reason;
-    bool is_silent = false;
+    Silence silence = Silence::kNone;
     bool operator==(const Seen&) const = default;
   };
   // Of many jobs, the first ones: they are the next to start.

@@ -54,7 +54,7 @@ std::vector<LogPart> LogParts(uint64_t job, uint32_t run, bool raw, const LogCho
 absl::StatusOr<v1::Job> StreamJob(Session& session, uint64_t id, const LogChoice& choice = {});
 
 // Goes on beside the caller to the job's end: says on standard error why it waits, each time that
-// the reason changes, and when its cluster goes silent and when there is word from it again.
+// the reason changes, and when its cluster or a host of it goes silent and when it is back.
 void TellWhatKeepsLogFromComing(Session& session, uint64_t id);
 
 // Passes one log on until it ends. To a terminal, what would act on it is made harmless unless the

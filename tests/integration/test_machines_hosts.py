@@ -158,14 +158,17 @@ def test_a_host_that_is_back_is_not_called_silent_any_more(api, world, cluster, 
     gate = world.gate()
     job_id = api.submit(two_nodes(gate.script()))
     api.wait_state(job_id, RUNNING)
-    for _ in range(2):
+    waiter = world.cli_start("wait", job_id)
+    for times in (1, 2):
         cluster.hosts[1].cut()
         eventually(lambda: is_told_silent(api, job_id), "its silence is told")
+        eventually(lambda: waiter.errors().count("gpu2 has not answered since") == times, "to those who wait, too")
         cluster.hosts[1].start()
         eventually(lambda: is_told_to_answer(api, job_id), "and that it is over")
+        eventually(lambda: waiter.errors().count(f"the hosts of job {job_id} answer again") == times, "to them, too")
         holds_for(lambda: is_told_to_answer(api, job_id), "for good", 3)
     gate.open()
-    api.wait_state(job_id, SUCCEEDED)
+    assert waiter.wait() == 0
 
 
 @pytest.mark.parametrize("comes_back", ["before the agent", "after the agent"])

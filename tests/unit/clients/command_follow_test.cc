@@ -241,6 +241,31 @@ TEST_F(CommandTest, WhoFollowsALogHearsThatTheAgentIsGoneAndThatItIsBack) {
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 2) << outcome.err;
 }
 
+TEST_F(CommandTest, WhoWaitsHearsThatAHostIsSilentAndThatItIsBack) {
+  std::atomic<int> looks = 0;
+  broker_.get_job = [&](const auto&) -> absl::StatusOr<v1::GetJobResponse> {
+    v1::GetJobResponse response;
+    *response.mutable_job() = JobInState(42, v1::JOB_STATE_RUNNING);
+    if (++looks < 4) {
+      response.mutable_job()->set_reason(looks < 3
+                                             ? "host gpu2 has not answered since noon: no route"
+                                             : "host gpu2 has not answered since noon: refused");
+    }
+    return response;
+  };
+  broker_.watch_jobs = [&](const auto&, const auto& write) -> absl::Status {
+    write(Step(42, 1, v1::JOB_STATE_RUNNING));
+    // Nothing changes but the reason.
+    for (int i = 0; i < 4; ++i) write(v1::WatchJobsResponse());
+    write(Step(42, 2, v1::JOB_STATE_SUCCEEDED));
+    return absl::OkStatus();
+  };
+  const std::string silence =
+      "muster: job 42 is RUNNING on box: host gpu2 has not answered since noon: no route\n"
+      "muster: the hosts of job 42 answer again\n";
+  EXPECT_EQ(Run({"wait", "42"}).err, "muster: job 42 is RUNNING on box\n" + silence);
+}
+
 TEST_F(CommandTest, WhoFollowsTheLogOfAJobThatHasNotBegunHearsWhyItWaits) {
   const auto waiting = [](const char* reason) {
     v1::Job job = JobInState(42, v1::JOB_STATE_PENDING);
