@@ -55,7 +55,7 @@ class TestOnSlurm:
     @pytest.fixture(scope="class")
     @staticmethod
     def slurm():
-        made = SlurmCluster("--nodes", "2", "--cpus", "2", "--min-job-age", "5", "--slurmd-timeout", "4")
+        made = SlurmCluster("--nodes", "2", "--cpus", "2", "--min-job-age", "5")
         yield made
         made.close()
 

@@ -14,7 +14,8 @@ SCRIPT = REPOSITORY / "tests" / "support" / "slurm-cluster.sh"
 # Agents and jobs are an ordinary user's, as on a login node.
 USER = "slurmtest"
 AS_USER = ("setpriv", "--reuid", USER, "--regid", USER, "--init-groups")
-COMMAND_TIMEOUT_S = 180
+# Also of a cluster's start.
+COMMAND_TIMEOUT_S = 600
 
 
 def start_shared_broker(world):
