@@ -301,6 +301,7 @@ def without(kubernetes, namespace, verb, resource):
             for rule in rules for one in rule["resources"]]
     kubernetes.must("PATCH", path, {"rules": [rule for rule in less if rule["verbs"]]})
     try:
+        kubernetes.wait_until_forbidden(namespace, verb, "batch" if resource == "jobs" else "", resource)
         yield
     finally:
         kubernetes.must("PATCH", path, {"rules": rules})

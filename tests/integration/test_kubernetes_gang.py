@@ -64,8 +64,10 @@ def test_a_gang_that_finds_room_for_half_of_its_pods_has_none_placed_and_says_wh
     job_id = api.submit(gang("echo ran"))
     eventually(lambda: "Insufficient nvidia.com/gpu" in world.cli("why", job_id).stdout, "it says what there is too little of")
     eventually(lambda: "PodGroup" in world.cli("why", job_id).stdout, "and that all of them wait for it")
-    pods, placed = pods_and_what_their_scheduler_says(kubernetes, api, job_id, namespace)
-    assert placed == ["False", "False"] and not any("nodeName" in pod["spec"] for pod in pods)
+    eventually(lambda: pods_and_what_their_scheduler_says(kubernetes, api, job_id, namespace)[1] == ["False", "False"],
+               "its scheduler has looked at both of its pods")
+    pods, _ = pods_and_what_their_scheduler_says(kubernetes, api, job_id, namespace)
+    assert not any("nodeName" in pod["spec"] for pod in pods)
     gate.open()
     api.wait_state(job_id, SUCCEEDED)
     assert len(api.get(job_id).runs) == 1

@@ -4,7 +4,7 @@ import pytest
 from muster.v1 import job_pb2, job_spec_pb2
 
 from harness.api import CANCELED, FAILED, RUNNING, SUCCEEDED, error_info, script_spec
-from harness.holds import came_too_late, hold_once_it_is
+from harness.holds import came_too_late, hold_once_it_is, is_hold_settled
 from harness.kubernetes import show_directory
 from harness.kueue import KueueCluster
 from harness.wait import eventually
@@ -124,6 +124,8 @@ def test_a_hold_takes_a_job_that_waits_out_of_its_queue(kubernetes, world, agent
     wait_for_reason(world, held, "insufficient unused quota")
     api.hold(held)
     wait_for_reason(world, held, HELD)
+    # That it is held the broker says at once.
+    eventually(lambda: kubernetes.is_held(run_key(api, held), namespace), "Kueue does not have it any more")
     gate.open()
     api.wait_state(third, SUCCEEDED)
     assert api.get(held).state == PENDING and not kubernetes.has_reserved(run_key(api, held), namespace)
@@ -313,6 +315,7 @@ def test_a_default_queue_starts_no_held_job(kubernetes, world, broker, api, name
     wait_for_reason(world, held, "cpu")
     api.hold(held, gone)
     wait_for_reason(world, held, HELD)
+    eventually(lambda: is_hold_settled(api.get(held)), "its agent has heard it")
     api.cancel(gone)
     gate.open()
     api.wait_state(third, SUCCEEDED)

@@ -101,6 +101,7 @@ def test_a_job_that_meets_rights_that_have_gone_waits_for_them_as_the_same_run(k
     api.wait_state(api.submit(in_namespace(team, "true", by_pool=True)), SUCCEEDED)
     path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{team}/rolebindings/muster-agent"
     kubernetes.admin("DELETE", path)
+    kubernetes.wait_until_forbidden(team, "create", "batch", "jobs")
     met = api.submit(in_namespace(team, "echo met", by_pool=True))
     eventually(lambda: "cannot create resource" in world.cli("why", met).stdout, "the server's words reach the user")
     assert "it waits for this right" in world.cli("why", met).stdout

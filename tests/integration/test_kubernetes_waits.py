@@ -193,6 +193,7 @@ def test_a_held_job_lets_others_pass_and_runs_after_its_release(world, agent, ap
     api.wait_state(held, PENDING)
     eventually(lambda: "nvidia.com/gpu" in world.cli("why", held).stdout, "it says what it waits for")
     api.hold(held)
+    eventually(lambda: is_hold_settled(api.get(held)), "its agent has heard it")
     gate.open()
     api.wait_state(free, SUCCEEDED)
     assert api.get(held).state == PENDING
@@ -365,7 +366,7 @@ STUBBORN = "trap '' TERM; while :; do sleep 0.1; done"
 # A cancel is patient for as long as the pod may take, and asks again after 10 s: no state is made up meanwhile.
 @pytest.mark.parametrize("script,grace_s,last", [
     ("exec sleep 1000", 1, ""),
-    ("trap 'echo bye; exit 0' TERM; while :; do sleep 0.1; done", 1, "bye"),
+    ("trap 'echo bye; exit 0' TERM; while :; do sleep 0.1; done", 60, "bye"),
     (STUBBORN, 1, ""),
     (STUBBORN, 12, ""),
 ], ids=["that-ends", "that-says-good-bye", "that-ignores-term", "that-may-ignore-term-for-longer-than-a-cancel-waits"])

@@ -29,6 +29,7 @@ MERGE_PATCH = "application/merge-patch+json"
 RUN_AND_REMOVE = '"$@" >"$0/output" 2>&1 || cat "$0/output" >&2; rm -rf "$0"'
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
+AGENT_USER = "system:serviceaccount:muster:muster-agent"
 # Where objects of a kind are made, with the namespace's name in place of NS.
 COLLECTIONS = {
     "Namespace": "/api/v1/namespaces",
@@ -153,14 +154,25 @@ class KubernetesCluster:
             self.admin("DELETE", COLLECTIONS["ClusterRoleBinding"] + "/muster-agent")
         token = self.must("POST", "/api/v1/namespaces/muster/serviceaccounts/muster-agent/token",
                          {"spec": {"expirationSeconds": 36000}})["status"]["token"]
-        eventually(lambda: self.may(token, "create", "batch", "jobs", namespace), "the rights hold")
+        # The API server hears of each object by itself.
+        eventually(lambda: self.may(token, "create", "batch", "jobs", namespace)
+                   and self.may(token, "list", "", "nodes", "") == cluster_rights, "the rights hold")
         return token
 
     def take_rights(self, namespace, group):
         """From the agent's account, those to objects of an API group there."""
         path = COLLECTIONS["Role"].replace("NS", namespace) + "/muster-agent"
-        rules = [rule for rule in self.must("GET", path)["rules"] if group not in rule["apiGroups"]]
-        self.must("PATCH", path, {"rules": rules})
+        rules = self.must("GET", path)["rules"]
+        taken = next(rule for rule in rules if group in rule["apiGroups"])
+        self.must("PATCH", path, {"rules": [rule for rule in rules if group not in rule["apiGroups"]]})
+        self.wait_until_forbidden(namespace, taken["verbs"][0], group, taken["resources"][0])
+
+    def wait_until_forbidden(self, namespace, verb, group, resource):
+        """What was taken from the agent's account: the API server hears of it a moment after it has stored it."""
+        attributes = {"verb": verb, "group": group, "resource": resource, "namespace": namespace}
+        asked = {"spec": {"user": AGENT_USER, "groups": ["system:authenticated"], "resourceAttributes": attributes}}
+        eventually(lambda: not self.must("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", asked)["status"]["allowed"],
+                   f"the agent may not {verb} {resource} any more")
 
     def may(self, token, verb, group, resource, namespace, name=""):
         """Whether who has the token may do so, asked as the agent asks: by the account itself."""

@@ -39,7 +39,10 @@ class KueueCluster(KubernetesCluster):
 
     def stop_queue(self, namespace, name="team", policy="HoldAndDrain"):
         """Kueue takes back what it has let go there, and lets nothing more go; with the policy None it goes on."""
-        self.must("PATCH", f"{KUEUE}/clusterqueues/{namespace}-{name}", {"spec": {"stopPolicy": policy}})
+        path = f"{KUEUE}/clusterqueues/{namespace}-{name}"
+        self.must("PATCH", path, {"spec": {"stopPolicy": policy}})
+        goes_on = policy in (None, "None")
+        eventually(lambda: _holds(self.must("GET", path), "Active") == goes_on, f"the queue {name} goes on: {goes_on}")
 
     def make_check(self, name):
         """An admission check, of which the caller is the controller: see judge()."""
