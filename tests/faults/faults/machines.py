@@ -12,7 +12,7 @@ from faults.lab import Lab
 
 # The device that a job of the lab's own has all the time, so that others wait for it.
 GPU = "t4"
-SETTINGS = "  cancel_grace: 1s\n  keep_finished_runs: 0\n"
+SETTINGS = "  keep_finished_runs: 0\n"
 
 
 class OneMachine:
@@ -38,7 +38,7 @@ class Hosts:
 
     def make_agent(self, world):
         self._made = SshCluster(world, 2, gpus=1, gpu_type=GPU)
-        return self._made.make_agent(more=SETTINGS.partition("\n")[2])
+        return self._made.make_agent(more=SETTINGS)
 
     def list_things(self):
         """What hosts have of runs, and of files that are on their way."""

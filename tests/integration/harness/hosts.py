@@ -31,6 +31,12 @@ def without_programs(directory, patterns, argv):
     return ["unshare", "--mount", "/bin/sh", "-c", BARE, "sh", str(directory), *patterns, "--", *argv]
 
 
+def is_shown_failing(world, why):
+    """Whether a host is shown as one that cannot start runs, and why: in one look, for it is tried again within seconds."""
+    shown = world.cli("clusters", "lab", "-o", "wide").stdout
+    return "failing" in shown and why in shown
+
+
 class SshHost:
     """One of them. Its processes are told by its home, which is in their environment or directory."""
 
@@ -203,7 +209,7 @@ class SshCluster:
     def make_agent(self, name="lab", more=""):
         known = self.write_known_hosts()
         config = (f"machines:\n  hosts: {self.world.path('hosts.yaml')}\n  ssh_user: {getpass.getuser()}\n"
-                  f"  ssh_key: {self.key}\n  ssh_known_hosts: {known}\n  cancel_grace: 1s\n{more}")
+                  f"  ssh_key: {self.key}\n  ssh_known_hosts: {known}\n{more}")
         return self.world.make_agent(name, config=config)
 
     def close(self):
