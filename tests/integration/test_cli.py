@@ -270,9 +270,10 @@ def test_a_watch_from_now_on_misses_nothing_over_a_restart(world, broker, api):
     assert step.transition.job_sequence == 1
 
 
-def test_who_waits_hears_why_the_job_waits(world, broker):
+def test_who_waits_hears_why_the_job_waits(world, broker, api):
     agent = world.make_agent(config=world.machines_config(gpus={"h100": 1})).start()
     agent.kill()
+    eventually(lambda: not api.connected(agent.cluster), "the broker has noticed")
     number = submit(world, "true", options=["--gpus", "h100:1"])
     waiter = world.cli_start("wait", number)
     eventually(lambda: "is QUEUED: " in waiter.errors(), "the reason is shown")

@@ -55,14 +55,18 @@ def test_cancel_of_a_job_that_has_ended_changes_nothing(api, agent):
 def test_cores_are_never_oversubscribed(api, agent, world):
     running = world.path("running")
     running.mkdir()
-    counts = world.path("counts")
+    counts = world.write("counts", "")
+    gate = world.gate()
     script = f"""
 touch {running}/$MUSTER_JOB_ID
 ls {running} | wc -l >> {counts}
+{gate.script()}
 sleep 0.2
 rm {running}/$MUSTER_JOB_ID
 """
     ids = api.submit_many([script_spec(script, resources=resources(cpus=4)) for _ in range(10)])
+    eventually(lambda: len(counts.read_text().split()) == 2, "two jobs run")
+    gate.open()
     for job_id in ids:
         api.wait_state(job_id, SUCCEEDED)
     seen = [int(line) for line in counts.read_text().split()]

@@ -33,7 +33,7 @@ def test_a_host_that_hangs_holds_up_neither_logs_nor_ends_of_the_others(api, wor
 
 
 def test_what_is_left_on_a_host_that_was_out_of_the_file_is_ended_and_cleaned_when_it_is_back(api, world, cluster, agent):
-    mark = world.path("mark")
+    mark = world.write("mark", "")
     text = f'trap "echo $NODE_RANK >>{mark}; exit 1" TERM; while :; do sleep 0.05; done'
     job_id = api.submit(two_nodes(text, retry=job_spec_pb2.RetryPolicy(max_runs=1)))
     job = api.wait_state(job_id, RUNNING)
@@ -117,7 +117,7 @@ def test_a_minute_without_any_packet_from_a_host_loses_and_doubles_nothing(api, 
 
 def test_a_start_whose_answer_is_lost_is_made_once_though_its_input_is_gone(api, world, cluster, agent):
     gate = world.gate()
-    counter = world.path("counter")
+    counter = world.write("counter", "")
     data = world.write("data", "input")
     spec = two_nodes(f"echo $NODE_RANK >>{counter}\n{gate.script()}")
     spec.inputs.add(uri=f"lustre://{data}")

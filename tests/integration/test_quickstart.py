@@ -11,6 +11,7 @@ import pytest
 
 from harness.daemons import BIN, REPOSITORY
 from harness.wait import eventually
+from harness.world import World
 
 # As the real one: a cluster that is there takes no options.
 PRETENDED_SLURM = """#!/bin/bash
@@ -83,13 +84,15 @@ class Quickstart:
 
     def run_slow_to_end(self):
         """A job that runs, and takes its time over its end."""
-        job = self.muster("run", "-q", "--", "sh", "-c", "trap 'sleep 2; exit' TERM; sleep 1000 & echo trapped; wait")
+        job = self.muster("run", "-q", "--", "sh", "-c", "trap 'sleep 8; exit' TERM; sleep 1000 & echo trapped; wait")
         eventually(lambda: self.muster("logs", job) == "trapped", "the job runs")
         return job
 
     def kill(self, name):
         pid = int((self.state / f"{name}.pid").read_text())
         os.kill(pid, signal.SIGKILL)
+        # What it holds, such as its lock, is free then.
+        eventually(lambda: not World.process_lives(pid), f"{name} has ended")
 
 
 @pytest.fixture

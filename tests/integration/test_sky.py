@@ -165,6 +165,7 @@ def test_status_shows_clusters_as_up_and_one_that_is_silent_as_not_known(world, 
 
 def test_jobs_that_may_go_anywhere_are_in_no_queue_before_they_are_placed(world, broker, api):
     world.make_agent().start().kill()
+    eventually(lambda: not api.connected("box"), "the broker has noticed")
     named = api.submit(script_spec("true", placement=job_spec_pb2.Placement(clusters=["box"])))
     free = api.submit(argv_spec("true"))
     assert list(rows(world)) == [named]

@@ -51,8 +51,8 @@ def test_of_a_job_without_gpus_their_words_tell_nothing(api, agent):
 
 def test_the_rank_whose_log_tells_need_not_be_the_one_that_failed_first(api, agent):
     del agent
-    failure = failure_of(api, script_spec("if [ $NODE_RANK = 1 ]; then echo 'ncclSystemError: x'; sleep 1000; fi; "
-                                          "sleep 1; exit 1", nodes=2))
+    failure = failure_of(api, script_spec("if [ $NODE_RANK = 1 ]; then echo 'ncclSystemError: x'; touch said; sleep 1000; fi; "
+                                          "until [ -e said ]; do sleep 0.1; done; exit 1", nodes=2))
     assert failure.retriable
     assert ("rank-1.out", "ncclSystemError: x") in quotes(failure)
 

@@ -149,6 +149,7 @@ def test_squeue_scancel_and_sacct_know_the_job(world, api, desk):
     said = world.cli("sbatch", "--parsable", directory / "script.sh", cwd=directory).stdout
     job_id = int(said)
     api.wait_state(job_id, job_pb2.JOB_STATE_RUNNING)
+    eventually(lambda: api.get(job_id).runs[0].nodes, "its node is known")
     line = world.cli("squeue", "-h", "-j", job_id, "-o", "%i %A %P %j %t %N %l").stdout.split()
     assert line == [str(job_id), api.get(job_id).runs[0].external_id, "debug", "script.sh", "R", "n1", "10:00"]
     assert f"{job_id} " in world.cli("squeue").stdout
@@ -181,6 +182,8 @@ def test_a_dependency_names_jobs_by_musters_numbers(world, api, desk):
 @pytest.mark.parametrize("words", [
     (), ("-N",), ("-s", "-p", "gpu,short"), ("-h", "-o", "%P|%a|%l|%D|%t|%N|%c|%C|%m|%G|%F|%L"), ("-N", "-o", "%N %T %R")])
 def test_sinfo_prints_what_slurms_own_prints(world, slurm, agent, words):
+    # What earlier jobs had is still being freed.
+    eventually(lambda: set(slurm.slurm("sinfo", "-h", "-N", "-o", "%t").split()) == {"idle"}, "all nodes are idle")
     expected = [line.split() for line in slurm.slurm("sinfo", *words).splitlines()]
     shown = [line.split() for line in world.cli("sinfo", *words).stdout.splitlines()]
     assert len(expected) > 1

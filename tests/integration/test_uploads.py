@@ -1,5 +1,6 @@
 """Jobs that bring files of their user's machine along, by the command."""
 
+import contextlib
 import re
 import signal
 import stat
@@ -71,12 +72,19 @@ def test_a_directory_over_the_cap_is_refused_with_its_largest_files(world, proje
     assert '"data.bin" (200)' in done.stderr and ".musterignore" in done.stderr
 
 
+def has_more_than(size, directory):
+    """Whether a file in it is larger; others come and go."""
+    with contextlib.suppress(FileNotFoundError):
+        return any(path.stat().st_size > size for path in directory.iterdir())
+    return False
+
+
 def test_an_interrupted_upload_leaves_nothing(world, broker, agent, api, project):
     with open(project / "large.bin", "wb") as large:
         large.truncate(600 << 20)
     command = world.cli_start("run", "--wait", "--workdir", "project", "--", "ls")
     incoming = broker.state_dir / "files" / "incoming"
-    eventually(lambda: any(path.stat().st_size > 1 << 20 for path in incoming.iterdir()), "the upload has begun")
+    eventually(lambda: has_more_than(1 << 20, incoming), "the upload has begun", poll_s=0.001)
     command.process.send_signal(signal.SIGINT)
     assert command.wait() == 130
     assert "nothing was submitted" in command.errors()
