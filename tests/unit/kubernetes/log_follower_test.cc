@@ -240,6 +240,24 @@ TEST_F(LogFollowerTest, ThatOfAContainerThatItsNodeHasLostIsGivenUp) {
   EXPECT_THAT(Output(), HasSubstr("one\nmuster: the rest of the output of main is missing: "));
 }
 
+TEST_F(LogFollowerTest, ThatOfAPodThatIsGoneAndWhoseEndItsNodeDidNotKnowIsGivenUp) {
+  const auto is_gone = std::make_shared<std::atomic<bool>>(false);
+  Serve([is_gone](const std::string&) -> ScriptedReply {
+    if (*is_gone) return Refusal(404, "pods", "pods \"pod-0\" not found");
+    return {.body = Line(1, "one")};
+  });
+  follower_->Watch(Pod(ContainerState::kRunning), "run");
+  // The node was killed: its answer ends as one that is whole.
+  Await([&] { return Output() == "one\n" && asked() > 1; }, "the first line, told to its end");
+  *is_gone = true;
+  PodObject lost = Pod(ContainerState::kTerminated);
+  lost.phase = "Failed";
+  lost.containers[0].started.reset();
+  lost.containers[0].finished.reset();
+  AwaitEnd({lost});
+  EXPECT_THAT(Output(), HasSubstr("one\nmuster: the rest of the output of main is missing: "));
+}
+
 TEST_F(LogFollowerTest, ALogThatIsRefusedIsGivenUpAfterSomeTriesInTheServersWords) {
   Serve([](const std::string&) { return Refusal(403, "pods", "pods is forbidden: ask Ada"); });
   AwaitEnd({Pod(ContainerState::kTerminated)});
