@@ -41,7 +41,7 @@ bool IsElsewhere(const std::string& uri) {
 
 // Data of the cluster.
 void AddInput(YamlReader& in, const YamlValue& value, const std::string& source,
-              const std::string& target, v1::JobSpec* spec) {
+              const std::string& target, bool has_image, v1::JobSpec* spec) {
   if (static_cast<size_t>(spec->inputs_size()) == contract::kMaxInputs) {
     return in.Problem(value, fmt::format("{} files are the most", contract::kMaxInputs));
   }
@@ -52,9 +52,10 @@ void AddInput(YamlReader& in, const YamlValue& value, const std::string& source,
   const absl::StatusOr<contract::StorageUri> uri = contract::ParseStorageUri("", source);
   if (!uri.ok()) return in.ProblemOf(value, uri.status());
   const bool is_there = uri->path == target;
-  if (!is_there && spec->image().empty()) {
+  if (!is_there && !has_image) {
     return in.Problem(value, fmt::format("without a container the data is at {} alone; mount it "
-                                         "there, or name an image (image_id: docker:NAME:TAG)",
+                                         "there, or name an image (image_id: docker:NAME:TAG), in "
+                                         "each alternative if there are several",
                                          uri->path));
   }
   in.StandsFor(value, fmt::format("inputs[{}]", spec->inputs_size()));
@@ -79,7 +80,7 @@ void ReadWorkdir(YamlReader& in, const Variables& variables, const YamlValue& va
 }
 
 void ReadFileMounts(YamlReader& in, const Variables& variables, const YamlValue& value, size_t job,
-                    v1::JobSpec* spec, std::vector<LocalUpload>* uploads) {
+                    bool has_image, v1::JobSpec* spec, std::vector<LocalUpload>* uploads) {
   in.StandsFor(value, "inputs");
   in.Entries(value, [&](const std::string& key, const YamlValue& inner) {
     std::string target;
@@ -89,7 +90,8 @@ void ReadFileMounts(YamlReader& in, const Variables& variables, const YamlValue&
       return in.Problem(inner, fmt::format("Muster mounts no buckets; {}", kFromElsewhere));
     }
     if (!ReadText(in, inner, &source) || !ReadPath(in, variables, inner, source, &source)) return;
-    if (source.find("://") != source.npos) return AddInput(in, inner, source, target, spec);
+    if (source.find("://") != source.npos)
+      return AddInput(in, inner, source, target, has_image, spec);
     const absl::StatusOr<std::string> place = UploadTarget(target);
     if (!place.ok()) return in.ProblemOf(inner, place.status());
     in.StandsFor(inner, fmt::format("uploads[{}]", spec->uploads_size()));

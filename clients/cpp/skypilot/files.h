@@ -20,10 +20,10 @@ void ReadWorkdir(YamlReader& in, const Variables& variables, const YamlValue& va
 
 // `file_mounts`: files of this machine, which go to their places in the run's working directory,
 // and URIs of the cluster's data (lustre://, slurm://), which become inputs at the target. Without
-// an image, which is known by now, that has to be where the data is. Variables are replaced in
-// both.
+// an image that has to be where the data is; `has_image`: there is one in each alternative.
+// Variables are replaced in both.
 void ReadFileMounts(YamlReader& in, const Variables& variables, const YamlValue& value, size_t job,
-                    v1::JobSpec* spec, std::vector<LocalUpload>* uploads);
+                    bool has_image, v1::JobSpec* spec, std::vector<LocalUpload>* uploads);
 
 // `volumes`, unless it is empty.
 void RefuseVolumes(YamlReader& in, const YamlValue& value);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "clients/cpp/skypilot/envs.h"
@@ -51,7 +52,7 @@ class TaskReader {
             [this](const YamlValue& v) { ReadWorkdir(in_, Known(), v, job_, &spec_, &uploads_); }),
         Given("file_mounts",
               [this](const YamlValue& v) {
-                ReadFileMounts(in_, Known(), v, job_, &spec_, &uploads_);
+                ReadFileMounts(in_, Known(), v, job_, HasImage(), &spec_, &uploads_);
               }),
         Given("volumes", [this](const YamlValue& v) { RefuseVolumes(in_, v); }),
         Meaningless("service"),
@@ -120,22 +121,20 @@ class TaskReader {
   void Resources(const YamlValue& value) {
     in_.StandsFor(value, "resources");
     resources_ = ReadResources(in_, ignored_, value);
-    if (!resources_.empty()) spec_.MergeFrom(resources_.front());
   }
 
-  // The task with each of its resources in place of the first.
+  // Whichever of the alternatives is taken.
+  bool HasImage() const {
+    return !resources_.empty() &&
+           std::all_of(resources_.begin(), resources_.end(),
+                       [](const v1::JobSpec& one) { return !one.image().empty(); });
+  }
+
+  // The task with each of its resources.
   std::vector<v1::JobSpec> Alternatives() const {
-    std::vector<v1::JobSpec> alternatives = {spec_};
-    for (size_t i = 1; i < resources_.size(); ++i) {
-      v1::JobSpec& other = alternatives.emplace_back(spec_);
-      other.clear_resources();
-      other.clear_image();
-      other.clear_placement();
-      other.clear_labels();
-      other.clear_priority();
-      other.clear_retry();
-      other.MergeFrom(resources_[i]);
-    }
+    if (resources_.empty()) return {spec_};
+    std::vector<v1::JobSpec> alternatives;
+    for (const v1::JobSpec& one : resources_) alternatives.emplace_back(spec_).MergeFrom(one);
     return alternatives;
   }
 
@@ -150,8 +149,8 @@ class TaskReader {
   const std::map<std::string, std::string>& given_;
   const size_t job_;
   std::vector<LocalUpload>& uploads_;
-  std::vector<v1::JobSpec> resources_;  // alternatives; the first is in the spec
-  v1::JobSpec spec_;
+  std::vector<v1::JobSpec> resources_;  // alternatives
+  v1::JobSpec spec_;                    // what they have in common
 };
 
 }  // namespace

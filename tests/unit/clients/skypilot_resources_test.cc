@@ -260,6 +260,36 @@ TEST(SkyPilotAlternatives, AreWholeSpecsOfWhichTheFirstIsTheJobs) {
   }
 }
 
+// The alternatives of `fields`, each with the rest of the task.
+void ExpectAlternatives(const std::string& fields, std::string_view becomes) {
+  const auto jobs = ParseJobFile("t.yaml", TaskWith(fields), {});
+  ASSERT_TRUE(jobs.ok()) << fields << jobs.status();
+  ASSERT_EQ(jobs->alternatives.size(), 1u) << fields;
+  std::vector<v1::JobSpec> parts = jobs->alternatives.at(0);
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(parts[0], jobs->specs[0]));
+  for (v1::JobSpec& one : parts) {
+    EXPECT_EQ(one.nodes(), 1u);
+    EXPECT_TRUE(one.has_command());
+    one.clear_nodes();
+    one.clear_command();
+  }
+  ExpectJobs(parts, becomes);
+}
+
+TEST(SkyPilotAlternatives, KeepNothingOfTheFirst) {
+  ExpectAlternatives("ordered: [{infra: slurm}, {infra: ssh/boxes}]",
+                     "slurm {} --- placement { clusters: 'boxes' }");
+  ExpectAlternatives("any_of: [{infra: slurm}, {infra: k8s}]", "slurm {} --- kubernetes {}");
+  ExpectAlternatives("any_of: [{infra: k8s}, {infra: slurm}]", "kubernetes {} --- slurm {}");
+  ExpectAlternatives("any_of: [{infra: k8s, image_id: a}, {infra: slurm, image_id: 'docker:b'}]",
+                     "kubernetes {} image: 'a' --- slurm {} image: 'b'");
+  ExpectAlternatives("any_of: [{infra: k8s, image_id: a}, {infra: slurm}]",
+                     "kubernetes {} image: 'a' --- slurm {}");
+  ExpectAlternatives("any_of: [{cpus: 1, priority: 5, job_recovery: none}, {memory: 1}]",
+                     "resources { cpu_millis: 1000 } priority: 5 retry { max_runs: 1 } --- "
+                     "resources { memory_bytes: 1073741824 }");
+}
+
 TEST(SkyPilotAlternatives, ThatDifferInTheirClustersAloneAreOneJob) {
   const auto jobs =
       ParseJobFile("t.yaml", TaskWith("any_of: [{infra: k8s/a}, {infra: slurm/b}]"), {});

@@ -191,6 +191,14 @@ INSTANTIATE_TEST_SUITE_P(
             RUN_X ENV_A "inputs { uri: 'lustre:///d/one' }"},
         Row{"MountElsewhereWithoutAnImage", "run: x\nfile_mounts: {/e: 'lustre:///d'}",
             "t.yaml:2:19: file_mounts./e: without a container the data is at /d alone|image_id"},
+        Row{"MountElsewhereWithAnImageInEachAlternative",
+            "run: x\nfile_mounts: {/e: 'lustre:///d'}\n"
+            "resources: {any_of: [{image_id: docker:i}, {image_id: docker:j}]}",
+            "command { script: '" BASH "x' } inputs { uri: 'lustre:///d' path: '/e' } image: 'i'"},
+        Row{"MountElsewhereWithAnImageInTheFirstAlternativeAlone",
+            "run: x\nfile_mounts: {/e: 'lustre:///d'}\n"
+            "resources: {ordered: [{image_id: docker:i}, {infra: ssh/boxes}]}",
+            "t.yaml:2:19: file_mounts./e: without a container|in each alternative"},
         Row{"MountOfALocalFileAtAPlaceOfTheCluster", "run: x\nfile_mounts: {/d/e: ./data}",
             "t.yaml:2:21: file_mounts./d/e: \"/d/e\" is a place of the cluster|such as ./e"},
         Row{"MountOfALocalFileAtHome", "run: x\nfile_mounts: {~/.aws: ~/.aws}",
