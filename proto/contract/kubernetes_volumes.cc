@@ -58,10 +58,18 @@ void CheckPaths(const std::string& field, const v1::KubernetesVolume& volume, Fi
   }
 }
 
-// What a run's own Secret holds, its script and environment, is its user's alone.
+// What a run's own Secrets hold, its script, its environment and the files that it brings along, is
+// its user's alone. All are named by its run key, some with more behind a dash.
+bool IsSecretOfRun(std::string_view name) {
+  for (size_t end = name.find('-'); end != name.npos; end = name.find('-', end + 1)) {
+    if (RunKey::Parse(name.substr(0, end)).ok()) return true;
+  }
+  return RunKey::Parse(name).ok();
+}
+
 void CheckSecret(const std::string& field, const std::string& name, FieldErrors* errors) {
   CheckName(field, name, errors);
-  if (!RunKey::Parse(name).ok()) return;
+  if (!IsSecretOfRun(name)) return;
   errors->Add(field, fmt::format("{} is a name that Muster gives to the Secrets of runs, which no "
                                  "other job may read; name a Secret of your own",
                                  Quoted(name)));

@@ -278,6 +278,8 @@ class Maker {
         read_only = true;
         break;
       case v1::KubernetesVolume::kSecret:
+        if (absl::Status own = CheckSecret(field + ".secret", volume.secret()); !own.ok())
+          return own;
         source["secret"] = {{"secretName", volume.secret()}};
         read_only = true;
         break;
@@ -301,6 +303,17 @@ class Maker {
     made_.mounts.push_back(
         MountOf(VolumeOf(std::move(source)), volume.mount_path(), volume.sub_path(), read_only));
     return absl::OkStatus();
+  }
+
+  // Of the operator's credentials jobs have the use, and not the password.
+  absl::Status CheckSecret(const std::string& field, const std::string& name) const {
+    const std::vector<std::string>& own = config_.image_pull_secrets;
+    if (std::find(own.begin(), own.end(), name) == own.end()) return absl::OkStatus();
+    return BadField(
+        field, fmt::format("{} holds the credentials with which cluster {} pulls images "
+                           "(kubernetes.image_pull_secrets), which no job may read; name a Secret "
+                           "of your own",
+                           Quoted(name), config_.cluster));
   }
 
   // Each one is another directory.

@@ -187,6 +187,7 @@ TEST(KubernetesOptions, AVolumeHasOneSourceAndAPlaceOfItsOwn) {
       {"volumes[0].claim", volume([](auto* v) { v->set_claim("A_b"); })},
       {"volumes[0].secret", volume([](auto* v) { v->set_secret(""); })},
       {"volumes[0].secret", volume([](auto* v) { v->set_secret("k7m2-41-1"); })},
+      {"volumes[0].secret", volume([](auto* v) { v->set_secret("k7m2-41-1-files-0"); })},
       {"volumes[0].host_path", volume([](auto* v) { v->set_host_path("data"); })},
       {"volumes[0].mount_path", volume([](auto* v) { v->set_mount_path("data"); })},
       {"volumes[0].mount_path", volume([](auto* v) { v->set_mount_path("/a:b"); })},
