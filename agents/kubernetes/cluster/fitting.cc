@@ -55,8 +55,7 @@ bool IsPassing(const Taint& taint) {
 
 bool KeepsOff(const RunNeed& need, const Taint& taint) {
   if (taint.effect != "NoSchedule" && taint.effect != "NoExecute") return false;
-  // The admission plug-in ExtendedResourceToleration tolerates it for pods that ask for the
-  // resource; whether the cluster has it cannot be seen.
+  // Pods that ask for the resource tolerate it: see MakeTolerations.
   if (!need.gpu_resource.empty() && taint.key == need.gpu_resource) return false;
   const auto& tolerations = need.options.tolerations();
   return std::none_of(tolerations.begin(), tolerations.end(),

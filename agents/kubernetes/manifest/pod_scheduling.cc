@@ -74,9 +74,9 @@ Json MakeAffinity(const v1::Assignment& assignment, const KubernetesConfig& conf
   return affinity;
 }
 
-Json MakeTolerations(const v1::KubernetesOptions& options) {
+Json MakeTolerations(const v1::Assignment& assignment, const KubernetesConfig& config) {
   Json tolerations = Json::array();
-  for (const v1::KubernetesToleration& wanted : options.tolerations()) {
+  for (const v1::KubernetesToleration& wanted : assignment.spec().kubernetes().tolerations()) {
     std::string by = wanted.operator_();
     if (by.empty()) by = wanted.value().empty() ? "Exists" : "Equal";
     Json toleration = {{"operator", by}};
@@ -85,6 +85,11 @@ Json MakeTolerations(const v1::KubernetesOptions& options) {
     if (!wanted.effect().empty()) toleration["effect"] = wanted.effect();
     tolerations.push_back(std::move(toleration));
   }
+  // As the admission plug-in ExtendedResourceToleration does where a cluster has it: who taints
+  // nodes so keeps others off them. Source:
+  // https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/
+  if (const GpuChoice gpus = ChooseGpus(assignment.spec().resources(), config); gpus.count > 0)
+    tolerations.push_back({{"key", gpus.resource}, {"operator", "Exists"}});
   return tolerations;
 }
 

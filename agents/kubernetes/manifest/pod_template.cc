@@ -94,7 +94,8 @@ void SetIf(const std::string& value, const char* key, Json* object) {
   if (!value.empty()) (*object)[key] = value;
 }
 
-void AddOptions(const v1::KubernetesOptions& options, Json* pod) {
+void AddOptions(const v1::Assignment& assignment, const KubernetesConfig& config, Json* pod) {
+  const v1::KubernetesOptions& options = assignment.spec().kubernetes();
   SetIf(options.scheduler_name(), "schedulerName", pod);
   if (options.scheduler_name().empty() && options.gang() == v1::KUBERNETES_GANG_VOLCANO)
     (*pod)["schedulerName"] = kVolcano;
@@ -102,7 +103,7 @@ void AddOptions(const v1::KubernetesOptions& options, Json* pod) {
   SetIf(options.runtime_class(), "runtimeClassName", pod);
   SetIf(options.service_account(), "serviceAccountName", pod);
   for (const auto& [key, value] : options.node_selector()) (*pod)["nodeSelector"][key] = value;
-  if (Json tolerations = MakeTolerations(options); !tolerations.empty())
+  if (Json tolerations = MakeTolerations(assignment, config); !tolerations.empty())
     (*pod)["tolerations"] = std::move(tolerations);
   if (options.security_context().has_fs_group())
     (*pod)["securityContext"]["fsGroup"] = options.security_context().fs_group();
@@ -158,7 +159,7 @@ absl::StatusOr<Json> MakePodSpec(const v1::Assignment& assignment, const Kuberne
   }
   if (spec.has_time_limit()) pod["activeDeadlineSeconds"] = WholeSeconds(spec.time_limit());
   if (PodCount(spec) > 1) pod["subdomain"] = assignment.run_key();
-  AddOptions(options, &pod);
+  AddOptions(assignment, config, &pod);
   AddPullSecrets(options, config, &pod);
   if (Json affinity = MakeAffinity(assignment, config); !affinity.empty())
     pod["affinity"] = std::move(affinity);

@@ -20,7 +20,8 @@ absl::StatusOr<Json> MakePodSpec(const v1::Assignment& assignment, const Kuberne
 // Where the pods may run: what counts in which order is the scheduler's business.
 // An empty object: anywhere.
 Json MakeAffinity(const v1::Assignment& assignment, const KubernetesConfig& config);
-Json MakeTolerations(const v1::KubernetesOptions& options);
+// With one for the taint by the name of the GPU resource, for pods that ask for it.
+Json MakeTolerations(const v1::Assignment& assignment, const KubernetesConfig& config);
 
 // The resource that a job's GPUs are, and the type that a node's label must have; "": any. A type
 // that is the name of one of the operator's resources, or what is behind its '/', stands for it;

@@ -47,7 +47,9 @@ std::optional<v1::Failure> FindStuckGang(const RunFacts& facts, size_t pods, abs
       waits == nullptr
           ? std::string("Kubernetes did not make the others")
           : fmt::format("pod {} found none ({})", waits->name.name, WhyUnscheduled(*waits))));
-  failure.set_suggestion("Nothing: the job is queued again.");
+  failure.set_suggestion(
+      "Nothing, if the job has runs left: it is queued again. Each try is one of its "
+      "retry.max_runs; a gang, or fewer pods, keeps it from being placed in part.");
   return failure;
 }
 

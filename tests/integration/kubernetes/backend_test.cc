@@ -206,6 +206,15 @@ TEST_F(KubernetesBackendTest, ALaunchThatWasCutShortCannotStartAndIsCompletedByT
   EXPECT_EQ(Output(backend(), run), "whole\n");
 }
 
+TEST_F(KubernetesBackendTest, ARunWithGpusStartsOnNodesThatTheirTaintKeepsForIt) {
+  const Json taint = {{"key", "nvidia.com/gpu"}, {"value", "present"}, {"effect", "NoSchedule"}};
+  const Json taints = {{"taints", Json::array({taint})}};
+  const NodeSpec first("node-1", taints, {{"taints", nullptr}});
+  const NodeSpec second("node-2", taints, {{"taints", nullptr}});
+  const TestRun run = RunToEnd(GpuSpec("echo up", 2, 8));
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
+}
+
 TEST_F(KubernetesBackendTest, AJobOfThatNameThatIsAnothersIsNotAdopted) {
   TestRun run = NewRun(ScriptSpec("true"));
   const Json pod = {{"restartPolicy", "Never"},

@@ -120,22 +120,6 @@ class View {
   std::unique_ptr<ClusterView> view_;
 };
 
-// Sets it on a node, and takes it away at the end.
-class NodeSpec {
- public:
-  NodeSpec(const std::string& node, const Json& spec, Json undo)
-      : path_("/api/v1/nodes/" + node), undo_(std::move(undo)) {
-    SharedCluster().MustDo("PATCH", path_, {{"spec", spec}});
-  }
-  ~NodeSpec() { SharedCluster().MustDo("PATCH", path_, {{"spec", undo_}}); }
-  NodeSpec(const NodeSpec&) = delete;
-  NodeSpec& operator=(const NodeSpec&) = delete;
-
- private:
-  const std::string path_;
-  const Json undo_;
-};
-
 TEST(KubernetesCapacityOnClusterTest, TheInventoryHasTheNodesAndWhoTheClusterIs) {
   View view;
   const v1::Inventory inventory = view.MustInventory();

@@ -81,6 +81,22 @@ class TestCluster {
 // they are back.
 TestCluster& SharedCluster();
 
+// Sets it on a node of that one, and takes it away at the end.
+class NodeSpec {
+ public:
+  NodeSpec(const std::string& node, const Json& spec, Json undo)
+      : path_("/api/v1/nodes/" + node), undo_(std::move(undo)) {
+    SharedCluster().MustDo("PATCH", path_, {{"spec", spec}});
+  }
+  ~NodeSpec() { SharedCluster().MustDo("PATCH", path_, {{"spec", undo_}}); }
+  NodeSpec(const NodeSpec&) = delete;
+  NodeSpec& operator=(const NodeSpec&) = delete;
+
+ private:
+  const std::string path_;
+  const Json undo_;
+};
+
 }  // namespace muster::kubernetes
 
 #endif  // MUSTER_TESTS_INTEGRATION_KUBERNETES_TEST_CLUSTER_H_

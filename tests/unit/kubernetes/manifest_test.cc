@@ -209,6 +209,27 @@ TEST(ManifestTest, NodesWhereEarlierRunsFailedAreAvoidedByName) {
       Json({{"key", "metadata.name"}, {"operator", "NotIn"}, {"values", Json::array({"node-2"})}}));
 }
 
+TEST(ManifestTest, OnlyAPodThatAsksForGpusToleratesTheirTaint) {
+  v1::Assignment assignment = MakeAssignment(1);
+  assignment.mutable_spec()->mutable_resources()->clear_gpus();
+  EXPECT_FALSE(PodOf(Make(assignment)).contains("tolerations"));
+  assignment.mutable_spec()->mutable_resources()->add_gpus()->set_count_millis(1000);
+  EXPECT_EQ(PodOf(Make(assignment)).at("tolerations"),
+            Json::array({{{"key", "nvidia.com/gpu"}, {"operator", "Exists"}}}));
+}
+
+TEST(ManifestTest, TheCredentialsForImagesAreNoVolume) {
+  v1::Assignment assignment = MakeAssignment(1);
+  v1::KubernetesVolume* volume = assignment.mutable_spec()->mutable_kubernetes()->add_volumes();
+  volume->set_mount_path("/secret");
+  volume->set_secret("registry");
+  KubernetesConfig config = MakeConfig();
+  Make(assignment, config);
+  config.image_pull_secrets = {"other", "registry"};
+  EXPECT_THAT(RefusalOf(assignment, config),
+              HasSubstr("kubernetes.volumes[0].secret: \"registry\" holds the credentials"));
+}
+
 TEST(ManifestTest, EverythingOfTheKubernetesSectionReachesThePod) {
   v1::Assignment assignment = MakeAssignment(2);
   v1::KubernetesOptions* options = assignment.mutable_spec()->mutable_kubernetes();
