@@ -27,6 +27,7 @@ namespace fs = std::filesystem;
 using contract::FormatBytes;
 using contract::Quoted;
 
+constexpr const char* kSkyIgnore = ".skyignore";
 // Of one .gitignore file; people write them, or take one of some kB from a collection.
 constexpr size_t kMaxIgnoreFileBytes = 1 << 20;
 // Files that an error about too many bytes names.
@@ -88,7 +89,12 @@ class Walk {
   explicit Walk(fs::path root) : root_(std::move(root)) {}
 
   absl::Status Go() {
-    if (absl::Status status = ReadRulesAbove(); !status.ok()) return status;
+    std::error_code error;
+    if (fs::is_regular_file(root_ / kSkyIgnore, error)) {
+      ignore_file_ = kSkyIgnore;
+    } else if (absl::Status status = ReadRulesAbove(); !status.ok()) {
+      return status;
+    }
     return Enter("");
   }
 
@@ -137,7 +143,7 @@ class Walk {
   absl::Status Enter(const std::string& path) {
     const size_t rules_above = rules_.size();
     const int entries_above = tree_.entries_size();
-    for (const char* name : {".gitignore", ".musterignore"}) {
+    for (const char* name : {ignore_file_, ".musterignore"}) {
       if (absl::Status status = AddRules(root_ / (path + name), prefix_ + path); !status.ok())
         return status;
     }
@@ -204,6 +210,7 @@ class Walk {
   }
 
   const fs::path root_;
+  const char* ignore_file_ = ".gitignore";
   std::string prefix_;  // of paths in rules: from the root of the repository to ours
   IgnoreRules rules_;
   v1::FileTree tree_;

@@ -3,9 +3,10 @@
 // What .gitignore and .musterignore files leave out by git's rules stays behind, and so does each
 // .git. The .gitignore files above the directory count up to the root of its repository, and that
 // one's .git/info/exclude. A .musterignore file has the same form and comes after the .gitignore of
-// its directory, so that it can also take files back. Unlike git, which file is tracked is not
-// asked, nor are the rules of the user's own configuration: the same directory is the same tree for
-// everybody.
+// its directory, so that it can also take files back. With a .skyignore file in the directory
+// itself the .skyignore files there and below count in place of all of git's, as SkyPilot's users
+// have them. Unlike git, which file is tracked is not asked, nor are the rules of the user's own
+// configuration: the same directory is the same tree for everybody.
 #ifndef MUSTER_CLIENTS_CPP_UPLOADS_LOCAL_TREE_H_
 #define MUSTER_CLIENTS_CPP_UPLOADS_LOCAL_TREE_H_
 

@@ -82,6 +82,22 @@ TEST_F(UploadTest, OfASkyPilotTaskEveryWorkdirIsThisMachines) {
   EXPECT_THAT(outcome.err, HasSubstr("muster submit --workdir"));
 }
 
+TEST_F(UploadTest, WhatSkyignoreNamesStaysBehindOfWorkdirAndFileMounts) {
+  for (const std::string directory : {"project", "data"}) {
+    Write(directory + "/.skyignore", ".env\n");
+    Write(directory + "/.env", "TOKEN=1");
+    Write(directory + "/a", "1");
+  }
+  const std::string path = (directory_ / "project").string();
+  const std::string file =
+      WriteFile("num_nodes: 1\nrun: x\nworkdir: " + path + "\nfile_mounts: {d: ~/data}\n");
+  EXPECT_EQ(RunAtHome({"submit", file}).code, 0);
+  EXPECT_EQ(TreeOf(0), ".skyignore=.env\n a=1 ");
+  EXPECT_EQ(TreeOf(1), "d: .skyignore=.env\n a=1 ");
+  EXPECT_EQ(RunAtHome({"sky", "exec", "box", "-d", "--workdir", path, "ls"}).code, 0);
+  EXPECT_EQ(TreeOf(0), ".skyignore=.env\n a=1 ");
+}
+
 TEST_F(UploadTest, PlanAndValidateTellWhatWouldBeUploadedAndUploadTheListAlone) {
   Write("project/train.py", "12345");
   Write("project/other.py", "123");

@@ -96,6 +96,30 @@ TEST_F(UploadsTest, TheRulesOfTheRepositoryAboveCountForADirectoryOfIt) {
   EXPECT_THAT(Paths("repo/src"), ElementsAre(".gitignore", "app/out/y", "keep.o"));
 }
 
+TEST_F(UploadsTest, SkyignoreTakesThePlaceOfAllOfGitsRules) {
+  Write("repo/.git/info/exclude", "excluded\n");
+  Write("repo/.gitignore", "*.o\n");
+  Write("repo/src/.gitignore", "*.bin\n");
+  Write("repo/src/.skyignore", "# SkyPilot's\n.env\n/data/\n");
+  Write("repo/src/.musterignore", "notes\n");
+  Write("repo/src/app/.gitignore", "*\n");
+  Write("repo/src/app/.skyignore", "*.log\n");
+  for (const char* file : {".env", "a.o", "app/.env", "app/a.log", "app/a.py", "app/data/x",
+                           "data/x", "excluded", "model.bin", "notes"})
+    Write(std::string("repo/src/") + file);
+  EXPECT_THAT(Paths("repo/src"),
+              ElementsAre(".gitignore", ".musterignore", ".skyignore", "a.o", "app/.gitignore",
+                          "app/.skyignore", "app/a.py", "app/data/x", "excluded", "model.bin"));
+}
+
+TEST_F(UploadsTest, ASkyignoreBelowTheDirectoryAloneCountsForNothing) {
+  Write(".gitignore", "*.o\n");
+  Write("app/.skyignore", "*.log\n");
+  Write("app/a.o");
+  Write("app/a.log");
+  EXPECT_THAT(Paths(), ElementsAre(".gitignore", "app/.skyignore", "app/a.log"));
+}
+
 TEST_F(UploadsTest, GitsOwnFilesStayBehind) {
   Write(".git/config");
   Write("module/.git", "gitdir: elsewhere\n");
