@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -109,7 +110,9 @@ class Reader {
                                      path.native()))));
     }
     const Layout layout = LayoutOf(upload, is_directory);
-    const auto index = TreeOf(path, layout.name);
+    // Of a directory that is named outright its content is wanted, whatever names that above.
+    const RulesAbove above = upload.target.empty() ? RulesAbove::kCount : RulesAbove::kDoNotCount;
+    const auto index = TreeOf(path, above, layout.name);
     if (!index.ok()) return At(PlaceOf(upload), index.status(), Remedy(index.status(), upload));
     const LocalTree& tree = trees_[*index];
     uint64_t& bytes = job_bytes_[upload.job];
@@ -129,10 +132,10 @@ class Reader {
   }
 
   // Its number among the trees; jobs of a file often have one directory.
-  absl::StatusOr<size_t> TreeOf(const fs::path& path, const std::string& name) {
-    const auto [known, is_new] = known_.try_emplace({path, name}, trees_.size());
+  absl::StatusOr<size_t> TreeOf(const fs::path& path, RulesAbove above, const std::string& name) {
+    const auto [known, is_new] = known_.try_emplace({path, above, name}, trees_.size());
     if (!is_new) return known->second;
-    auto tree = ReadLocalTree(path, max_job_bytes_, name);
+    auto tree = ReadLocalTree(path, max_job_bytes_, above, name);
     if (!tree.ok()) return tree.status();
     trees_.push_back(*std::move(tree));
     return known->second;
@@ -141,7 +144,7 @@ class Reader {
   const uint64_t max_job_bytes_;
   JobFile& file_;
   std::vector<LocalTree> trees_;
-  std::map<std::pair<fs::path, std::string>, size_t> known_;
+  std::map<std::tuple<fs::path, RulesAbove, std::string>, size_t> known_;
   std::map<size_t, uint64_t> job_bytes_;
 };
 

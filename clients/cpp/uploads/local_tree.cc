@@ -86,13 +86,13 @@ void SetFile(const struct stat& info, v1::FileTreeEntry* entry) {
 // Walks one directory.
 class Walk {
  public:
-  explicit Walk(fs::path root) : root_(std::move(root)) {}
+  Walk(fs::path root, RulesAbove above) : root_(std::move(root)), above_(above) {}
 
   absl::Status Go() {
     std::error_code error;
     if (fs::is_regular_file(root_ / kSkyIgnore, error)) {
       ignore_file_ = kSkyIgnore;
-    } else if (absl::Status status = ReadRulesAbove(); !status.ok()) {
+    } else if (absl::Status status = ReadRulesOfRepository(); !status.ok()) {
       return status;
     }
     return Enter("");
@@ -117,13 +117,14 @@ class Walk {
   }
 
   // The rules of the repository that the root is in, if it is in one.
-  absl::Status ReadRulesAbove() {
+  absl::Status ReadRulesOfRepository() {
     std::error_code error;
     const fs::path absolute = fs::canonical(root_, error);
     if (error) return SystemError(error.value(), root_);
     fs::path repository = absolute;
     while (!fs::exists(repository / ".git", error)) {
-      if (!repository.has_relative_path()) return absl::OkStatus();
+      if (above_ == RulesAbove::kDoNotCount || !repository.has_relative_path())
+        return absl::OkStatus();
       repository = repository.parent_path();
     }
     if (absl::Status status = AddRules(repository / ".git/info/exclude", ""); !status.ok())
@@ -210,6 +211,7 @@ class Walk {
   }
 
   const fs::path root_;
+  const RulesAbove above_;
   const char* ignore_file_ = ".gitignore";
   std::string prefix_;  // of paths in rules: from the root of the repository to ours
   IgnoreRules rules_;
@@ -270,14 +272,14 @@ absl::Status Digest(const fs::path& source, v1::FileTreeEntry* entry) {
 
 }  // namespace
 
-absl::StatusOr<LocalTree> ReadLocalTree(const fs::path& path, uint64_t max_bytes,
+absl::StatusOr<LocalTree> ReadLocalTree(const fs::path& path, uint64_t max_bytes, RulesAbove above,
                                         const std::string& name) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) return SystemError(errno, path);
   LocalTree local;
   const bool is_directory = S_ISDIR(info.st_mode);
   if (is_directory) {
-    Walk walk(path);
+    Walk walk(path, above);
     if (absl::Status status = walk.Go(); !status.ok()) return status;
     local.tree = std::move(*walk.tree());
   } else {

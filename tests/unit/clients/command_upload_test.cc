@@ -82,6 +82,20 @@ TEST_F(UploadTest, OfASkyPilotTaskEveryWorkdirIsThisMachines) {
   EXPECT_THAT(outcome.err, HasSubstr("muster submit --workdir"));
 }
 
+TEST_F(UploadTest, ADirectoryOfFileMountsIsWholeWhateverItsRepositoryLeavesOut) {
+  Write("repo/.git/config", "");
+  Write("repo/.gitignore", "data/*\n*.ckpt\n");
+  Write("repo/data/a.ckpt", "1");
+  Write("repo/data/b.txt", "2");
+  for (const std::string first : {"run: x", "num_nodes: 1\nrun: x"}) {
+    const std::string file =
+        WriteFile(first + "\nworkdir: ~/repo/data\nfile_mounts: {d: ~/repo/data}\n");
+    EXPECT_EQ(RunAtHome({"submit", file}).code, 0);
+    EXPECT_EQ(TreeOf(0), "") << "of a working directory they stay behind";
+    EXPECT_EQ(TreeOf(1), "d: a.ckpt=1 b.txt=2 ");
+  }
+}
+
 TEST_F(UploadTest, WhatSkyignoreNamesStaysBehindOfWorkdirAndFileMounts) {
   for (const std::string directory : {"project", "data"}) {
     Write(directory + "/.skyignore", ".env\n");

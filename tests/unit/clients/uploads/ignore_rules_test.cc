@@ -160,7 +160,7 @@ TEST_P(AgainstGit, LeavesOutWhatGitLeavesOut) {
   }
   const auto expected = GitSays(directory_);
   ASSERT_TRUE(expected.has_value()) << "git did not answer: deploy/install-deps test installs it";
-  const auto local = ReadLocalTree(directory_, kPlenty);
+  const auto local = ReadLocalTree(directory_, kPlenty, RulesAbove::kCount);
   ASSERT_TRUE(local.ok()) << local.status();
   std::vector<std::string> files;
   for (const auto& entry : local->tree.entries()) {

@@ -24,7 +24,7 @@ TEST_F(UploadsTest, ADirectoryBecomesATreeThatItsReceiversAccept) {
   std::filesystem::create_directories(directory_ / "empty/inner");
   std::filesystem::create_symlink("b/same.py", directory_ / "a/link");
   chmod((directory_ / "train.py").c_str(), 0755);
-  const auto local = ReadLocalTree(directory_, kPlenty);
+  const auto local = ReadLocalTree(directory_, kPlenty, RulesAbove::kCount);
   ASSERT_TRUE(local.ok()) << local.status();
   const auto tree = contract::ParseFileTree(local->bytes);
   ASSERT_TRUE(tree.ok()) << tree.status();
@@ -49,8 +49,8 @@ TEST_F(UploadsTest, TheSameDirectoryIsTheSameTreeWhereverItLies) {
   Write("one/x/a.pyc");
   Write("two/.gitignore", "*.pyc\n");
   Write("two/x/train.py", "1");
-  const auto one = ReadLocalTree(directory_ / "one", kPlenty);
-  const auto two = ReadLocalTree(directory_ / "two", kPlenty);
+  const auto one = ReadLocalTree(directory_ / "one", kPlenty, RulesAbove::kCount);
+  const auto two = ReadLocalTree(directory_ / "two", kPlenty, RulesAbove::kCount);
   ASSERT_TRUE(one.ok() && two.ok());
   EXPECT_EQ(one->sha256, two->sha256);
 }
@@ -60,11 +60,11 @@ TEST_F(UploadsTest, AFileThatOthersMayNotReadStaysSo) {
   Write("id_ed25519.pub");
   chmod((directory_ / "id_ed25519").c_str(), 0600);
   chmod((directory_ / "id_ed25519.pub").c_str(), 0640);
-  const auto directory = ReadLocalTree(directory_, kPlenty);
+  const auto directory = ReadLocalTree(directory_, kPlenty, RulesAbove::kCount);
   ASSERT_TRUE(directory.ok()) << directory.status();
   EXPECT_TRUE(directory->tree.entries(0).owner_only());
   EXPECT_FALSE(directory->tree.entries(1).owner_only());
-  const auto file = ReadLocalTree(directory_ / "id_ed25519", kPlenty);
+  const auto file = ReadLocalTree(directory_ / "id_ed25519", kPlenty, RulesAbove::kCount);
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_TRUE(file->tree.entries(0).owner_only());
 }
@@ -94,6 +94,20 @@ TEST_F(UploadsTest, TheRulesOfTheRepositoryAboveCountForADirectoryOfIt) {
   Write("repo/src/app/secret");
   Write(".gitignore", "*\n");
   EXPECT_THAT(Paths("repo/src"), ElementsAre(".gitignore", "app/out/y", "keep.o"));
+}
+
+TEST_F(UploadsTest, RulesAboveADirectoryThatIsNamedOutrightLeaveItWhole) {
+  Write("repo/.git/info/exclude", "excluded\n");
+  Write("repo/.gitignore", "data/*\n*.ckpt\n");
+  Write("repo/data/.gitignore", "*.tmp\n");
+  Write("repo/data/a.ckpt");
+  Write("repo/data/a.tmp");
+  Write("repo/data/excluded");
+  Write("repo/excluded");
+  EXPECT_THAT(Paths("repo/data", RulesAbove::kDoNotCount),
+              ElementsAre(".gitignore", "a.ckpt", "excluded"));
+  EXPECT_THAT(Paths("repo", RulesAbove::kDoNotCount), ElementsAre(".gitignore", "data"))
+      << "its own rules";
 }
 
 TEST_F(UploadsTest, SkyignoreTakesThePlaceOfAllOfGitsRules) {
@@ -164,14 +178,15 @@ TEST_F(UploadsTest, ALinkThatLeadsOutIsToldBeforeAnyFileIsCounted) {
 
 TEST_F(UploadsTest, AFileThatGrowsWhileItIsReadIsRefused) {
   // The kernel says that such a file has no bytes, and has some.
-  const absl::Status status = ReadLocalTree("/proc/self/status", kPlenty).status();
+  const absl::Status status =
+      ReadLocalTree("/proc/self/status", kPlenty, RulesAbove::kCount).status();
   EXPECT_TRUE(absl::IsAborted(status)) << status;
   EXPECT_THAT(std::string(status.message()),
               AllOf(HasSubstr("/proc/self/status"), HasSubstr("has changed")));
 }
 
 TEST_F(UploadsTest, WhatIsNotThereIsNamed) {
-  const auto local = ReadLocalTree(directory_ / "nowhere", kPlenty);
+  const auto local = ReadLocalTree(directory_ / "nowhere", kPlenty, RulesAbove::kCount);
   EXPECT_TRUE(absl::IsNotFound(local.status()));
   EXPECT_THAT(std::string(local.status().message()), HasSubstr("nowhere"));
 }

@@ -28,8 +28,9 @@ class UploadsTest : public testing::Test {
     std::ofstream(file, std::ios::binary) << content;
   }
   // The paths of the tree's entries, in its order.
-  std::vector<std::string> Paths(const std::string& below = "") {
-    const auto local = ReadLocalTree(directory_ / below, kPlenty);
+  std::vector<std::string> Paths(const std::string& below = "",
+                                 RulesAbove above = RulesAbove::kCount) {
+    const auto local = ReadLocalTree(directory_ / below, kPlenty, above);
     EXPECT_TRUE(local.ok()) << local.status();
     std::vector<std::string> paths;
     if (!local.ok()) return paths;
@@ -37,7 +38,7 @@ class UploadsTest : public testing::Test {
     return paths;
   }
   std::string Error(uint64_t max_bytes = kPlenty) {
-    return std::string(ReadLocalTree(directory_, max_bytes).status().message());
+    return std::string(ReadLocalTree(directory_, max_bytes, RulesAbove::kCount).status().message());
   }
 
   static constexpr uint64_t kPlenty = 1 << 30;
