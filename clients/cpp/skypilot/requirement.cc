@@ -25,6 +25,16 @@ v1::ClusterKind KindOf(Infra::Kind kind) {
   return kind == Infra::Kind::kKubernetes ? v1::CLUSTER_KIND_KUBERNETES : v1::CLUSTER_KIND_MACHINES;
 }
 
+constexpr std::string_view kDocker = "docker:";
+
+// By region; a container may stand among them, or under a key of its own.
+bool AreMachineImages(const YAML::Node& images) {
+  return std::all_of(images.begin(), images.end(), [](const auto& image) {
+    return image.first.IsScalar() && image.first.Scalar() != "docker" && image.second.IsScalar() &&
+           image.second.Scalar().find(kDocker) == std::string::npos;
+  });
+}
+
 class RequirementReader {
  public:
   RequirementReader(YamlReader* in, Ignored* ignored, const Fields& fields)
@@ -116,11 +126,13 @@ class RequirementReader {
   }
 
   void Image() {
-    constexpr std::string_view kPrefix = "docker:";
     const YamlValue* value = Find(fields_, "image_id");
     if (value == nullptr) return;
     in_.StandsFor(*value, "image");
     if (value->node.IsMap()) {
+      if (infra_.kind == Infra::Kind::kCloud && AreMachineImages(value->node)) {
+        return ignored_.Field(in_, *value);
+      }
       return in_.Problem(*value,
                          "names an image for each region, and there are none here; write "
                          "one, as in docker:NAME:TAG");
@@ -129,8 +141,8 @@ class RequirementReader {
     if (!ReadText(in_, *value, &text)) return;
     text.erase(0, text.find_first_not_of(' '));
     text.erase(text.find_last_not_of(' ') + 1);
-    if (text.starts_with(kPrefix)) {
-      spec_.set_image(text.substr(kPrefix.size()));
+    if (text.starts_with(kDocker)) {
+      spec_.set_image(text.substr(kDocker.size()));
     } else if (infra_.kind == Infra::Kind::kKubernetes) {
       spec_.set_image(text);
     } else if (infra_.kind == Infra::Kind::kCloud) {

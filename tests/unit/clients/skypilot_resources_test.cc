@@ -149,6 +149,13 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"PlainImageOnKubernetes", "infra: k8s/a\nimage_id: ubuntu",
             "placement { clusters: 'a' } image: 'ubuntu'"},
         Row{"PlainImageOnACloud", "infra: aws\nimage_id: ami-123", ""},
+        Row{"ImagesOfACloudsRegions", "infra: aws\nimage_id: {us-east-1: ami-1, us-west-2: ami-2}",
+            ""},
+        Row{"AContainerAmongImagesOfRegions",
+            "infra: aws\nimage_id: {us-east-1: ami-1, us-west-2: docker:a}",
+            "t.yaml:5:13: |for each region"},
+        Row{"AContainerBesideAnImage", "infra: aws\nimage_id: {us-east-1: ami-1, docker: a}",
+            "t.yaml:5:13: |for each region"},
         Row{"PlainImage", "image_id: ami-123", "t.yaml:4:13: resources.image_id: |docker:NAME:TAG"},
         Row{"CaseOfDocker", "image_id: Docker:ubuntu", "t.yaml:4:13: |docker:NAME:TAG"},
         Row{"ImagesOfRegions", "image_id: {us-east-1: ami-1}", "t.yaml:4:13: |for each region"}),
@@ -235,11 +242,12 @@ std::vector<std::string> NotesOf(const std::string& fields) {
 TEST(SkyPilotNotes, OneNamesAllThatMeansNothingHere) {
   EXPECT_THAT(
       NotesOf("infra: aws/us-east-1\nuse_spot: true\ndisk_size: 512\nautostop: 5\nports: 8080\n"
-              "job_recovery: {max_restarts_on_errors: 3}\ncpus: 1"),
-      ElementsAre("t.yaml: ignored, because it means nothing to Muster's clusters: "
-                  "resources.infra, resources.job_recovery.max_restarts_on_errors, "
-                  "resources.use_spot, resources.disk_size, resources.ports, resources.autostop "
-                  "(--strict refuses it)"));
+              "job_recovery: {max_restarts_on_errors: 3}\ncpus: 1\nimage_id: {us-east-1: ami-1}"),
+      ElementsAre(
+          "t.yaml: ignored, because it means nothing to Muster's clusters: "
+          "resources.infra, resources.image_id, resources.job_recovery.max_restarts_on_errors, "
+          "resources.use_spot, resources.disk_size, resources.ports, resources.autostop "
+          "(--strict refuses it)"));
 }
 
 TEST(SkyPilotAlternatives, AreWholeSpecsOfWhichTheFirstIsTheJobs) {
@@ -305,6 +313,9 @@ TEST(SkyPilotNotes, AreErrorsAtTheirPlacesWhenStrict) {
   EXPECT_THAT(MessageOf(jobs.status()),
               HasSubstr("t.yaml:4:13: resources.use_spot: means nothing to Muster's clusters"));
   EXPECT_THAT(MessageOf(jobs.status()), HasSubstr("t.yaml:5:14: resources.disk_size: "));
+  const auto image =
+      ParseJobFile("t.yaml", TaskWith("infra: aws\nimage_id: {us-east-1: ami-1}"), strict);
+  EXPECT_THAT(MessageOf(image.status()), HasSubstr("t.yaml:5:13: resources.image_id: means"));
   EXPECT_TRUE(ParseJobFile("t.yaml", TaskWith("cpus: 4+\ninfra: slurm/a"), strict).ok());
   EXPECT_TRUE(ParseJobFile("t.yaml", TaskWith("any_of: [{cpus: 1}, {cpus: 2}]"), strict).ok());
 }
