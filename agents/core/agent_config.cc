@@ -134,7 +134,9 @@ std::vector<Setting> MachinesSettings(machines::MachinesConfig* machines, std::s
          if (bytes.ok()) machines->memory_bytes = *bytes;
          return bytes.status();
        }},
-      {"machines.gpus", "GPUs that runs may use, TYPE:COUNT,... [what nvidia-smi finds]",
+      {"machines.gpus",
+       "GPUs that runs may use, TYPE:COUNT,... in the order of the devices "
+       "[what nvidia-smi and rocm-smi find]",
        [machines](const std::string& value) { return SetGpus(machines, value); },
        /*is_mapping=*/true},
       {"machines.cancel_grace", "between TERM and KILL [10s]",

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -97,18 +98,19 @@ std::vector<Setting> SettingsOf(machines::HostConfig* host) {
 
 }  // namespace
 
-absl::StatusOr<std::map<std::string, uint32_t>> ParseGpuCounts(std::string_view text) {
-  std::map<std::string, uint32_t> gpus;
+absl::StatusOr<machines::GpuCounts> ParseGpuCounts(std::string_view text) {
+  machines::GpuCounts gpus;
   for (const std::string& part : SplitAtCommas(text)) {
     const size_t colon = part.find(':');
     const std::string type = part.substr(0, colon);
     uint32_t count = 0;
     const auto set = NumberInto(1, kMaxGpusOfAType, [&](uint64_t number) { count = number; });
     if (colon == std::string::npos || type.empty() || !set(part.substr(colon + 1)).ok() ||
-        !gpus.emplace(type, count).second) {
+        std::any_of(gpus.begin(), gpus.end(), [&](const auto& one) { return one.first == type; })) {
       return InvalidSetting(
           fmt::format("\"{}\" is not of the form TYPE:COUNT, e.g. a100:4,h100:2", part));
     }
+    gpus.emplace_back(type, count);
   }
   return gpus;
 }

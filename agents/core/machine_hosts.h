@@ -6,7 +6,6 @@
 #define MUSTER_AGENTS_CORE_MACHINE_HOSTS_H_
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +16,8 @@
 
 namespace muster::agent {
 
-// "a100:4,h100:2"; empty: none.
-absl::StatusOr<std::map<std::string, uint32_t>> ParseGpuCounts(std::string_view text);
+// "h100:4,a100:2", in the order in which it says so; empty: none.
+absl::StatusOr<machines::GpuCounts> ParseGpuCounts(std::string_view text);
 
 // `ssh`: what all hosts have in common. INVALID_ARGUMENT "FILE:LINE:COLUMN: ..." names the setting
 // and the remedy.

@@ -4,9 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agents/hosts/ssh_config.h"
@@ -16,6 +16,10 @@ namespace muster::machines {
 // The agent has four threads for each.
 inline constexpr size_t kMaxHosts = 128;
 
+// How many GPUs of which type (in any case), in the order of the devices: what a tool such as
+// nvidia-smi numbers 0, 1, ...
+using GpuCounts = std::vector<std::pair<std::string, uint32_t>>;
+
 struct HostConfig {
   std::string name;     // unique in its cluster, as a cluster's name is written
   std::string address;  // by which the other hosts reach it: MASTER_ADDR
@@ -23,7 +27,7 @@ struct HostConfig {
   // What runs may use; what is left out is asked of the host.
   std::optional<uint32_t> cpus = {};
   std::optional<uint64_t> memory_bytes = {};
-  std::optional<std::map<std::string, uint32_t>> gpus = {};
+  std::optional<GpuCounts> gpus = {};
   std::vector<std::string> labels = {};
   bool cordoned = false;  // is given no new runs
 };

@@ -76,7 +76,7 @@ std::string Identity(hosts::Host& host, const std::string& hostname) {
   return id.size() == 32 ? id : hostname;
 }
 
-std::vector<Gpu> ConfiguredGpus(const std::map<std::string, uint32_t>& counts) {
+std::vector<Gpu> ConfiguredGpus(const GpuCounts& counts) {
   std::vector<Gpu> gpus;
   for (const auto& [type, count] : counts) {
     for (uint32_t i = 0; i < count; ++i) {

@@ -30,11 +30,10 @@ struct MachinesConfig {
   // The cluster's name, for MUSTER_CLUSTER.
   std::string cluster = {};
 
-  // What runs may use; what is left out is found out. GPUs by type (in any case), numbered from 0
-  // in the order of the types' names; an empty map: none.
+  // What runs may use; what is left out is found out. No counts of GPUs: none.
   std::optional<uint32_t> cpus;
   std::optional<uint64_t> memory_bytes;
-  std::optional<std::map<std::string, uint32_t>> gpus;
+  std::optional<GpuCounts> gpus;
 
   // Between TERM and KILL when a run is canceled or at its time limit.
   absl::Duration cancel_grace = absl::Seconds(10);

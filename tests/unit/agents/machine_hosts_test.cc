@@ -21,7 +21,7 @@ absl::StatusOr<std::vector<machines::HostConfig>> Parse(const std::string& text)
 TEST(MachineHosts, AHostHasWhatItsLineSays) {
   const auto hosts = Parse(
       "gpu1: {ssh: ada@gpu1.lab:2222, address: 10.0.0.1, cpus: 32, memory: 256Gi,\n"
-      "       gpus: {h100: 4}, labels: [fast, rack-a], cordon: yes}\n");
+      "       gpus: {h100: 4, a100: 2}, labels: [fast, rack-a], cordon: yes}\n");
   ASSERT_TRUE(hosts.ok()) << hosts.status();
   const machines::HostConfig& host = hosts->at(0);
   EXPECT_EQ(host.name, "gpu1");
@@ -30,7 +30,7 @@ TEST(MachineHosts, AHostHasWhatItsLineSays) {
   EXPECT_EQ(host.address, "10.0.0.1");
   EXPECT_EQ(*host.cpus, 32);
   EXPECT_EQ(*host.memory_bytes, uint64_t{256} << 30);
-  EXPECT_THAT(*host.gpus, ElementsAre(Pair("h100", 4)));
+  EXPECT_THAT(*host.gpus, ElementsAre(Pair("h100", 4), Pair("a100", 2)));
   EXPECT_THAT(host.labels, ElementsAre("fast", "rack-a"));
   EXPECT_TRUE(host.cordoned);
 }

@@ -181,15 +181,14 @@ TEST(Machine, ProductNamesBecomeShortTypes) {
   EXPECT_EQ(GpuTypeOf("NVIDIA"), "gpu");
 }
 
-TEST(Machine, TheConfigurationReplacesWhatIsFound) {
+TEST(Machine, TheConfigurationReplacesWhatIsFoundDeviceByDevice) {
   hosts::LocalHost host;
   const auto machine = ReadMachine(
-      {.cpus = 64, .memory_bytes = 1 << 30, .gpus = {{{"b200", 1}, {"h100", 2}}}}, host);
+      {.cpus = 64, .memory_bytes = 1 << 30, .gpus = {{{"H100", 2}, {"a100", 1}}}}, host);
   ASSERT_TRUE(machine.ok());
   EXPECT_EQ(machine->capacity.cores, 64u);
-  EXPECT_EQ(machine->capacity.gpus.size(), 3u);
-  EXPECT_EQ(machine->capacity.gpus[2].type, "h100");
-  EXPECT_EQ(machine->capacity.gpus[2].name, "2");
+  EXPECT_THAT(machine->capacity.gpus,
+              ElementsAre(Gpu{0, "h100", "0"}, Gpu{1, "h100", "1"}, Gpu{2, "a100", "2"}));
 }
 
 // A program of the tool's name, found before any other.
