@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <thread>
 
 #include "agents/hosts/local_host.h"
@@ -237,6 +238,40 @@ TEST_P(FakeToolTest, ACancelEndsTheProgram) {
   // Twice, if the tool's signal and the group's come one right after the other: a real tool's
   // program is in no group of the supervisor's.
   EXPECT_THAT(Stdout(run_key), StartsWith("took leave\n"));
+}
+
+class GpuToolTest : public FakeToolTest {
+ protected:
+  GpuToolTest() {
+    config_.cpus = 8;
+    config_.gpus = {{{"h100", 4}}};
+  }
+  static v1::JobSpec OnTwoGpus(v1::JobSpec spec) {
+    v1::GpuRequest* gpus = spec.mutable_resources()->add_gpus();
+    gpus->set_type("h100");
+    gpus->set_count_millis(2000);
+    return InContainer(std::move(spec));
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Tools, GpuToolTest,
+                         ::testing::Values(kPodman, kDocker, kEnroot, kApptainer), ToolName);
+
+TEST_P(GpuToolTest, AContainerHasTheGpusOfItsRunAndNumbersThemAsItSeesThem) {
+  const std::string gate = Gate("gate");
+  const std::string first = Submit(OnTwoGpus(Script("cat " + gate)));
+  AwaitState(first, v1::RUN_STATE_RUNNING);
+  const std::string second = Submit(OnTwoGpus(Script("echo $CUDA_VISIBLE_DEVICES")));
+  EXPECT_EQ(AwaitEnd(second).state, v1::RUN_STATE_SUCCEEDED);
+  // Only apptainer's containers see the others, too.
+  EXPECT_EQ(Stdout(second), GetParam() == std::string(kApptainer) ? "2,3\n" : "0,1\n");
+  const std::map<std::string, std::string> told = {
+      {kPodman, " --device=nvidia.com/gpu=2 --device=nvidia.com/gpu=3 "},
+      {kDocker, " --gpus=\"device=2,3\" "},
+      {kEnroot, "\nNVIDIA_VISIBLE_DEVICES=2,3\n"},
+      {kApptainer, " --nv "}};
+  EXPECT_THAT(Words() + ReadAll(dir_ / "tool-environment"), HasSubstr(told.at(GetParam())));
+  Open(gate);
+  AwaitEnd(first);
 }
 
 using LimitingToolTest = FakeToolTest;
