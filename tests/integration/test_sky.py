@@ -3,6 +3,8 @@
 import re
 import subprocess
 
+import pytest
+
 from muster.v1 import job_pb2, job_spec_pb2
 
 from harness.api import CANCELED, SUCCEEDED, argv_spec, script_spec
@@ -60,8 +62,9 @@ def test_a_command_is_for_bash_and_exec_exits_as_skypilot_does(world, agent, api
     assert done.stdout == "gone\n" and "exit code 3" in done.stderr
 
 
-def test_a_setup_that_fails_is_failed_setup(world, agent):
-    task = world.write("task.yaml", "num_nodes: 1\nsetup: exit 7\nrun: echo never\n")
+@pytest.mark.parametrize("setup", ["exit 7", "kill -9 $$"])
+def test_a_setup_that_fails_is_failed_setup(world, agent, setup):
+    task = world.write("task.yaml", f"num_nodes: 1\nsetup: {setup}\nrun: echo never\n")
     done = sky(world, "exec", "box", task, code=FAILED)
     assert "Job finished (status: FAILED_SETUP)" in done.stderr
     row = rows(world, "box")[1]

@@ -136,6 +136,17 @@ TEST_F(RunTest, AFailedSetupKeepsTheCommandFromStarting) {
   EXPECT_EQ(Stdout(run_key), "setup\n");
 }
 
+TEST_F(RunTest, ASetupThatASignalKillsHasFailedAsOneThatExits) {
+  v1::JobSpec spec = Script("echo command");
+  spec.set_setup("echo setup; kill -9 $$");
+  const std::string run_key = Submit(spec);
+  const agent::Observation end = AwaitEnd(run_key);
+  ASSERT_EQ(end.state, v1::RUN_STATE_FAILED);
+  EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_THAT(end.failure->message(), HasSubstr("setup was ended by signal 9"));
+  EXPECT_EQ(Stdout(run_key), "setup\n");
+}
+
 TEST_F(RunTest, ACommandThatIsNotThereIsNamedWithARemedy) {
   const agent::Observation end = RunToEnd(Program({"/no/such/program"}));
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
