@@ -36,7 +36,7 @@ def test_the_slurm_rows_run(tmp_path):
 def test_the_kubernetes_rows_run(tmp_path):
     out = tmp_path / "figures.json"
     rows = ["kubernetes_500", "kubernetes_writes_per_job", "kubernetes_reads_per_job", "kubernetes_watch_memory",
-            "kubernetes_list_memory", "kubernetes_end_latency_p50", "kubernetes_end_latency_p99"]
+            "kubernetes_list_memory", "kubernetes_runs_memory", "kubernetes_end_latency_p50", "kubernetes_end_latency_p99"]
     done = subprocess.run([RUN, "--short", "--json", out, *rows], capture_output=True, text=True, check=False,
                           timeout=TIMEOUT_S)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -2,7 +2,10 @@
 
 import copy
 import dataclasses
+import json
 import time
+
+from muster.v1 import job_spec_pb2
 
 from harness.api import TERMINAL, argv_spec
 from harness.kubernetes import KubernetesCluster
@@ -18,6 +21,9 @@ WRITES = ("POST", "PATCH", "PUT", "DELETE")
 KEPT_S = 604800
 MANAGED = "app.kubernetes.io/managed-by=muster"
 MEGABYTE = 1e6
+BATCH = 1000  # the most jobs of one call
+# For some 50 launches a second.
+LAUNCH_PATIENCE_S = 600
 
 
 def kubernetes_500(short):
@@ -131,6 +137,30 @@ def kubernetes_watch_memory(short):
     return [Figure("kubernetes_watch_memory", (watched - before) / MEGABYTE, "MB", before / MEGABYTE,
                    "the agent with one Job", 100, at_most=True),
             Figure("kubernetes_list_memory", (listed - before) / MEGABYTE, "MB", before / MEGABYTE,
+                   "the agent with one Job", 100, at_most=True)]
+
+
+def kubernetes_runs_memory(short):
+    """What the agent needs more for thousands of runs of its own that wait for a GPU, each with its Job and Secret."""
+    runs = 20 if short else 5000
+    cluster = KubernetesCluster(gpus=1)
+    try:
+        with fresh_world() as world:
+            world.make_broker().start()
+            settings = {"kubeconfig": str(cluster.least_rights_kubeconfig()), "default_image": "debian:12"}
+            agent = world.make_agent("lab", kind="kubernetes", config=json.dumps(
+                {"max_active_runs": runs + 1, "kubernetes": settings})).start()
+            api = world.api(world.broker)
+            gpu = job_spec_pb2.Resources(gpus=[job_spec_pb2.GpuRequest(count_millis=1000)])
+            _run_one(api)
+            before = memory_bytes(agent.process.pid)
+            for first in range(0, runs, BATCH):
+                api.submit_many([argv_spec("sleep", "infinity", resources=gpu)] * min(BATCH, runs - first))
+            eventually(lambda: len(cluster.objects("jobs")) > runs, "all have a Job", LAUNCH_PATIENCE_S)
+            waiting = memory_bytes(agent.process.pid)
+    finally:
+        cluster.close()
+    return [Figure("kubernetes_runs_memory", (waiting - before) / MEGABYTE, "MB", before / MEGABYTE,
                    "the agent with one Job", 100, at_most=True)]
 
 
