@@ -141,7 +141,7 @@ absl::StatusOr<HttpCall> Api::Prepare(const std::string& method, const std::stri
   call.headers = {"Accept: application/json", "User-Agent: muster-agent/" MUSTER_VERSION};
   if (!credential->authorization.empty())
     call.headers.push_back("Authorization: " + credential->authorization);
-  call.tls = {.ca_pem = endpoint_.ca_pem,
+  call.tls = {.ca_pem = credential->ca_pem.empty() ? endpoint_.ca_pem : credential->ca_pem,
               .server_name = endpoint_.tls_server_name,
               .skips_verify = endpoint_.skips_tls_verify,
               .certificate_pem = credential->certificate_pem,

@@ -1,6 +1,7 @@
 #include "agents/kubernetes/api/credentials.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -120,11 +121,12 @@ absl::StatusOr<Credential> Credentials::Make() {
   Credential credential;
   credential.certificate_pem = identity.certificate_pem;
   credential.key_pem = identity.key_pem;
-  for (const auto& [file, pem] :
-       {std::pair(&identity.certificate_file, &credential.certificate_pem),
-        std::pair(&identity.key_file, &credential.key_pem)}) {
+  for (const auto& [file, pem, what] :
+       {std::tuple(&identity.certificate_file, &credential.certificate_pem, "the certificate"),
+        std::tuple(&identity.key_file, &credential.key_pem, "the certificate"),
+        std::tuple(&endpoint_.ca_file, &credential.ca_pem, "the certificate authority")}) {
     if (file->empty()) continue;
-    absl::StatusOr<std::string> text = ReadSecretFile(*file, "the certificate");
+    absl::StatusOr<std::string> text = ReadSecretFile(*file, what);
     if (!text.ok()) return text.status();
     *pem = *std::move(text);
     credential.expiry = absl::Now() + file_age_ + kExpiryMargin;

@@ -19,6 +19,7 @@ namespace muster::kubernetes {
 
 struct Credential {
   std::string authorization;  // the header's value; empty: none
+  std::string ca_pem;         // the server's authorities; empty: those of the endpoint
   std::string certificate_pem;
   std::string key_pem;
   std::optional<absl::Time> expiry;
@@ -51,10 +52,10 @@ class Credentials {
   Credentials(const Credentials&) = delete;
   Credentials& operator=(const Credentials&) = delete;
 
-  // The present one; a token file is read again each minute, and one that is empty or gone by then
-  // changes nothing; a plug-in runs again when what it gave has expired: once for all who ask
-  // meanwhile. UNAUTHENTICATED: there is none.
-  // DEADLINE_EXCEEDED: the plug-in still runs.
+  // The present one; files of tokens, certificates and authorities are read again each minute, and
+  // one that is empty or gone by then changes nothing; a plug-in runs again when what it gave has
+  // expired: once for all who ask meanwhile. UNAUTHENTICATED: there is none. DEADLINE_EXCEEDED: the
+  // plug-in still runs.
   absl::StatusOr<Credential> Get(absl::Time deadline = absl::InfiniteFuture());
   // The server has refused this one: the next Get makes another, if there is a way to.
   void Refuse(const Credential& refused);

@@ -182,6 +182,10 @@ absl::Status ReadCluster(const Entry& entry, Endpoint* endpoint) {
   absl::StatusOr<std::string> ca = Pem(entry, "certificate-authority");
   if (!ca.ok()) return ca.status();
   endpoint->ca_pem = *std::move(ca);
+  const bool is_inline = !Text(entry.node, "certificate-authority-data").empty();
+  if (const std::string path = Text(entry.node, "certificate-authority");
+      !is_inline && !path.empty())
+    endpoint->ca_file = Resolve(entry.file, path);
   endpoint->tls_server_name = Text(entry.node, "tls-server-name");
   endpoint->proxy_url = Text(entry.node, "proxy-url");
   endpoint->skips_tls_verify = Flag(entry.node, "insecure-skip-tls-verify");
@@ -267,7 +271,8 @@ absl::StatusOr<Endpoint> InClusterEndpoint(const std::string& directory) {
   const bool is_v6 = std::string_view(host).find(':') != std::string_view::npos;
   endpoint.server =
       fmt::format("https://{}{}{}:{}", is_v6 ? "[" : "", host, is_v6 ? "]" : "", port);
-  absl::StatusOr<std::string> ca = client::ReadFile(directory + "/ca.crt", kMaxPemBytes);
+  endpoint.ca_file = directory + "/ca.crt";
+  absl::StatusOr<std::string> ca = client::ReadFile(endpoint.ca_file, kMaxPemBytes);
   if (!ca.ok()) return ca.status();
   endpoint.ca_pem = *std::move(ca);
   const absl::StatusOr<std::string> space =

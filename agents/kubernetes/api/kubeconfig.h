@@ -47,6 +47,7 @@ struct Endpoint {
   std::string context;  // empty: the pod's own account
   std::string server;   // "https://host:port", perhaps with a path, without a '/' at its end
   std::string ca_pem;   // empty: the machine's authorities
+  std::string ca_file;  // where ca_pem is from, read again now and then; empty: it stays
   std::string tls_server_name;
   std::string proxy_url;  // empty: as the environment says (HTTPS_PROXY, NO_PROXY)
   bool skips_tls_verify = false;

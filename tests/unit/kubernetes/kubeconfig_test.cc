@@ -52,6 +52,7 @@ TEST_F(KubeconfigTest, TheCurrentContextSaysWhereAndWhoAndInWhichNamespace) {
   EXPECT_EQ(endpoint->context, "lab");
   EXPECT_EQ(endpoint->server, "https://lab:6443");
   EXPECT_EQ(endpoint->ca_pem, "AUTHORITY") << "a path is relative to its file";
+  EXPECT_EQ(endpoint->ca_file, directory_ / "ca.pem") << "it is read again now and then";
   EXPECT_EQ(endpoint->name_space, "team");
   EXPECT_EQ(endpoint->identity.token, "secret-of-ada");
 }
@@ -98,6 +99,7 @@ contexts:
                                        "");
   ASSERT_TRUE(endpoint.ok()) << endpoint.status();
   EXPECT_EQ(endpoint->ca_pem, "CA");
+  EXPECT_EQ(endpoint->ca_file, "") << "no file is read again";
   EXPECT_EQ(endpoint->identity.certificate_pem, "CERT");
   EXPECT_EQ(endpoint->identity.key_pem, "KEY");
   EXPECT_EQ(endpoint->identity.token_file, directory_ / "token");
