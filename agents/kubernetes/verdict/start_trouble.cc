@@ -6,6 +6,7 @@
 
 #include "agents/kubernetes/verdict/explain_failure.h"
 #include "agents/kubernetes/verdict/verdict.h"
+#include "fmt/format.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -16,11 +17,15 @@ struct Trouble {
   v1::FailureClass failure_class;
 };
 
+// Of a side-car that others have put into the pod as an init container: those that Muster makes are
+// never started again.
+constexpr std::string_view kCrashLoop = "CrashLoopBackOff";
+
 // Reasons for which a container waits. Source: pkg/kubelet/images/types.go and
 // pkg/kubelet/container/sync_result.go of Kubernetes.
 constexpr auto kImage = v1::FAILURE_CLASS_IMAGE;
 constexpr auto kConfig = v1::FAILURE_CLASS_CONFIG;
-constexpr std::array<Trouble, 12> kTroubles = {{
+constexpr std::array<Trouble, 13> kTroubles = {{
     {"InvalidImageName", true, kImage},
     {"ErrImageNeverPull", true, kImage},
     {"ErrImagePull", false, kImage},
@@ -33,6 +38,7 @@ constexpr std::array<Trouble, 12> kTroubles = {{
     {"RunContainerError", false, kConfig},
     {"PreCreateHookError", false, kConfig},
     {"PostStartHookError", false, kConfig},
+    {kCrashLoop, false, kConfig},
 }};
 
 // What a refusal of a pod says that waiting does not help with; a quota may have room later, and a
@@ -102,6 +108,13 @@ StartTrouble OfContainer(const ContainerObject& container) {
   trouble.reason = container.reason;
   trouble.message = container.message;
   if (known == kTroubles.end()) return trouble;
+  // The kubelet's own words are how long it waits this time.
+  if (trouble.reason == kCrashLoop) {
+    trouble.message =
+        fmt::format("{} \"{}\" has ended and was started again {} time{}",
+                    container.is_init ? "the init container" : "the container", container.name,
+                    container.restarts, container.restarts == 1 ? "" : "s");
+  }
   trouble.is_final = known->is_final;
   trouble.failure_class = known->failure_class;
   return trouble;
@@ -277,8 +290,11 @@ bool WaitsForClaims(const std::vector<PodObject>& pods) {
 }
 
 bool IsKeptWaiting(const PodObject& pod) {
-  return pod.phase == "Pending" &&
-         std::any_of(pod.containers.begin(), pod.containers.end(), HasTrouble);
+  // One that ends again and again runs in between, and keeps its pod waiting all the same.
+  const auto keeps = [](const ContainerObject& container) {
+    return HasTrouble(container) || (container.is_init && container.restarts > 0);
+  };
+  return pod.phase == "Pending" && std::any_of(pod.containers.begin(), pod.containers.end(), keeps);
 }
 
 std::optional<StartTrouble> FindStartTrouble(const PodObject& pod,

@@ -256,6 +256,10 @@ std::string WhatHelps(const StartTrouble& trouble) {
            "have images from this registry.";
   if (trouble.is_of_claims) return std::string(kBindClaim) + ".";
   if (trouble.is_of_missing) return "Make it in the run's namespace, or name another.";
+  if (trouble.reason == "CrashLoopBackOff")
+    return "Muster has not put it into the pod. Read why it ends while the pod is there (kubectl "
+           "logs POD -c CONTAINER --previous, in the run's namespace), and have whoever adds it "
+           "mend it, or leave such pods out.";
   return trouble.failure_class == v1::FAILURE_CLASS_IMAGE
              ? "Check the image's name, and that the namespace has a pull secret for its registry."
              : "Check that what the job names is in its namespace, and that pods like it are let "

@@ -86,7 +86,7 @@ std::string WithoutEcho(std::string words);
 std::optional<StartTrouble> FindCreateTrouble(const JobObject& job,
                                               const std::vector<EventObject>& events,
                                               absl::Time now);
-// Whether a container of it waits for a reason of its own.
+// Whether a container of it waits for a reason of its own, or has been started again.
 bool IsKeptWaiting(const PodObject& pod);
 
 }  // namespace muster::kubernetes

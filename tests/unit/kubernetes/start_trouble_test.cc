@@ -135,6 +135,58 @@ TEST_F(StartTroubleTest, PatienceWithAnImageDoesNotWaitForAWarningThatIsLate) {
   EXPECT_EQ(Judge(facts, Patience())->state, v1::RUN_STATE_FAILED);
 }
 
+// What Muster makes is never started again; what others put into the pod may be.
+std::string Sidecar(int restarts, const std::string& state) {
+  return fmt::format(
+      R"({{"phase": "Pending", "initContainerStatuses": [{{"name": "mesh", "restartCount": {},
+          "started": false, "state": {}}}], "containerStatuses": [
+          {{"name": "main", "state": {{"waiting": {{"reason": "PodInitializing"}}}}}}]}})",
+      restarts, state);
+}
+constexpr char kRunning[] = R"({"running": {"startedAt": "2026-11-21T15:03:00Z"}})";
+constexpr char kBackOff[] = R"({"waiting": {"reason": "CrashLoopBackOff", "message":
+    "back-off 40s restarting failed container=mesh pod=k7m2-42-1-0-x8f2p_lab"}})";
+
+TEST_F(StartTroubleTest, AnInitContainerThatEndsAgainAndAgainEndsTheRunAndSaysHowOften) {
+  Tell(Pod(0, Sidecar(1, kBackOff)));
+  TellEvent("k7m2-42-1-0-x8f2p", "BackOff", "Back-off restarting failed container mesh", "15:02:30",
+            "15:07:00");
+  const std::string words = "CrashLoopBackOff: the init container \"mesh\" has ended and was ";
+  const agent::Observation waiting = See(Job(), "15:02:40");
+  EXPECT_EQ(waiting.state, v1::RUN_STATE_STARTING);
+  EXPECT_THAT(waiting.reason, HasSubstr(words + "started again 1 time; Muster gives the run up at "
+                                                "15:07:30 UTC (kubernetes.start_grace). "));
+  Tell(Pod(0, Sidecar(4, kBackOff)));
+  EXPECT_EQ(SeeNow("15:07:29").state, v1::RUN_STATE_STARTING);
+  const agent::Observation seen = SeeNow("15:07:30");
+  EXPECT_EQ(seen.state, v1::RUN_STATE_FAILED);
+  EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_EQ(seen.failure->message(), "The pod cannot start: " + words +
+                                         "started again 4 times (pod k7m2-42-1-0-x8f2p on node-2)");
+  EXPECT_THAT(seen.failure->suggestion(), HasSubstr("kubectl logs POD -c CONTAINER --previous"));
+}
+
+TEST_F(StartTroubleTest, AnInitContainerThatRunsAfterAllEndsNoRun) {
+  Tell(Pod(0, Sidecar(3, kRunning)));
+  TellEvent("k7m2-42-1-0-x8f2p", "BackOff", "Back-off restarting failed container mesh", "15:02:30",
+            "15:04:00");
+  EXPECT_EQ(See(Job(), "15:09:00").state, v1::RUN_STATE_STARTING);
+}
+
+TEST_F(StartTroubleTest, PatienceWithAnInitContainerDoesNotBeginAnewWithEachOfItsStarts) {
+  Tell(Pod(0, Sidecar(1, kBackOff)));
+  store_.jobs()->OnChange(TrimObject(Job()));
+  const std::optional<absl::Time> since = store_.Facts(kRun).pods.at(0).waiting_since;
+  ASSERT_TRUE(since.has_value());
+  for (const char* state : {kRunning, R"({"terminated": {"exitCode": 1}})", kBackOff}) {
+    Tell(Pod(0, Sidecar(2, state)));
+    EXPECT_EQ(store_.Facts(kRun).pods.at(0).waiting_since, since) << state;
+  }
+  RunFacts facts = store_.Facts(kRun);
+  facts.now = *since + Patience().start_grace;
+  EXPECT_EQ(Judge(facts, Patience())->state, v1::RUN_STATE_FAILED) << "nobody wrote a Warning";
+}
+
 TEST_F(StartTroubleTest, AClaimWithoutAVolumeIsWaitedForAndSaysWhoKnowsWhy) {
   Json pod = Pod(0, R"({"phase": "Pending", "conditions": [{"type": "PodScheduled",
       "status": "False", "reason": "Unschedulable"}]})");
