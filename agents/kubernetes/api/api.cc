@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/random/random.h"
-#include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
+#include "agents/kubernetes/api/retry_after.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -40,10 +40,7 @@ absl::Duration WaitBefore(int next_try, const std::map<std::string, std::string>
   thread_local absl::BitGen random;
   absl::Duration wait =
       std::min(kLongestWait, kFirstWait * static_cast<double>(1 << std::min(next_try - 1, 10)));
-  int64_t seconds = 0;
-  const auto told = headers.find("retry-after");
-  if (told != headers.end() && absl::SimpleAtoi(told->second, &seconds) && seconds > 0)
-    wait = std::max(wait, absl::Seconds(seconds));
+  wait = std::max(wait, RetryAfterOf(headers));
   return wait * absl::Uniform(random, 1.0, 1.5);
 }
 

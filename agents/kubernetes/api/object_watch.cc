@@ -5,6 +5,7 @@
 
 #include "absl/random/random.h"
 #include "absl/time/clock.h"
+#include "agents/kubernetes/api/retry_after.h"
 #include "fmt/format.h"
 
 namespace muster::kubernetes {
@@ -32,11 +33,6 @@ constexpr int kMaxPages = 1000;
 // faults of the server may have to do with it. These have not: who asks, what he may, and when.
 bool CannotGoOn(int status) { return status != 401 && status != 403 && status != 429; }
 
-absl::Duration Jitter(absl::Duration duration) {
-  thread_local absl::BitGen random;
-  return duration * absl::Uniform(random, 0.5, 1.0);
-}
-
 }  // namespace
 
 // What the watch's thread and its stream, on the loop's thread, both touch.
@@ -51,6 +47,7 @@ struct ObjectWatch::Shared {
   std::optional<HttpLoop::CallId> stream;  // the latest
   absl::Status state = absl::UnavailableError("nothing has been asked yet");
   absl::Time freshness = absl::InfinitePast();
+  absl::Duration retry_after;  // what the latest answer of a watch asks for
 
   explicit Shared(std::function<void()> recovery) : on_recovery(std::move(recovery)) {}
 
@@ -83,8 +80,12 @@ class ObjectWatch::Stream : public HttpSink {
          std::shared_ptr<End> end)
       : path_(std::move(path)), shared_(std::move(shared)), sink_(*sink), end_(std::move(end)) {}
 
-  void OnStatus(int status, const std::map<std::string, std::string>&) override {
+  void OnStatus(int status, const std::map<std::string, std::string>& headers) override {
     status_ = status;
+    {
+      const std::lock_guard lock(shared_->mutex);
+      shared_->retry_after = RetryAfterOf(headers);
+    }
     if (status == 200) shared_->Heard();
   }
 
@@ -218,15 +219,17 @@ void ObjectWatch::Run() {
     const absl::Status status = resource_version_.empty() ? ListAll() : FollowOnce();
     // What went well for a while has nothing to do with earlier troubles.
     if (absl::Now() - begin > pause) pause = kFirstPause;
-    if (status.ok()) continue;
+    absl::Duration retry_after;
     {
       const std::lock_guard lock(shared_->mutex);
+      retry_after = std::exchange(shared_->retry_after, absl::ZeroDuration());
+      if (status.ok()) continue;
       shared_->state = status;
       shared_->has_answer = true;
       shared_->changed.notify_all();
     }
     if (absl::IsUnauthenticated(status)) api_.RenewCredentials();
-    if (!Pause(Jitter(pause))) return;
+    if (!Pause(PauseOf(pause, retry_after))) return;
     pause =
         std::min(absl::IsUnavailable(status) ? kLongestPauseUnreached : kLongestPause, pause * 2);
   }
@@ -289,7 +292,7 @@ absl::Status ObjectWatch::FollowOnce() {
   const bool is_expired = absl::IsOutOfRange(*end->status);
   // A server that ends each watch at once must not be asked as fast as it can.
   const bool was_short = end->status->ok() && absl::Now() - begin < kFirstPause;
-  if (is_expired || was_short) Pause(Jitter(kFirstPause));
+  if (is_expired || was_short) Pause(PauseOf(kFirstPause, absl::ZeroDuration()));
   return is_expired ? absl::OkStatus() : *end->status;
 }
 

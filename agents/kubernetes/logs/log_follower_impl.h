@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/random/random.h"
 #include "agents/kubernetes/logs/log_follower.h"
 #include "agents/kubernetes/logs/log_track.h"
 
@@ -131,7 +130,6 @@ class LogFollower::Impl {
   absl::Time disk_pause_end_ = absl::InfinitePast();
   bool needs_credentials_ = false;
   bool needs_wake_ = false;
-  absl::BitGen random_;
   std::thread thread_;
 };
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/numbers.h"
+#include "agents/kubernetes/api/retry_after.h"
 #include "fmt/format.h"
 
 namespace muster::kubernetes {
@@ -61,10 +61,7 @@ LogRead::LogRead(std::shared_ptr<SharedSpool> spool, const LogPosition& known, L
 
 void LogRead::OnStatus(int status, const std::map<std::string, std::string>& headers) {
   result_.refusal.status = status;
-  int64_t seconds = 0;
-  const auto told = headers.find("retry-after");
-  if (told != headers.end() && absl::SimpleAtoi(told->second, &seconds) && seconds > 0)
-    result_.retry_after = absl::Seconds(seconds);
+  result_.retry_after = RetryAfterOf(headers);
 }
 
 bool LogRead::OnBytes(std::string_view bytes) {

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "absl/time/clock.h"
+#include "agents/kubernetes/api/retry_after.h"
 #include "agents/kubernetes/logs/log_follower_impl.h"
 #include "fmt/format.h"
 
@@ -302,7 +303,7 @@ void LogFollower::Impl::Do(LogStep step, const LogReadResult& result, LogTrack* 
     case LogStep::kAgain:
       return;
     case LogStep::kLater:
-      track->due += std::max(result.retry_after, track->pause) * absl::Uniform(random_, 0.5, 1.0);
+      track->due += PauseOf(track->pause, result.retry_after);
       track->pause = std::min(options_.longest_pause, track->pause * 2);
   }
 }

@@ -133,6 +133,20 @@ class LogFollowerTest : public ::testing::Test {
   std::unique_ptr<LogFollower> follower_;
 };
 
+// Its own pause is a millisecond here.
+TEST_F(LogFollowerTest, ALogThatIsSentAwayIsAskedForNoEarlierThanTheServerSays) {
+  std::vector<absl::Time> times;
+  Serve([&](const std::string&) -> ScriptedReply {
+    times.push_back(absl::Now());
+    if (times.size() > 1) return {.body = Line(1, "one")};
+    return {.status = 429, .body = "come later", .headers = {"Retry-After: 1"}};
+  });
+  follower_->Watch(Pod(ContainerState::kTerminated), "run");
+  AwaitEnd({Pod(ContainerState::kTerminated)});
+  server_.reset();
+  EXPECT_GE(times.at(1) - times.at(0), absl::Seconds(1));
+}
+
 TEST_F(LogFollowerTest, OutputComesWhileItIsWrittenAndItsEndIsReadOnceMore) {
   Serve([](const std::string& target) -> ScriptedReply {
     if (target.ends_with("follow=true")) return {.body = Line(1, "one"), .stays_open = true};

@@ -254,6 +254,29 @@ TEST_F(ObjectWatchTest, AServerThatAnswersAgainIsBelievedBeforeItHasNews) {
   watch_.reset();
 }
 
+TEST_F(ObjectWatchTest, AServerThatSendsAWatchAwayIsAskedNoEarlierThanItSays) {
+  for (const int status : {429, 503}) {  // after the latter all is listed anew
+    std::atomic<int> asked = 0;
+    absl::Time refused;
+    absl::Time next;
+    Start([&](const ScriptedRequest& request) -> ScriptedReply {
+      const int number = ++asked;
+      if (number == 2) {
+        refused = absl::Now();
+        return {.status = status, .headers = {"Retry-After: 1"}};
+      }
+      if (number == 3) next = absl::Now();
+      if (IsWatch(request)) return {.body = Event("ADDED", Object("a", "8")), .stays_open = true};
+      return {.body = List({}, "7")};
+    });
+    const absl::Time end = absl::Now() + kPatience;
+    while ((asked < 3 || !watch_->state().ok()) && absl::Now() < end) std::this_thread::yield();
+    watch_.reset();
+    server_.reset();
+    EXPECT_GE(next - refused, absl::Seconds(1)) << status;
+  }
+}
+
 TEST_F(ObjectWatchTest, ItEndsWhileItsStreamIsOpen) {
   Start([](const ScriptedRequest& request) -> ScriptedReply {
     if (IsWatch(request)) return {.body = Event("ADDED", Object("a", "8")), .stays_open = true};
