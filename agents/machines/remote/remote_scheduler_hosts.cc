@@ -321,7 +321,7 @@ void RemoteScheduler::RebuildQueue() {
     hosts.push_back(
         {.name = entry.view.config.name, .capacity = entry.view.capacity, .state = StateOf(entry)});
   }
-  queue_ = ClusterQueue(std::move(hosts));
+  queue_.StartOver(std::move(hosts));
   for (const auto& [run_key, waiting] : waiting_) queue_.Push(waiting.run);
   for (const auto& [run_key, run] : active_) {
     if (!run.over) queue_.Restore(run_key, run.allocation, run.latest_end);

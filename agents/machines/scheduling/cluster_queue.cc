@@ -14,6 +14,12 @@ struct ClusterQueue::RoundState {
   std::vector<Allocation> allocations;  // of those taken, in their order
 };
 
+void ClusterQueue::StartOver(std::vector<ClusterHost> hosts) {
+  ClusterQueue fresh(std::move(hosts));
+  fresh.blocked_since_ = std::move(blocked_since_);
+  *this = std::move(fresh);
+}
+
 std::optional<QueuedRun> ClusterQueue::Remove(std::string_view run_key) {
   is_settled_ = false;
   if (const auto since = blocked_since_.find(run_key); since != blocked_since_.end()) {

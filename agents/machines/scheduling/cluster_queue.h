@@ -58,6 +58,9 @@ class ClusterQueue {
     ledger_.SetState(host, state);
   }
 
+  // With these hosts and no runs. Those that waited and come again have been blocked as long.
+  void StartOver(std::vector<ClusterHost> hosts);
+
   // Runs that wait. A run that is there already is replaced.
   void Push(QueuedRun run) {
     is_settled_ = false;

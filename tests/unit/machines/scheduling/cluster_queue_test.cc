@@ -151,6 +151,21 @@ TEST_F(ClusterQueueTest, AfterItsFirstMinutesABlockedRunIsPassedOnlyByWhatLeaves
   EXPECT_THAT(End("gone one day"), ElementsAre("large"));
 }
 
+TEST_F(ClusterQueueTest, ItsFirstMinutesAreCountedOnWhenTheHostsChange) {
+  UseHosts({Host("a", 8, {"h100", "h100"})});
+  SubmitGpus("endless", 1);
+  SubmitGpus("large", 2);
+  EXPECT_THAT(Round(), ElementsAre("endless"));
+  const Allocation allocation = queue_->occupants().begin()->second.allocation;
+  now_ += kFreePassing;
+  queue_->StartOver({Host("a", 8, {"h100", "h100"}), Host("b", 2, {})});
+  queue_->Restore("endless", allocation, absl::InfiniteFuture());
+  SubmitGpus("large", 2);
+  SubmitGpus("in its way", 1);
+  Submit("beside", {.cores = 2});
+  EXPECT_THAT(Round(), ElementsAre("beside"));
+}
+
 TEST_F(ClusterQueueTest, ARunOverItsLimitIsAboutToEndAndNobodyPassesInTheMeantime) {
   UseFourGpus();
   SubmitGpus("first", 3, Minutes(1));
