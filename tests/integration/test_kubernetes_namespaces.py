@@ -138,7 +138,8 @@ def test_a_run_whose_namespace_goes_is_followed_by_none_before_that_is_there_aga
     del agent
     team = names[1]
     spec = in_namespace(team, "exec sleep 1000")
-    spec.retry.backoff.FromSeconds(1)
+    # More than from one heartbeat to the next, which brings what the agent knows of namespaces.
+    spec.retry.backoff.FromSeconds(10)
     job_id = api.submit(spec)
     api.wait_state(job_id, RUNNING)
     kubernetes.must("DELETE", f"/api/v1/namespaces/{team}")

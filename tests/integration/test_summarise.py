@@ -67,7 +67,7 @@ def second_tries(world, **parts):
 
 
 def test_few_failures_are_tried_again_by_their_names(world):
-    nodes = "".join(f'<testcase classname="{name}" name="test_it[a.b]"><failure/></testcase>' for name in ("test_x", "test_y.TestZ"))
+    nodes = "".join(f'<testcase classname="{name}" name="test_it[a.b]@group"><failure/></testcase>' for name in ("test_x", "test_y.TestZ"))
     assert second_tries(world, unit=PASSED, integration=nodes + PASSED, backend=program("[  FAILED  ] Suite.One (12 ms)\n")) == (
         "integration\ttest_x.py::test_it[a.b]\nintegration\ttest_y.py::TestZ::test_it[a.b]\nmany\tSuite.One\n")
     assert second_tries(world, unit=FAILED.replace("bad", "s.bad/1"), integration=PASSED, backend=PASSED) == "unit\t^s\\.bad/1$\n"
